@@ -6,8 +6,8 @@ import asyncio
 import gzip
 import os
 import time  # noqa: TID251 (its zones)
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,7 +19,9 @@ from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
 from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy, compress
-from simtime import RealClock, VirtualLoop, run_virtual
+from simtime import RealClock, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Runtime:
@@ -53,20 +55,17 @@ class World:
         return sorted(path.name for path in self.log.parent.iterdir())
 
 
-def virtual(
-    directory: Path, body: Callable[[World], Awaitable[None]], **policy: int | float
-) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        world = World(loop, directory, LogPolicy(**{"max_size_bytes": 3, **policy}))  # type: ignore[arg-type]
-        task = asyncio.create_task(world.manager.run())
-        await body(world)
-        assert not task.done()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    run_virtual(main)
+@asynccontextmanager
+async def rotating(directory: Path, **policy: int | float) -> AsyncIterator[World]:
+    """A world whose manager runs, and still does so at the end."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    world = World(loop, directory, LogPolicy(**{"max_size_bytes": 3, **policy}))  # type: ignore[arg-type]
+    task = asyncio.create_task(world.manager.run())
+    yield world
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 @contextmanager
@@ -105,8 +104,8 @@ def test_the_time_stands_in_the_name_GC_203() -> None:
     assert rotated_name("/l/0.log", when) == "/l/0.log.20261231-235958"
 
 
-def test_a_big_log_is_renamed_and_opened_anew_GC_202(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_big_log_is_renamed_and_opened_anew_GC_202(tmp_path: Path) -> None:
+    async with rotating(tmp_path) as world:
         await world.loop.clock.sleep(1)
         stamp = world.loop.clock.now().strftime("%Y%m%d-")
         assert [name[: len("0.log.20260101-")] for name in world.names()] == [
@@ -115,18 +114,16 @@ def test_a_big_log_is_renamed_and_opened_anew_GC_202(tmp_path: Path) -> None:
         ]
         assert (world.log.read_text(), world.runtime.reopened) == ("", ["c1"])
 
-    virtual(tmp_path, body)
-
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
-def test_virtual_names_do_not_depend_on_the_machines_zone_GC_203(zone: str, tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        stamp = world.loop.clock.now().strftime("%Y%m%d-%H%M%S")
-        await world.loop.clock.sleep(1)
-        assert world.names() == ["0.log", f"0.log.{stamp}"]
-
+async def test_virtual_names_do_not_depend_on_the_machines_zone_GC_203(
+    zone: str, tmp_path: Path
+) -> None:
     with in_zone(zone):
-        virtual(tmp_path, body)
+        async with rotating(tmp_path) as world:
+            stamp = world.loop.clock.now().strftime("%Y%m%d-%H%M%S")
+            await world.loop.clock.sleep(1)
+            assert world.names() == ["0.log", f"0.log.{stamp}"]
 
 
 def test_real_names_are_in_local_time_GC_203() -> None:
@@ -134,17 +131,15 @@ def test_real_names_are_in_local_time_GC_203() -> None:
         assert RealClock().local().utcoffset() == timedelta(hours=9)
 
 
-def test_there_are_workers_for_the_work_there_is_GC_202(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_there_are_workers_for_the_work_there_is_GC_202(tmp_path: Path) -> None:
+    async with rotating(tmp_path, workers=2**31 - 1) as world:
         await world.loop.clock.sleep(1)
         tasks = {task.get_name() for task in asyncio.all_tasks()}
         assert {name for name in tasks if name.startswith("log rotation")} == {"log rotation 0"}
 
-    virtual(tmp_path, body, workers=2**31 - 1)
 
-
-def test_a_small_log_stays_and_is_looked_at_again_GC_202(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_small_log_stays_and_is_looked_at_again_GC_202(tmp_path: Path) -> None:
+    async with rotating(tmp_path, max_size_bytes=5) as world:
         await world.loop.clock.sleep(1)
         world.log.write_text("newer")
         await world.loop.clock.sleep(8.5)
@@ -152,21 +147,17 @@ def test_a_small_log_stays_and_is_looked_at_again_GC_202(tmp_path: Path) -> None
         await world.loop.clock.sleep(1)
         assert len(world.names()) == 2
 
-    virtual(tmp_path, body, max_size_bytes=5)
 
-
-def test_a_negative_size_switches_rotation_off_GC_201(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_negative_size_switches_rotation_off_GC_201(tmp_path: Path) -> None:
+    async with rotating(tmp_path, max_size_bytes=-1) as world:
         await world.loop.clock.sleep(100)
         assert (world.names(), world.runtime.reopened) == (["0.log"], [])
 
-    virtual(tmp_path, body, max_size_bytes=-1)
 
-
-def test_never_more_files_than_allowed_and_the_newest_is_not_compressed_GC_203(
+async def test_never_more_files_than_allowed_and_the_newest_is_not_compressed_GC_203(
     tmp_path: Path,
 ) -> None:
-    async def body(world: World) -> None:
+    async with rotating(tmp_path, max_files=4) as world:
         for number in range(6):
             world.log.write_text(f"log {number}")
             await world.loop.clock.sleep(10)
@@ -177,11 +168,9 @@ def test_never_more_files_than_allowed_and_the_newest_is_not_compressed_GC_203(
         assert gzip.decompress((tmp_path / old).read_bytes()) == b"log 4"
         assert gzip.decompress((tmp_path / older).read_bytes()) == b"log 3"
 
-    virtual(tmp_path, body, max_files=4)
 
-
-def test_a_log_that_is_not_reopened_gets_its_name_back_GC_203(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_log_that_is_not_reopened_gets_its_name_back_GC_203(tmp_path: Path) -> None:
+    async with rotating(tmp_path) as world:
         world.runtime.fails = True
         await world.loop.clock.sleep(1)
         assert (world.names(), world.log.read_text()) == (["0.log"], "new")
@@ -190,11 +179,9 @@ def test_a_log_that_is_not_reopened_gets_its_name_back_GC_203(tmp_path: Path) ->
         assert world.runtime.reopened == ["c1", "c1"]
         assert len(world.names()) == 2
 
-    virtual(tmp_path, body)
 
-
-def test_a_missing_log_is_opened_again_GC_202(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_missing_log_is_opened_again_GC_202(tmp_path: Path) -> None:
+    async with rotating(tmp_path) as world:
         world.log.unlink()
         await world.loop.clock.sleep(1)
         assert (world.names(), world.runtime.reopened) == (["0.log"], ["c1"])
@@ -202,11 +189,9 @@ def test_a_missing_log_is_opened_again_GC_202(tmp_path: Path) -> None:
         await world.loop.clock.sleep(10)
         assert world.runtime.reopened == ["c1", "c1"]
 
-    virtual(tmp_path, body)
 
-
-def test_a_runtime_without_logs_is_asked_once_per_container(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_runtime_without_logs_is_asked_once_per_container(tmp_path: Path) -> None:
+    async with rotating(tmp_path) as world:
         world.log.unlink()
         world.runtime.writes = False
         await world.loop.clock.sleep(35)
@@ -215,13 +200,11 @@ def test_a_runtime_without_logs_is_asked_once_per_container(tmp_path: Path) -> N
         await world.loop.clock.sleep(10)
         assert world.runtime.reopened == ["c1", "c1"]
 
-    virtual(tmp_path, body)
 
-
-def test_a_container_in_trouble_does_not_stop_the_others(
+async def test_a_container_in_trouble_does_not_stop_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def body(world: World) -> None:
+    async with rotating(tmp_path) as world:
         other = tmp_path / "other"
         other.mkdir()
         path = other / "0.log"
@@ -233,40 +216,32 @@ def test_a_container_in_trouble_does_not_stop_the_others(
         assert world.runtime.reopened == ["c2", "c1"]
         assert "the log of container good (c2) is not rotated" in caplog.text
 
-    virtual(tmp_path, body)
 
-
-def test_other_tasks_run_while_a_big_file_is_compressed(tmp_path: Path) -> None:
-    async def main() -> None:
-        path = tmp_path / "0.log.1"
-        path.write_bytes(bytes(range(256)) * 4 * 1024)  # 1 MiB: 16 pieces
-        passes = 0
-        task = asyncio.create_task(compress(str(path)))
-        while not task.done():
-            await asyncio.sleep(0)
-            passes += 1
-        assert passes >= 16
-        assert [p.name for p in tmp_path.iterdir()] == ["0.log.1.gz"]
-
-    run_virtual(main)
-
-
-def test_compressing_leaves_nothing_behind_when_it_is_cancelled(tmp_path: Path) -> None:
-    async def main() -> None:
-        path = tmp_path / "0.log.1"
-        path.write_bytes(b"x" * 1024 * 1024)
-        path.chmod(0o600)
-        task = asyncio.create_task(compress(str(path)))
+async def test_other_tasks_run_while_a_big_file_is_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "0.log.1"
+    path.write_bytes(bytes(range(256)) * 4 * 1024)  # 1 MiB: 16 pieces
+    passes = 0
+    task = asyncio.create_task(compress(str(path)))
+    while not task.done():
         await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        unfinished = tmp_path / "0.log.1.tmp"
-        assert unfinished.stat().st_mode & 0o777 == 0o600
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert [p.name for p in tmp_path.iterdir()] == ["0.log.1"]
+        passes += 1
+    assert passes >= 16
+    assert [p.name for p in tmp_path.iterdir()] == ["0.log.1.gz"]
 
-    run_virtual(main)
+
+async def test_compressing_leaves_nothing_behind_when_it_is_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "0.log.1"
+    path.write_bytes(b"x" * 1024 * 1024)
+    path.chmod(0o600)
+    task = asyncio.create_task(compress(str(path)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    unfinished = tmp_path / "0.log.1.tmp"
+    assert unfinished.stat().st_mode & 0o777 == 0o600
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [p.name for p in tmp_path.iterdir()] == ["0.log.1"]
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link"])

@@ -27,7 +27,8 @@ from refkubelet.kuberuntime.pod_runtime import PodRuntimes
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.volumes.plan import recursive_read_only
-from simtime import run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 ALL = HandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
 
@@ -204,15 +205,12 @@ def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path
         volume_mounts(main, wants, MountFacts(str(tmp_path)))
 
 
-def test_the_features_come_from_the_answer_of_status() -> None:
-    async def main() -> None:
-        cri_fake = FakeCRI(runtime_handlers=["kata"])
-        client = CriClient(cri_fake)
-        found = await client.status()
-        assert dict(found.handlers) == {"": ALL, "kata": ALL}
-        assert await client.status() is found  # the same answer is not read twice
-
-    run_virtual(main)
+async def test_the_features_come_from_the_answer_of_status() -> None:
+    cri_fake = FakeCRI(runtime_handlers=["kata"])
+    client = CriClient(cri_fake)
+    found = await client.status()
+    assert dict(found.handlers) == {"": ALL, "kata": ALL}
+    assert await client.status() is found  # the same answer is not read twice
 
 
 async def test_without_an_api_server_nothing_is_read_only_all_the_way_down(tmp_path: Path) -> None:

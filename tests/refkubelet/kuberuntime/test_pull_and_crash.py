@@ -7,54 +7,54 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import pytest
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 
-def test_attempts_that_end_with_a_failed_pull_grow_the_crash_loop_BACK_018_BACK_010(
+async def test_attempts_that_end_with_a_failed_pull_grow_the_crash_loop_BACK_018_BACK_010(
     tmp_path: Path,
 ) -> None:
     """A container that died and cannot be pulled again: each allowed attempt doubles its delay, so
     the two waiting reasons take turns. What shows in between is what the last attempt left
     behind."""
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), Events())
-        options = RuntimeOptions(
-            root_dir=tmp_path, pod_logs_dir=tmp_path / "logs", container_logs_dir=None
-        )
-        target = ScriptedTarget(PullImage=Failure(grpc.StatusCode.UNKNOWN, "no"))
-        manager = RuntimeManager(CriClient(target), deps, options)
-        pod: Any = make_pod({"name": "main", "imagePullPolicy": "Always"})
-        died_ns = loop.clock.wall_ns()
-        dead = record(pod, "main", "exited", 1, finished_at_ns=died_ns)
-        seen = []
-        for _ in range(9):
-            result = await manager.sync_pod(pod, status(dead), Probes())
-            (error,) = result.errors
-            left = manager.reason_cache.get("u-1", "main")
-            assert left == (error.reason, error.message)
-            delay = error.message.split()[1] if error.reason == "CrashLoopBackOff" else ""
-            seen.append((round(loop.clock.monotonic_s()), error.reason, delay))
-            await asyncio.sleep(5)
-        assert seen == [
-            (0, "ErrImagePull", ""),
-            (5, "CrashLoopBackOff", "10s"),
-            (10, "ErrImagePull", ""),
-            (15, "CrashLoopBackOff", "20s"),
-            (20, "ImagePullBackOff", ""),
-            (25, "CrashLoopBackOff", "40s"),
-            (30, "CrashLoopBackOff", "40s"),
-            (35, "CrashLoopBackOff", "40s"),
-            (40, "ErrImagePull", ""),
-        ]
-        assert len(target.requests("PullImage")) == 3
-
-    run_virtual(main)
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    deps = RuntimeDeps(loop.clock, Ids(Rng(0)), Events())
+    options = RuntimeOptions(
+        root_dir=tmp_path, pod_logs_dir=tmp_path / "logs", container_logs_dir=None
+    )
+    target = ScriptedTarget(PullImage=Failure(grpc.StatusCode.UNKNOWN, "no"))
+    manager = RuntimeManager(CriClient(target), deps, options)
+    pod: Any = make_pod({"name": "main", "imagePullPolicy": "Always"})
+    died_ns = loop.clock.wall_ns()
+    dead = record(pod, "main", "exited", 1, finished_at_ns=died_ns)
+    seen = []
+    for _ in range(9):
+        result = await manager.sync_pod(pod, status(dead), Probes())
+        (error,) = result.errors
+        left = manager.reason_cache.get("u-1", "main")
+        assert left == (error.reason, error.message)
+        delay = error.message.split()[1] if error.reason == "CrashLoopBackOff" else ""
+        seen.append((round(loop.clock.monotonic_s()), error.reason, delay))
+        await asyncio.sleep(5)
+    assert seen == [
+        (0, "ErrImagePull", ""),
+        (5, "CrashLoopBackOff", "10s"),
+        (10, "ErrImagePull", ""),
+        (15, "CrashLoopBackOff", "20s"),
+        (20, "ImagePullBackOff", ""),
+        (25, "CrashLoopBackOff", "40s"),
+        (30, "CrashLoopBackOff", "40s"),
+        (35, "CrashLoopBackOff", "40s"),
+        (40, "ErrImagePull", ""),
+    ]
+    assert len(target.requests("PullImage")) == 3

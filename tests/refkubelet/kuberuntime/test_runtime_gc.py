@@ -34,7 +34,9 @@ from refkubelet.kuberuntime.decisions.gc_choice import (
 )
 from refkubelet.kuberuntime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
-from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
+from simtime import Ids, RealClock, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 S = 1_000_000_000
 
@@ -318,66 +320,59 @@ def deletor_of(target: ScriptedTarget) -> ContainerDeletor:
     return ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None), loop.clock)
 
 
-def test_what_finds_no_room_is_counted_and_told_once_GC_020(
+async def test_what_finds_no_room_is_counted_and_told_once_GC_020(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def main() -> None:
-        deletor, pod = deletor_of(ScriptedTarget()), make_pod()
-        records = [record(pod, "main", "exited", attempt=n) for n in range(DELETOR_SLOTS + 10)]
-        deletor.delete_containers_in_pod("main-0", status(*records), remove_all=True)
-        assert deletor.dropped == 10
-
-    run_virtual(main)
+    deletor, pod = deletor_of(ScriptedTarget()), make_pod()
+    records = [record(pod, "main", "exited", attempt=n) for n in range(DELETOR_SLOTS + 10)]
+    deletor.delete_containers_in_pod("main-0", status(*records), remove_all=True)
+    assert deletor.dropped == 10
     assert [r.getMessage() for r in caplog.records if "queue is full" in r.getMessage()] != []
     assert len(caplog.records) == 1
 
 
-def test_an_unexpected_error_does_not_end_the_deletor(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        removed = asyncio.Event()
+async def test_an_unexpected_error_does_not_end_the_deletor(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    removed = asyncio.Event()
 
-        def remove(request: Any) -> Any:
-            if request.container_id == "main-0":
-                raise ValueError("surprise")
-            removed.set()
-            return cri.RemoveContainerResponse()
+    def remove(request: Any) -> Any:
+        if request.container_id == "main-0":
+            raise ValueError("surprise")
+        removed.set()
+        return cri.RemoveContainerResponse()
 
-        target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
-        deletor = deletor_of(target)
-        pod = make_pod()
-        both = [record(pod, "main", "exited", attempt=n) for n in (1, 0)]
-        deletor.delete_containers_in_pod("main-1", status(*both[1:]), remove_all=True)
-        deletor.delete_containers_in_pod("main-1", status(*both[:1]), remove_all=True)
-        task = asyncio.ensure_future(deletor.run())
-        await removed.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run_virtual(main)
+    target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
+    deletor = deletor_of(target)
+    pod = make_pod()
+    both = [record(pod, "main", "exited", attempt=n) for n in (1, 0)]
+    deletor.delete_containers_in_pod("main-1", status(*both[1:]), remove_all=True)
+    deletor.delete_containers_in_pod("main-1", status(*both[:1]), remove_all=True)
+    task = asyncio.ensure_future(deletor.run())
+    await removed.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert "Traceback" in caplog.text
     assert "cannot remove container main-0: unexpected error" in caplog.text
 
 
-def test_deletor_removes_what_is_queued_GC_020() -> None:
-    async def main() -> None:
-        removed = asyncio.Event()
+async def test_deletor_removes_what_is_queued_GC_020() -> None:
+    removed = asyncio.Event()
 
-        def remove(request: Any) -> Any:
-            removed.set()
-            return cri.RemoveContainerResponse()
+    def remove(request: Any) -> Any:
+        removed.set()
+        return cri.RemoveContainerResponse()
 
-        target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
-        deletor = deletor_of(target)
-        pod = make_pod()
-        old, new = (record(pod, "main", "exited", attempt=n) for n in (0, 1))
-        deletor.delete_containers_in_pod("main-1", status(old, new))
-        task = asyncio.ensure_future(deletor.run())
-        await removed.wait()
-        task.cancel()
-        assert [r.container_id for r in target.requests("RemoveContainer")] == ["main-0"]
-
-    run_virtual(main)
+    target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
+    deletor = deletor_of(target)
+    pod = make_pod()
+    old, new = (record(pod, "main", "exited", attempt=n) for n in (0, 1))
+    deletor.delete_containers_in_pod("main-1", status(old, new))
+    task = asyncio.ensure_future(deletor.run())
+    await removed.wait()
+    task.cancel()
+    assert [r.container_id for r in target.requests("RemoveContainer")] == ["main-0"]
 
 
 def test_one_that_cannot_be_removed_in_a_new_way_keeps_no_other_GC_001(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -15,7 +14,9 @@ from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 NO_TLS = "http: server gave HTTP response to HTTPS client"
 
@@ -69,15 +70,6 @@ class Stage:
         await self.hooks.run("c1", pod, main, main.lifecycle.preStop)
 
 
-def virtual(body: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    def test() -> None:
-        run_virtual(body)
-
-    test.__name__ = body.__name__
-    return test
-
-
-@virtual
 async def test_http_goes_to_the_pods_address_and_named_port_LIFE_142() -> None:
     network = FakeNetwork()
     stage = Stage(network)
@@ -93,7 +85,6 @@ async def test_http_goes_to_the_pods_address_and_named_port_LIFE_142() -> None:
     assert ("X-Why", "stop") in request.headers
 
 
-@virtual
 async def test_a_host_of_its_own_needs_no_runtime_LIFE_142() -> None:
     network = FakeNetwork()
     stage = Stage(network)
@@ -102,14 +93,12 @@ async def test_a_host_of_its_own_needs_no_runtime_LIFE_142() -> None:
     assert stage.target.methods() == []
 
 
-@virtual
 async def test_any_answer_is_a_success_LIFE_142() -> None:
     network = FakeNetwork(HttpAnswer(500))
     await Stage(network).run({"httpGet": {"port": 1}})
     assert [request.url for request in network.requests] == ["http://10.0.0.1:1/"]
 
 
-@virtual
 async def test_a_hook_that_is_not_answered_fails_LIFE_142() -> None:
     with pytest.raises(HookError) as caught:
         await Stage(FakeNetwork(NetworkError("refused"))).run(
@@ -130,17 +119,13 @@ async def test_a_hook_that_is_not_answered_fails_LIFE_142() -> None:
         ({}, FakeNetwork(), "Cannot run handler: invalid handler"),
     ],
 )
-def test_handlers_that_cannot_run_LIFE_142(
+async def test_handlers_that_cannot_run_LIFE_142(
     handler: dict[str, Any], network: FakeNetwork | None, text: str
 ) -> None:
-    async def body() -> None:
-        with pytest.raises(HookError, match=text):
-            await Stage(network).run(handler)
-
-    run_virtual(body)
+    with pytest.raises(HookError, match=text):
+        await Stage(network).run(handler)
 
 
-@virtual
 async def test_a_pod_without_an_address_cannot_be_asked_LIFE_142() -> None:
     lost = cri.PodSandboxStatusResponse(status=box_status("box", ip=""))
     with pytest.raises(HookError, match="failed to find networking container"):
@@ -150,7 +135,6 @@ async def test_a_pod_without_an_address_cannot_be_asked_LIFE_142() -> None:
         await Stage(FakeNetwork(), ListPodSandbox=none).run({"httpGet": {"port": 1}})
 
 
-@virtual
 async def test_https_falls_back_to_http_without_credentials_LIFE_142() -> None:
     network = FakeNetwork(NetworkError(NO_TLS), HttpAnswer(200))
     stage = Stage(network)
@@ -171,7 +155,6 @@ async def test_https_falls_back_to_http_without_credentials_LIFE_142() -> None:
     ]
 
 
-@virtual
 async def test_other_tls_failures_do_not_fall_back_LIFE_142() -> None:
     network = FakeNetwork(NetworkError("tls: bad certificate"))
     with pytest.raises(HookError, match="bad certificate"):
@@ -179,7 +162,6 @@ async def test_other_tls_failures_do_not_fall_back_LIFE_142() -> None:
     assert len(network.requests) == 1
 
 
-@virtual
 async def test_sleep_takes_its_seconds_and_none_for_zero_LIFE_143() -> None:
     stage = Stage(None)
     for seconds, at_s in ((3, 3.0), (0, 3.0)):
@@ -187,7 +169,6 @@ async def test_sleep_takes_its_seconds_and_none_for_zero_LIFE_143() -> None:
         assert asyncio.get_running_loop().time() == at_s
 
 
-@virtual
 async def test_a_slow_http_pre_stop_hook_uses_up_the_grace_LIFE_143() -> None:
     stage = Stage(FakeNetwork(takes_s=60))
     main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1}}}}
@@ -196,7 +177,6 @@ async def test_a_slow_http_pre_stop_hook_uses_up_the_grace_LIFE_143() -> None:
     assert [r.timeout for r in stage.target.requests("StopContainer")] == [2]
 
 
-@virtual
 async def test_a_hook_that_outlasts_the_grace_goes_on_LIFE_143() -> None:
     network = FakeNetwork(NetworkError("gone"), takes_s=60)
     stage = Stage(network)
@@ -207,7 +187,6 @@ async def test_a_hook_that_outlasts_the_grace_goes_on_LIFE_143() -> None:
     assert "FailedPreStopHook" in stage.events.reasons()
 
 
-@virtual
 async def test_late_hooks_end_with_the_kubelet() -> None:
     stage = Stage(FakeNetwork(takes_s=600))
     main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1, "host": "h"}}}}
@@ -217,22 +196,16 @@ async def test_late_hooks_end_with_the_kubelet() -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), KeyError("odd"), UnicodeError("odd")])
-def test_whatever_goes_wrong_with_a_hook_is_a_failed_hook_LIFE_143(error: Exception) -> None:
-    async def body() -> None:
-        stage = Stage(FakeNetwork(error))
-        main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1, "host": "h"}}}}
-        await stage.killer.kill(make_pod(main), Kill("c1", "main"))
-        assert "FailedPreStopHook" in stage.events.reasons()
-        assert len(stage.target.requests("StopContainer")) == 1
-
-    run_virtual(body)
+async def test_whatever_goes_wrong_with_a_hook_is_a_failed_hook_LIFE_143(error: Exception) -> None:
+    stage = Stage(FakeNetwork(error))
+    main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1, "host": "h"}}}}
+    await stage.killer.kill(make_pod(main), Kill("c1", "main"))
+    assert "FailedPreStopHook" in stage.events.reasons()
+    assert len(stage.target.requests("StopContainer")) == 1
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:99", "a..b", "a b", "[", "x" * 64])
-def test_an_odd_host_is_a_failed_hook_LIFE_142(host: str) -> None:
-    async def body() -> None:
-        stage = Stage(FakeNetwork())
-        with pytest.raises(HookError, match=r"^HTTP lifecycle hook"):
-            await stage.run({"httpGet": {"port": 1, "host": host}})
-
-    run_virtual(body)
+async def test_an_odd_host_is_a_failed_hook_LIFE_142(host: str) -> None:
+    stage = Stage(FakeNetwork())
+    with pytest.raises(HookError, match=r"^HTTP lifecycle hook"):
+        await stage.run({"httpGet": {"port": 1, "host": host}})

@@ -21,7 +21,9 @@ from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 MIB = 1 << 20
 
@@ -189,78 +191,66 @@ SMALL = asking("main", (100, 200), (64, 128))
 BIG = asking("main", (150, 300), (96, 192))
 
 
-def test_each_update_carries_what_is_there_and_what_is_new_CG_065(tmp_path: Path) -> None:
+async def test_each_update_carries_what_is_there_and_what_is_new_CG_065(tmp_path: Path) -> None:
     """The two calls recorded in s25."""
 
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        assert (await bench.sync(make_pod(SMALL))).ok
-        assert bench.told() == []
-        result = await bench.sync(make_pod(BIG))
-        assert result.ok
-        assert result.actions == 1
-        assert result.resized
-        assert bench.told() == [(102, 20_000, 192, 997), (153, 30_000, 192, 997)]
-        await bench.sync(make_pod(BIG))
-        assert len(bench.told()) == 2
-
-    run_virtual(main)
+    bench = Bench(tmp_path)
+    assert (await bench.sync(make_pod(SMALL))).ok
+    assert bench.told() == []
+    result = await bench.sync(make_pod(BIG))
+    assert result.ok
+    assert result.actions == 1
+    assert result.resized
+    assert bench.told() == [(102, 20_000, 192, 997), (153, 30_000, 192, 997)]
+    await bench.sync(make_pod(BIG))
+    assert len(bench.told()) == 2
 
 
-def test_a_failed_update_is_tried_again_from_where_it_stopped_CG_065(tmp_path: Path) -> None:
+async def test_a_failed_update_is_tried_again_from_where_it_stopped_CG_065(tmp_path: Path) -> None:
     failures = [None, Failure(grpc.StatusCode.UNKNOWN, "busy")]
 
     def answer(request: Any) -> Any:
         return failures.pop(0) if failures else None
 
-    async def main() -> None:
-        bench = Bench(tmp_path, UpdateContainerResources=answer)
-        await bench.sync(make_pod(SMALL))
-        result = await bench.sync(make_pod(BIG))
-        assert [(e.action.value, e.target, e.reason, e.message) for e in result.errors] == [
-            (
-                "ResizePodInPlace",
-                pod_ref(make_pod(BIG)),
-                "ResizePodInPlaceError",
-                "rpc error: code = Unknown desc = busy",
-            )
-        ]
-        assert (await bench.sync(make_pod(BIG))).ok
-        assert [t[:3] for t in bench.told()] == [
-            (102, 20_000, 192),
-            (153, 30_000, 192),
-            (153, 30_000, 192),
-        ]
-
-    run_virtual(main)
+    bench = Bench(tmp_path, UpdateContainerResources=answer)
+    await bench.sync(make_pod(SMALL))
+    result = await bench.sync(make_pod(BIG))
+    assert [(e.action.value, e.target, e.reason, e.message) for e in result.errors] == [
+        (
+            "ResizePodInPlace",
+            pod_ref(make_pod(BIG)),
+            "ResizePodInPlaceError",
+            "rpc error: code = Unknown desc = busy",
+        )
+    ]
+    assert (await bench.sync(make_pod(BIG))).ok
+    assert [t[:3] for t in bench.told()] == [
+        (102, 20_000, 192),
+        (153, 30_000, 192),
+        (153, 30_000, 192),
+    ]
 
 
-def test_a_started_container_has_what_its_spec_asks_for_CG_064(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())
-        assert bench.target.requests("StartContainer")
-        await bench.sync(make_pod(BIG))
-        assert len(bench.told()) == 2
-
-    run_virtual(main)
+async def test_a_started_container_has_what_its_spec_asks_for_CG_064(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())
+    assert bench.target.requests("StartContainer")
+    await bench.sync(make_pod(BIG))
+    assert len(bench.told()) == 2
 
 
-def test_a_container_whose_resources_cannot_be_noted_is_not_made_CG_060(tmp_path: Path) -> None:
+async def test_a_container_whose_resources_cannot_be_noted_is_not_made_CG_060(
+    tmp_path: Path,
+) -> None:
     (tmp_path / f".{ACTUATED_FILE}.tmp").mkdir()
 
-    async def main() -> None:
-        bench = Bench(tmp_path)
-        result = await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())
-        assert [(e.target, e.reason) for e in result.errors] == [
-            ("main", "CreateContainerConfigError")
-        ]
-        assert bench.target.requests("CreateContainer") == []
-        (tmp_path / f".{ACTUATED_FILE}.tmp").rmdir()
-        assert (await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())).ok
-        assert (tmp_path / ACTUATED_FILE).exists()
-
-    run_virtual(main)
+    bench = Bench(tmp_path)
+    result = await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())
+    assert [(e.target, e.reason) for e in result.errors] == [("main", "CreateContainerConfigError")]
+    assert bench.target.requests("CreateContainer") == []
+    (tmp_path / f".{ACTUATED_FILE}.tmp").rmdir()
+    assert (await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())).ok
+    assert (tmp_path / ACTUATED_FILE).exists()
 
 
 def test_a_kubelet_without_a_checkpoint_goes_by_the_last_status_CG_064(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.objects import Pod
 from refkubelet.pleg import GenericPLEG, PodCache, PodLifecycleEventType
 from refkubelet.status.restart_all import is_restarting_all
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 READS = ("List", "Version", "Status", "ImageFsInfo", "PodSandboxStatus", "ContainerStatus")
 IMAGE = {"image": "localhost/busybox:1"}
@@ -92,32 +95,19 @@ class OneWorker:
                 continue
 
 
-Body = Callable[[OneWorker, FakeCRI], Awaitable[None]]
-
-
-@pytest.fixture
-def virtual(tmp_path: Path) -> Callable[[Pod, Body], None]:
-    """Runs the worker of one pod beside the body of a test, until the body ends."""
-
-    def run(pod: Pod, body: Body) -> None:
-        async def main() -> None:
-            loop = asyncio.get_running_loop()
-            assert isinstance(loop, VirtualLoop)
-            cri = FakeCRI()
-            worker = OneWorker(cri, tmp_path, loop)
-            task = asyncio.ensure_future(worker.run(pod))
-            try:
-                await body(worker, cri)
-            finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-
-        run_virtual(main)
-
-    return run
-
-
-Run = Callable[[Pod, Body], None]
+@asynccontextmanager
+async def one_worker(root: Path, pod: Pod) -> AsyncIterator[tuple[OneWorker, FakeCRI]]:
+    """The worker of the pod, at work."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    cri = FakeCRI()
+    worker = OneWorker(cri, root, loop)
+    task = asyncio.ensure_future(worker.run(pod))
+    try:
+        yield worker, cri
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def until(
@@ -162,8 +152,8 @@ def without_images(calls: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [call for call in calls if call[0] != "ImageStatus"]
 
 
-def test_start_of_a_pod_as_recorded_in_s01(virtual: Run) -> None:
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+async def test_start_of_a_pod_as_recorded_in_s01(tmp_path: Path) -> None:
+    async with one_worker(tmp_path, make_pod({"name": "main", **IMAGE})) as (_, cri):
         await until(lambda: cri.count("StartContainer") == 1)
         await asyncio.sleep(5)
         assert without_images(writes(cri)) == without_images(
@@ -183,11 +173,12 @@ def test_start_of_a_pod_as_recorded_in_s01(virtual: Run) -> None:
             "ContainerStatus",
         ]
 
-    virtual(make_pod({"name": "main", **IMAGE}), body)
 
-
-def test_init_containers_as_recorded_in_s06(virtual: Run) -> None:
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+async def test_init_containers_as_recorded_in_s06(tmp_path: Path) -> None:
+    async with one_worker(tmp_path, make_pod("a", "b", init=({"name": "i1"}, {"name": "i2"}))) as (
+        _,
+        cri,
+    ):
         cri.behaves(exits(0, after_s=1), container="i1")
         cri.behaves(exits(0, after_s=1), container="i2")
         await until(lambda: cri.count("StartContainer") == 4)
@@ -195,24 +186,20 @@ def test_init_containers_as_recorded_in_s06(virtual: Run) -> None:
             recorded_writes("s06", "StopContainer")
         )
 
-    virtual(make_pod("a", "b", init=({"name": "i1"}, {"name": "i2"})), body)
 
-
-def test_on_demand_relist_follows_a_start_PLEG_011(virtual: Run) -> None:
+async def test_on_demand_relist_follows_a_start_PLEG_011(tmp_path: Path) -> None:
     """After the sync that started something the pod's own lists come at once."""
 
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+    async with one_worker(tmp_path, make_pod()) as (worker, cri):
         await until(lambda: cri.count("StartContainer") == 1)
         await until(lambda: bool(worker.cache.get(UID).running()), limit_s=0.5)
         assert worker.pleg.healthy() is None
 
-    virtual(make_pod(), body)
 
-
-def test_crash_loop_series_BACK_001_BACK_011(virtual: Run) -> None:
+async def test_crash_loop_series_BACK_001_BACK_011(tmp_path: Path) -> None:
     """Starts at 0, 0, 10, 30, 70, 150, 310 s; each up to one relist late, and that adds up."""
 
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+    async with one_worker(tmp_path, make_pod()) as (worker, cri):
         cri.behaves(exits(1), container="main")
         await until(lambda: cri.count("StartContainer") == 8, step_s=1.0)
         times = cri.times_s("StartContainer")
@@ -222,11 +209,9 @@ def test_crash_loop_series_BACK_001_BACK_011(virtual: Run) -> None:
         await asyncio.sleep(3)
         assert len(worker.cache.get(UID).containers) <= 2  # one dead one is kept (GC-020)
 
-    virtual(make_pod(), body)
 
-
-def test_lost_sandbox_gives_attempt_1_LIFE_101(virtual: Run) -> None:
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+async def test_lost_sandbox_gives_attempt_1_LIFE_101(tmp_path: Path) -> None:
+    async with one_worker(tmp_path, make_pod()) as (worker, cri):
         await until(lambda: cri.count("StartContainer") == 1)
         await asyncio.sleep(2)
         cri.kill_sandbox(pod="web")
@@ -235,13 +220,18 @@ def test_lost_sandbox_gives_attempt_1_LIFE_101(virtual: Run) -> None:
         assert [s.attempt for s in worker.cache.get(UID).sandboxes] == [1, 0]
         assert "SandboxChanged" in worker.events.reasons()
 
-    virtual(make_pod(), body)
 
-
-def test_restart_all_containers_keeps_the_sandbox_LIFE_125_BACK_110_BACK_112(virtual: Run) -> None:
+async def test_restart_all_containers_keeps_the_sandbox_LIFE_125_BACK_110_BACK_112(
+    tmp_path: Path,
+) -> None:
     """Everything is stopped with 2 s and removed, then starts from the first init container."""
 
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    trigger = {"name": "trigger", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    async with one_worker(tmp_path, make_pod(trigger, "other", init=({"name": "i1"},))) as (
+        worker,
+        cri,
+    ):
         cri.behaves(exits(0), container="i1")
         cri.behaves(exits(42, after_s=5), container="trigger", attempt=0)
         await until(lambda: cri.count("StartContainer") == 6)
@@ -256,13 +246,9 @@ def test_restart_all_containers_keeps_the_sandbox_LIFE_125_BACK_110_BACK_112(vir
         assert cri.count("RunPodSandbox") == 1
         assert any(result.containers_reset for result in worker.results)
 
-    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
-    trigger = {"name": "trigger", "restartPolicy": "Never", "restartPolicyRules": [rule]}
-    virtual(make_pod(trigger, "other", init=({"name": "i1"},)), body)
 
-
-def test_kill_pod_with_hook_and_stubborn_container_as_recorded_in_s08(virtual: Run) -> None:
-    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+async def test_kill_pod_with_hook_and_stubborn_container_as_recorded_in_s08(tmp_path: Path) -> None:
+    async with one_worker(tmp_path, POD_S08) as (worker, cri):
         cri.behaves(ignores("SIGTERM"), container="stubborn")
         cri.behaves(replies(["sleep"], delay_s=2.0), container="hook")
         await until(lambda: cri.count("StartContainer") == 2)
@@ -277,8 +263,6 @@ def test_kill_pod_with_hook_and_stubborn_container_as_recorded_in_s08(virtual: R
         assert stops["stubborn"].ended_s - began_s == pytest.approx(6.0)
         last = cri.calls("StopPodSandbox")[-1]
         assert last.started_s >= stops["stubborn"].ended_s
-
-    virtual(POD_S08, body)
 
 
 POD_S08 = make_pod(

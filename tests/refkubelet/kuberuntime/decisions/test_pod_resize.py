@@ -28,7 +28,9 @@ from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, Cont
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 MIB = 1 << 20
 NOW = ResourceConfig(204, 20_000, 100_000, 128 * MIB)
@@ -256,17 +258,14 @@ class Bench:
         return await self.sync(after)
 
 
-def test_growing_tells_the_runtime_writes_and_updates_CG_065(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path, NOW, BIG)
-        result = await bench.resize(SMALL_ASK, BIG_ASK)
-        assert result.ok
-        assert result.resized
-        assert bench.cgroups.now == BIG
-        pod, container = "UpdatePodSandboxResources", "UpdateContainerResources"
-        assert bench.calls() == [pod, container, pod, pod, container]
-
-    run_virtual(main)
+async def test_growing_tells_the_runtime_writes_and_updates_CG_065(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, NOW, BIG)
+    result = await bench.resize(SMALL_ASK, BIG_ASK)
+    assert result.ok
+    assert result.resized
+    assert bench.cgroups.now == BIG
+    pod, container = "UpdatePodSandboxResources", "UpdateContainerResources"
+    assert bench.calls() == [pod, container, pod, pod, container]
 
 
 @pytest.mark.parametrize(
@@ -276,62 +275,50 @@ def test_growing_tells_the_runtime_writes_and_updates_CG_065(tmp_path: Path) -> 
         Failure(grpc.StatusCode.UNKNOWN, "method UpdatePodSandboxResources not implemented"),
     ],
 )
-def test_a_runtime_that_does_not_know_the_call_is_no_obstacle_CG_065(
+async def test_a_runtime_that_does_not_know_the_call_is_no_obstacle_CG_065(
     tmp_path: Path, failure: Failure
 ) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path, NOW, BIG, UpdatePodSandboxResources=failure)
-        assert (await bench.resize(SMALL_ASK, BIG_ASK)).ok
-        assert bench.cgroups.now == BIG
-
-    run_virtual(main)
+    bench = Bench(tmp_path, NOW, BIG, UpdatePodSandboxResources=failure)
+    assert (await bench.resize(SMALL_ASK, BIG_ASK)).ok
+    assert bench.cgroups.now == BIG
 
 
-def test_a_runtime_that_refuses_ends_the_resize_before_anything_changes_CG_065(
+async def test_a_runtime_that_refuses_ends_the_resize_before_anything_changes_CG_065(
     tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        failure = Failure(grpc.StatusCode.UNKNOWN, "too big")
-        bench = Bench(tmp_path, NOW, BIG, UpdatePodSandboxResources=failure)
-        result = await bench.resize(SMALL_ASK, BIG_ASK)
-        assert result.resize_error == (
-            "failed to notify runtime for UpdatePodSandboxResources (resource=memory); resize "
-            'rejected: updatePodSandboxResources failed for sanboxID "s0": rpc error: code = '
-            "Unknown desc = too big"
-        )
-        assert bench.cgroups.now == NOW
-        assert bench.calls() == ["UpdatePodSandboxResources"]
-
-    run_virtual(main)
+    failure = Failure(grpc.StatusCode.UNKNOWN, "too big")
+    bench = Bench(tmp_path, NOW, BIG, UpdatePodSandboxResources=failure)
+    result = await bench.resize(SMALL_ASK, BIG_ASK)
+    assert result.resize_error == (
+        "failed to notify runtime for UpdatePodSandboxResources (resource=memory); resize "
+        'rejected: updatePodSandboxResources failed for sanboxID "s0": rpc error: code = '
+        "Unknown desc = too big"
+    )
+    assert bench.cgroups.now == NOW
+    assert bench.calls() == ["UpdatePodSandboxResources"]
 
 
-def test_a_kernel_that_refuses_is_told_to_the_runtime_CG_065(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path, NOW, BIG)
-        bench.cgroups.refuses = CgroupError("no such group")
-        result = await bench.resize(SMALL_ASK, BIG_ASK)
-        assert result.resize_error == "no such group"
-        told = [r.resources.memory_limit_in_bytes // MIB
-                for r in bench.target.requests("UpdatePodSandboxResources")]  # fmt: skip
-        assert told == [192, 128]
-        bench.cgroups.refuses = None
-        assert (await bench.sync(BIG_ASK)).ok
-        assert bench.cgroups.now == BIG
-
-    run_virtual(main)
+async def test_a_kernel_that_refuses_is_told_to_the_runtime_CG_065(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, NOW, BIG)
+    bench.cgroups.refuses = CgroupError("no such group")
+    result = await bench.resize(SMALL_ASK, BIG_ASK)
+    assert result.resize_error == "no such group"
+    told = [r.resources.memory_limit_in_bytes // MIB
+            for r in bench.target.requests("UpdatePodSandboxResources")]  # fmt: skip
+    assert told == [192, 128]
+    bench.cgroups.refuses = None
+    assert (await bench.sync(BIG_ASK)).ok
+    assert bench.cgroups.now == BIG
 
 
-def test_an_unreadable_group_ends_the_resize_CG_065(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path, NOW, BIG)
-        bench.cgroups.unreadable = True
-        result = await bench.resize(SMALL_ASK, BIG_ASK)
-        assert result.resize_error == (
-            'unable to get pod cgroup memory config for pod "web_default(u-1)"'
-        )
-        assert bench.calls() == []
-
-    run_virtual(main)
+async def test_an_unreadable_group_ends_the_resize_CG_065(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, NOW, BIG)
+    bench.cgroups.unreadable = True
+    result = await bench.resize(SMALL_ASK, BIG_ASK)
+    assert result.resize_error == (
+        'unable to get pod cgroup memory config for pod "web_default(u-1)"'
+    )
+    assert bench.calls() == []
 
 
 def stats(name: str, usage_bytes: int) -> Any:
@@ -348,51 +335,42 @@ def stats(name: str, usage_bytes: int) -> Any:
 
 
 @pytest.mark.parametrize(("used_mib", "done"), [(127, True), (128, False), (150, False)])
-def test_memory_shrinks_while_it_is_not_used_CG_066(
+async def test_memory_shrinks_while_it_is_not_used_CG_066(
     tmp_path: Path, used_mib: int, done: bool
 ) -> None:
-    async def main() -> None:
-        used = used_mib * MIB
-        bench = Bench(tmp_path, BIG, NOW, ListContainerStats=lambda _: stats("main", used))
-        bench.cgroups.used_bytes = used
-        result = await bench.resize(BIG_ASK, SMALL_ASK)
-        assert result.ok is done
-        assert bench.cgroups.now == (NOW if done else BIG)
-        (request,) = bench.target.requests("ListContainerStats")
-        assert request.filter.pod_sandbox_id == "s0"
-        if not done:
-            assert result.resize_error == (
-                "cannot decrease memory limits: [attempting to set pod memory limit "
-                f"({128 * MIB}) below current usage ({used}), attempting to set container "
-                f'"main" memory limit ({128 * MIB}) below current usage ({used})]'
-            )
-
-    run_virtual(main)
+    used = used_mib * MIB
+    bench = Bench(tmp_path, BIG, NOW, ListContainerStats=lambda _: stats("main", used))
+    bench.cgroups.used_bytes = used
+    result = await bench.resize(BIG_ASK, SMALL_ASK)
+    assert result.ok is done
+    assert bench.cgroups.now == (NOW if done else BIG)
+    (request,) = bench.target.requests("ListContainerStats")
+    assert request.filter.pod_sandbox_id == "s0"
+    if not done:
+        assert result.resize_error == (
+            "cannot decrease memory limits: [attempting to set pod memory limit "
+            f"({128 * MIB}) below current usage ({used}), attempting to set container "
+            f'"main" memory limit ({128 * MIB}) below current usage ({used})]'
+        )
 
 
-def test_usage_that_cannot_be_read_ends_the_resize_CG_066(tmp_path: Path) -> None:
-    async def main() -> None:
-        failure = Failure(grpc.StatusCode.UNAVAILABLE, "away")
-        bench = Bench(tmp_path, BIG, NOW, ListContainerStats=failure)
-        result = await bench.resize(BIG_ASK, SMALL_ASK)
-        assert result.resize_error == 'unable to read memory usage for pod "web_default(u-1)"'
-
-    run_virtual(main)
+async def test_usage_that_cannot_be_read_ends_the_resize_CG_066(tmp_path: Path) -> None:
+    failure = Failure(grpc.StatusCode.UNAVAILABLE, "away")
+    bench = Bench(tmp_path, BIG, NOW, ListContainerStats=failure)
+    result = await bench.resize(BIG_ASK, SMALL_ASK)
+    assert result.resize_error == 'unable to read memory usage for pod "web_default(u-1)"'
 
 
-def test_the_pods_own_resources_are_resized_and_noted_CG_064_CG_065(tmp_path: Path) -> None:
-    async def main() -> None:
-        bench = Bench(tmp_path, NOW, BIG)
-        own = {"requests": {"cpu": "250m"}, "limits": {"cpu": "300m", "memory": "192Mi"}}
-        before = {"requests": {"cpu": "200m"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
-        await bench.sync({}, resources=before)
-        bench.target.calls.clear()
-        result = await bench.sync({}, resources=own)
-        assert result.resized
-        assert bench.cgroups.now == BIG
-        pod = make_pod({"name": "main"}, resources=own)
-        running = status(record(pod, "main"))
-        assert not bench.manager.resize_in_progress(pod, running)
-        assert not (await bench.sync({}, resources=own)).resized
-
-    run_virtual(main)
+async def test_the_pods_own_resources_are_resized_and_noted_CG_064_CG_065(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, NOW, BIG)
+    own = {"requests": {"cpu": "250m"}, "limits": {"cpu": "300m", "memory": "192Mi"}}
+    before = {"requests": {"cpu": "200m"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
+    await bench.sync({}, resources=before)
+    bench.target.calls.clear()
+    result = await bench.sync({}, resources=own)
+    assert result.resized
+    assert bench.cgroups.now == BIG
+    pod = make_pod({"name": "main"}, resources=own)
+    running = status(record(pod, "main"))
+    assert not bench.manager.resize_in_progress(pod, running)
+    assert not (await bench.sync({}, resources=own)).resized

@@ -35,15 +35,16 @@ decode_service: Final = _decoder(Service)
 
 
 def one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
-    """The object of an answer; one that makes no sense is the server's failure."""
+    """The object of an answer. Raises `ApiError` if it cannot be decoded."""
     try:
         return decode(value)
-    except Exception as e:  # whatever in it nobody thought of
+    except Exception as e:  # the server may send anything
         raise ApiError(0, "BadAnswer", f"the API server sent an unreadable object: {e}") from e
 
 
 def every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> ObjectList[T]:
-    """A list's objects; an unreadable one is logged and left out, so that it hides no other."""
+    """The objects of a list. One that cannot be decoded is logged and left out, so that it hides no
+    other. Raises `ApiError` for what is no list."""
     found = value.get("items") or []
     if not isinstance(found, list):
         raise ApiError(0, "BadAnswer", f"wanted a list of items, got {type(found).__name__}")
@@ -58,7 +59,7 @@ def every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> Ob
 
 
 def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
-    """An object that is kept by its UID. Raises `msgspec.ValidationError`."""
+    """An object with a UID, by which followers keep it. Raises `msgspec.ValidationError`."""
     if not _metadata(value).get("uid"):
         raise msgspec.ValidationError("it has no metadata.uid")
     return decode(value)
@@ -67,8 +68,8 @@ def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
 def watch_event(
     decode: Callable[[dict[str, Any]], T], kind: str, value: dict[str, Any]
 ) -> WatchEvent[T]:
-    """A bookmark has nothing but a version (SRC-051): API servers fill the rest of the object with
-    zero values, `containers: null` among them, which no object may have."""
+    """The event of one line. Of a bookmark only the version is read (SRC-051): API servers fill the
+    rest of its object with zero values such as `containers: null`, which no object may have."""
     if kind == "BOOKMARK":
         bare = {"metadata": {"resourceVersion": _version(value)}}
         return WatchEvent(kind, one(decode, bare))
@@ -76,6 +77,7 @@ def watch_event(
 
 
 def json_object(content: bytes, what: str) -> dict[str, Any]:
+    """The JSON object of an answer; `what` names the request. Raises `ApiError`."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -99,7 +101,7 @@ def watch_line(line: bytes, what: str) -> tuple[str, dict[str, Any]]:
 
 
 def error_of(status: int, body: bytes | dict[str, Any]) -> ApiError:
-    """The error of a metav1.Status, or of whatever text the server sent instead."""
+    """The error in a metav1.Status, or with the text that the server sent instead."""
     if isinstance(body, bytes):
         text = body.decode(errors="replace")
         try:
@@ -115,6 +117,6 @@ def _version(value: Mapping[str, Any]) -> str:
 
 
 def _metadata(value: Any) -> Mapping[str, Any]:
-    """Nothing where an object has none, or is none."""
+    """Its metadata; empty for what has none."""
     found = value.get("metadata") if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""The kubelet's view of an API server: a handful of requests, one error type.
+"""The requests that the kubelet makes of an API server, and their one error.
 
 What must never happen here: an exception other than `ApiError` for anything the server or the
 network did; a retry that the caller did not ask for. Over HTTP: `refkubelet.api.lightkube_client`.
@@ -42,7 +42,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ObjectList(Generic[T]):
-    """The answer to a list: the objects, and the version from which to watch on."""
+    """The answer to a list: the objects, and the version to watch from."""
 
     items: tuple[T, ...]
     resource_version: str
@@ -57,7 +57,7 @@ class WatchEvent(Generic[T]):
 
 
 class ApiClient(Protocol):
-    """What the kubelet asks of an API server. Every method raises `ApiError`."""
+    """The requests of the kubelet. Every method raises `ApiError`."""
 
     async def get_pod(self, namespace: str, name: str) -> Pod: ...
 
@@ -84,7 +84,7 @@ class ApiClient(Protocol):
         ...
 
     def watch_pods(self, node_name: str, resource_version: str) -> AsyncIterator[WatchEvent[Pod]]:
-        """Ends when the server ends the watch."""
+        """Events after that version; ends when the server ends the watch."""
         ...
 
     async def get_node(self, name: str) -> Node: ...

@@ -1,10 +1,9 @@
 """Bearer tokens from a credential plug-in: a program that the kubeconfig names, which prints one.
 
-It is asked when a token is needed: at the first request, and again when the server answers 401. One
-run at a time serves all requests that wait; a run that takes too long ends with the request that
-waits for it. What must never happen: a plug-in that hangs is started again and again beside itself;
-one that fails is taken for one that gave a token.
-Client certificates of plug-ins are not there.
+It runs when a token is needed: at the first request, and again when the server answers 401. One run
+serves all requests that wait; when the request that started it times out, the run is ended too.
+What must never happen: a plug-in that hangs is started again beside itself; the output of one that
+failed is taken for a token. Client certificates from plug-ins are not supported.
 Rules: NODE-007. Upstream: client-go plugin/pkg/client/auth/exec.
 """
 
@@ -31,7 +30,7 @@ class CredentialError(Exception):
 
 
 class PluginAuth(httpx2.Auth):
-    """Asks `plugin`. Raises `CredentialError` within requests."""
+    """Authenticates requests with tokens of `plugin`. They raise `CredentialError` if it fails."""
 
     def __init__(self, plugin: UserExec) -> None:
         self._plugin = plugin
@@ -56,6 +55,7 @@ class PluginAuth(httpx2.Auth):
             yield request
 
     async def _token_other_than(self, refused: str) -> str:
+        """The token at hand, or a new one if that is the refused one."""
         async with self._turn:
             if self._token == refused:
                 self._token = ""
@@ -63,9 +63,10 @@ class PluginAuth(httpx2.Auth):
             return self._token
 
     async def _run(self) -> bytes:
+        """Run the plug-in once: what it printed. Raises `CredentialError`, OSError."""
         plugin = self._plugin
         info = {"apiVersion": plugin.apiVersion, "kind": "ExecCredential", "spec": {}}
-        own = {one.name: one.value for one in plugin.env or ()}
+        own = {variable.name: variable.value for variable in plugin.env or ()}
         process = await asyncio.create_subprocess_exec(
             plugin.command,
             *(plugin.args or ()),

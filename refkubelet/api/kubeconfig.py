@@ -1,4 +1,4 @@
-"""Reading a kubeconfig: lightkube does it, this turns its failures into one line."""
+"""Reading a kubeconfig: lightkube reads it; here its errors become one line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def read_kubeconfig(path: str | Path) -> SingleConfig:
 
 
 def _check_token(path: str | Path, file: str) -> None:
-    """Later it may be away for a moment; at the start it is a mistake. Raises `ConfigError`."""
+    """The file of a token must be readable at the start; later it may be missing for a moment.
+    Raises `ConfigError`."""
     try:
         token = Path(file).read_text().strip()
     except (OSError, ValueError) as e:

@@ -46,7 +46,9 @@ from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
 WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
-WATCH_SILENCE_S: Final = WATCH_LASTS_S + REQUEST_TIMEOUT_S  # nobody is at the other end any more
+WATCH_SILENCE_S: Final = (
+    WATCH_LASTS_S + REQUEST_TIMEOUT_S
+)  # after this the connection is taken for dead
 
 
 class LightkubeApiClient:
@@ -85,6 +87,7 @@ class LightkubeApiClient:
     def _from_config(
         cls, config: SingleConfig, transport: httpx2.AsyncBaseTransport | None
     ) -> LightkubeApiClient:
+        """A client with the credentials and TLS of `config`."""
         params = ConnectionParams(
             timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
             trust_env=False,
@@ -205,9 +208,8 @@ class LightkubeApiClient:
         params: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`. Whatever goes wrong
-        is an `ApiError`: credentials, too, fail in the request, in all the ways of a plug-in, a
-        file and JSON."""
+        """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`. Every failure becomes
+        an `ApiError`, also those of credentials, which are fetched within the request."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -229,8 +231,9 @@ class LightkubeApiClient:
     async def _watch(
         self, path: str, params: Mapping[str, str]
     ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        """The lines of a watch as (type, object). An ERROR line raises (410 Gone), and so does a
-        silence longer than a watch lasts: a connection can be lost without a word."""
+        """The lines of a watch as (type, object). Raises `ApiError` for an ERROR line (410 Gone),
+        and when no line comes for longer than a watch lasts: a lost connection may show no
+        error."""
         no_end = httpx2.Timeout(REQUEST_TIMEOUT_S, read=None)
         try:
             async with AsyncExitStack() as stack:
@@ -253,8 +256,8 @@ class LightkubeApiClient:
 
 
 def no_answer(what: str, error: Exception) -> ApiError:
-    """The error of a request that got no answer, for whatever reason. Many texts make no sense
-    without the kind of the error (a KeyError is nothing but a key)."""
+    """The error of a request without an answer. It names the type of `error`, because many texts
+    make no sense without it (that of a KeyError is just a key)."""
     kind, text = type(error).__name__, str(error)
     return ApiError(0, kind, f"{what}: {kind}: {text}" if text else f"{what}: {kind}")
 

@@ -13,17 +13,18 @@ from simtime import Clock, Rng
 
 
 class NodeInformer:
-    """Follows `metadata.name=<node>`. `has_synced`: the first list was answered, node or not."""
+    """Follows the Node of that name. `has_synced`: the first list was answered, with the node or
+    without."""
 
     def __init__(self, api: ApiClient, node_name: str, clock: Clock, rng: Rng) -> None:
         self.has_synced = False
         self._node: Node | None = None
         self._reflector = Reflector(
-            lambda: api.list_node(node_name),
-            lambda version: api.watch_node(node_name, version),
-            self._take,
-            clock,
-            rng,
+            list_objects=lambda: api.list_node(node_name),
+            watch_objects=lambda version: api.watch_node(node_name, version),
+            on_change=self._take,
+            clock=clock,
+            rng=rng,
         )
 
     def node(self) -> Node | None:
@@ -31,6 +32,7 @@ class NodeInformer:
         return self._node
 
     async def run(self) -> None:
+        """Follow the node until cancelled."""
         await self._reflector.run()
 
     async def _take(self, nodes: tuple[Node, ...]) -> None:

@@ -1,9 +1,10 @@
-"""List, then watch, for ever: a local copy of some API objects that follows the server.
+"""Follows objects of the API server: lists them, then watches, and keeps a local copy.
 
-A failed list or watch is repeated after 0.8 s doubling to 30 s (times 1 to 2); a watch that ended
-goes on from the last version seen; one that failed starts again with a list, unless the server only
-has too much to do: a version that it has no longer (410), or never had (504 after a restore), would
-be refused for ever. Upstream: client-go tools/cache/reflector.go (the LIST+WATCH form, SRC-051).
+A failed list or watch is repeated after 0.8 s, doubling to 30 s, times a random factor of 1 to 2. A
+watch that ended is continued from the last version seen. After one that failed all objects are
+listed anew, because the server may refuse that version for ever: it has forgotten it (410), or does
+not know it after a restore (504). Only after 429, too many requests, the watch is tried again.
+Upstream: client-go tools/cache/reflector.go (the LIST+WATCH form, SRC-051).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ SHORT_WATCH_S: Final = 1.0  # a watch that ends sooner without an event counts a
 
 
 class Reflector(Generic[T]):
-    """Follows what `list_objects` and `watch_objects` give; `on_change` gets the whole set."""
+    """Follows the objects of `list_objects` and `watch_objects` (from a version); `on_change` gets
+    all of them at each change."""
 
     def __init__(
         self,
@@ -59,9 +61,9 @@ class Reflector(Generic[T]):
                 if await self._watch_once():
                     self._failures = 0
                     continue
-            except Exception as e:  # of the server, or of who is told: all is looked at anew
+            except Exception as e:  # of the server or of `on_change`
                 too_many = isinstance(e, ApiError) and e.status == TOO_MANY
-                listed = listed and too_many  # any other: who knows what was missed
+                listed = listed and too_many  # after any other error changes may be missing
                 self._complaints.failed(LOST, e, ApiError)
             await self._clock.sleep(self._backoff_s())
 
@@ -74,7 +76,7 @@ class Reflector(Generic[T]):
         await self._on_change(tuple(self._objects.values()))
 
     async def _watch_once(self) -> bool:
-        """Follow one watch to its end; False when it ended at once, without telling anything."""
+        """Follow one watch to its end; False when it ended at once without an event."""
         started_s = self._clock.monotonic_s()
         told = False
         async for event in self._watch(self._version):

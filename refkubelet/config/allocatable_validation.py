@@ -1,8 +1,6 @@
-"""What a KubeletConfiguration may reserve of the node, and enforce (CG-034, CG-035). Pure.
+"""Checks of what is reserved of the node, and of what is enforced (CG-034, CG-035). Pure.
 
 Texts are those of the kubelet. Upstream: pkg/kubelet/apis/config/validation/validation.go.
-
-What must never happen here: a configuration is refused that a kubelet takes.
 """
 
 from __future__ import annotations
@@ -25,12 +23,13 @@ _RESERVABLE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pid"})
 
 
 def allocatable_problems(config: KubeletConfiguration) -> Iterator[str]:
-    """The violations, without the words before each."""
+    """The violations, without `invalid configuration: `."""
     yield from _enforced(config)
     yield from _reserved(config)
 
 
 def _enforced(config: KubeletConfiguration) -> Iterator[str]:
+    """enforceNodeAllocatable: known words, each once, `none` alone, and what each of them needs."""
     enforced = config.enforce_node_allocatable
     flag = "enforceNodeAllocatable (--enforce-node-allocatable)"
     for name in ("system-reserved", "kube-reserved"):
@@ -48,15 +47,15 @@ def _enforced(config: KubeletConfiguration) -> Iterator[str]:
                 f'"{ENFORCEABLE[-1]}"'
             )
         elif word != "none":
-            yield from _enforced_group(config, word, flag)
+            yield from _enforced_cgroup(config, word, flag)
         elif len(enforced) > 1:
             yield f'{flag} may not contain additional enforcements when "none" is specified'
 
 
-def _enforced_group(config: KubeletConfiguration, word: str, flag: str) -> Iterator[str]:
-    groups = {"system": config.system_reserved_cgroup, "kube": config.kube_reserved_cgroup}
+def _enforced_cgroup(config: KubeletConfiguration, word: str, flag: str) -> Iterator[str]:
+    cgroups = {"system": config.system_reserved_cgroup, "kube": config.kube_reserved_cgroup}
     owner = word.partition("-")[0]
-    if not groups.get(owner, word):
+    if not cgroups.get(owner, word):
         yield (
             f"{owner}ReservedCgroup (--{owner}-reserved-cgroup) must be specified when "
             f'"{owner}-reserved" or "{owner}-reserved-compressible" included in {flag}'

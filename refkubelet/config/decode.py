@@ -1,4 +1,4 @@
-"""From a YAML document to a frozen schema object; every mistake in the file is found at once.
+"""Decodes a YAML document into a frozen schema object and reports all mistakes of the file at once.
 
 Strict: an unknown field or a value of the wrong type is an error that names line, field, what was
 wanted and what was there (upstream only warns about unknown fields, CFG-002). `null` means "not
@@ -59,7 +59,7 @@ class Decoder:
     problems: list[str] = dataclasses.field(default_factory=list)
 
     def struct(self, cls: type[S], value: Any, path: Path, *, ignore: frozenset[str]) -> S:
-        """`cls` from a mapping; `ignore` names keys that are not its business."""
+        """`cls` from a mapping; keys in `ignore` are passed over. Mistakes go to `problems`."""
         known = {info_of(f).wire: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
         arguments: dict[str, Any] = {}
         for key, item in value.items():
@@ -79,6 +79,7 @@ class Decoder:
         return cls(**arguments)
 
     def problem(self, path: Path, text: str) -> None:
+        """Note a mistake at that path of the document."""
         line = self.document.line_of(path)
         place = f"{self.file}:{line}" if line is not None else self.file
         name = dotted(path)
@@ -119,7 +120,7 @@ class Decoder:
 
 
 def describe(value: Any) -> str:
-    """What was found, for an error message.
+    """A value as an error message shows it.
 
     >>> describe(3), describe("x"), describe([]), describe(None)
     ('the number 3', "the text 'x'", 'a list', 'nothing')

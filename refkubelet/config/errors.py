@@ -1,14 +1,15 @@
-"""Errors of what the user wrote: configuration files, manifests, kubeconfigs, flags."""
+"""Errors in what the user wrote: configuration files, kubeconfigs, flags."""
 
 from __future__ import annotations
 
 
 class ConfigError(Exception):
-    """Something the user gave is wrong; the text stands alone: place, field, wanted, found."""
+    """A mistake of the user. The text is complete: place, field, what was wanted, what was
+    found."""
 
 
 class ConfigErrors(ConfigError):
-    """All problems of one file, in `problems`; the text has one line for each."""
+    """All mistakes of one file: `problems`, one text each; the error's text has a line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))

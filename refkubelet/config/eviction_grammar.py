@@ -1,7 +1,7 @@
 """Reads eviction thresholds from their texts in the configuration. Pure.
 
 Rules: EVIC-001..005, EVIC-008. The texts of errors are wire facts: other tools match them. Where
-upstream shows what a parser of its said, that follows the field and the signal.
+upstream shows the error of its parser, it comes after field and signal here.
 Upstream: pkg/kubelet/eviction/helpers.go: ParseThresholdConfig.
 """
 
@@ -18,7 +18,7 @@ from refkubelet.golang.strconv import parse_float32
 from refkubelet.model.quantity import canonical, parse_integer
 
 PODS: Final = "pods"
-"""Among what enforceNodeAllocatable is enforced on: the cgroup of all pods is limited."""
+"""The word in enforceNodeAllocatable by which the cgroup of all pods is limited."""
 WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -93,7 +93,7 @@ def _parse_value(where: str, signal: str, text: str) -> ThresholdValue:
 
 
 def _parse_grace(signal: str, text: str) -> float:
-    """EVIC-004."""
+    """Seconds of a soft threshold's grace period, which must not be negative (EVIC-004)."""
     try:
         grace_s = parse_duration_s(text)
     except ValueError:
@@ -107,7 +107,7 @@ def _parse_grace(signal: str, text: str) -> float:
 
 
 def _parse_reclaim(signal: str, text: str) -> ThresholdValue:
-    """EVIC-005."""
+    """A minimum reclaim: a share above 0, or an amount that is not negative (EVIC-005)."""
     where = f"evictionMinimumReclaim: {signal}"
     if text.endswith("%"):
         value = ThresholdValue(text, percent=_parse_percent(where, text))
@@ -139,7 +139,7 @@ def _parse_quantity(where: str, text: str) -> int:
 
 
 def quantity_complaint(text: str) -> str:
-    """What upstream says about a text that is no quantity.
+    """Upstream's error for a text that is no quantity.
 
     >>> quantity_complaint("1K"), quantity_complaint("Ei")
     ("unable to parse quantity's suffix", 'unable to parse numeric part of quantity')
@@ -151,7 +151,7 @@ def quantity_complaint(text: str) -> str:
 
 
 def duration_complaint(text: str) -> str:
-    """What upstream says about a text that is no duration.
+    """Upstream's error for a text that is no duration.
 
     >>> duration_complaint("10"), duration_complaint("1d")
     ('time: missing unit in duration "10"', 'time: unknown unit "d" in duration "1d"')
@@ -172,6 +172,6 @@ def duration_complaint(text: str) -> str:
 
 
 def _in_duration(text: str) -> str:
-    """Go's package time quotes byte by byte."""
+    """Quoted as Go's package time does, byte by byte."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').encode(errors="surrogateescape")
     return '"' + "".join(chr(b) if 0x20 <= b < 0x80 else f"\\x{b:02x}" for b in escaped) + '"'

@@ -36,7 +36,8 @@ SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ThresholdValue:
-    """A quantity, or a share of the capacity (`percent`, 0..100); `text` is the user's."""
+    """A quantity, or a share of the capacity (`percent`, 0..100); `text` is as the user wrote
+    it."""
 
     text: str
     quantity: int | None = None
@@ -44,7 +45,7 @@ class ThresholdValue:
 
     @property
     def share(self) -> float:
-        """The percentage as a part of one, with the rounding of 32 bits (EVIC-009)."""
+        """The percentage divided by 100, with the rounding of 32 bit floats (EVIC-009)."""
         return _float32(_float32(self.percent or 0.0) / 100)
 
     def amount(self, capacity: int) -> int:

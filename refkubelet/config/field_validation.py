@@ -1,9 +1,7 @@
-"""What single fields of a KubeletConfiguration may hold: each rule a row (CFG-005). Pure.
+"""Checks of single fields of a KubeletConfiguration: each rule is a row (CFG-005). Pure.
 
 Texts are those of the kubelet where CFG-005 names them. Upstream:
 pkg/kubelet/apis/config/validation/validation.go.
-
-What must never happen here: a configuration is refused that a kubelet takes.
 """
 
 from __future__ import annotations
@@ -257,7 +255,7 @@ _DURATIONS_ABOVE_ZERO: Final = (
 
 
 def field_problems(config: KubeletConfiguration) -> Iterator[str]:
-    """The violations, without the words before each."""
+    """The violations, without `invalid configuration: `."""
     yield from (complaint(config) for holds, complaint in RULES if not holds(config))
     for name, label in _NOT_NEGATIVE:
         value = getattr(config, name)

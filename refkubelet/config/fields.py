@@ -1,4 +1,4 @@
-"""The vocabulary in which configuration schemas are written: one small function per kind of field.
+"""The functions that configuration schemas are written with: one for each kind of field.
 
 A schema is a frozen dataclass whose fields carry, as metadata, the name on the wire and the kind
 of value that the file may hold there; `decode.py` walks it. What must never happen here: a default
@@ -40,7 +40,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """Metadata of one field. `struct` is the schema of STRUCT and STRUCTS."""
+    """Metadata of one field: its name in the file, what it may hold, and for STRUCT and STRUCTS the
+    schema."""
 
     wire: str
     kind: Kind
@@ -49,6 +50,7 @@ class FieldInfo:
 
 
 def info_of(field: dataclasses.Field[Any]) -> FieldInfo:
+    """The metadata that the functions below attach to a field of a schema."""
     info: FieldInfo = field.metadata["config"]
     return info
 

@@ -1,4 +1,4 @@
-"""The feature gates that refkubelet knows; all others of Kubernetes are accepted, without effect.
+"""The feature gates that refkubelet knows; all others are accepted, without effect. Pure.
 
 What must never happen here: a gate that some code asks for is missing (tested).
 """
@@ -33,7 +33,7 @@ GATES: Final = (
 
 
 def others(names: Iterable[str]) -> list[str]:
-    """Those of `names` that are no gate here, each with a guess where one is near."""
+    """Those of `names` that have no effect here, each with a guess if it looks misspelt."""
     return [_with_guess(name) for name in names if name not in GATES]
 
 

@@ -1,4 +1,4 @@
-"""The words of imagePullCredentialsVerificationPolicy and of its allowlist (BACK-210). Pure."""
+"""The values of imagePullCredentialsVerificationPolicy and of its allowlist (BACK-210). Pure."""
 
 from __future__ import annotations
 

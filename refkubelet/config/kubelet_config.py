@@ -4,7 +4,7 @@ Durations are seconds (`..._s`), sizes bytes (`..._bytes`); names are the wire n
 Fields below the line "accepted, not acted on" are checked for their type and otherwise ignored by
 refkubelet. Defaults: CFG-005's table, EVIC-006, EVIC-007, GC-101, GC-201.
 
-Longer than a sitting because the API is: one line a field, no logic.
+One line a field, no logic. A field is documented at kubernetes.io under its wire name.
 """
 # ruff: noqa: RUF009 - the calls make `dataclasses.field`, once per class, as that rule wants it
 
@@ -49,7 +49,7 @@ class AnonymousAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Who may talk to the main port ; refkubelet's first servers do not check it yet."""
+    """How clients of the main port are authenticated; refkubelet does not check them yet."""
 
     x509: X509Authentication = f.struct("x509", X509Authentication)
     webhook: WebhookAuthentication = f.struct("webhook", WebhookAuthentication)
@@ -109,7 +109,8 @@ class UserNamespaces:
 
 @dataclass(frozen=True, slots=True)
 class KubeletConfiguration:
-    """One node's configuration. `KubeletConfiguration()` is what an otherwise empty file gives."""
+    """The configuration of one node. `KubeletConfiguration()` is that of an otherwise empty
+    file."""
 
     # Pod sources.
     static_pod_path: str = f.path("staticPodPath")
@@ -181,8 +182,8 @@ class KubeletConfiguration:
     )
     max_pods: int = f.int32("maxPods", 110, zero_is_default=True)
     pods_per_core: int = f.int32("podsPerCore", 0)
-    # Eviction: raw texts; config/eviction_thresholds.py reads them. After `load_config` the hard
-    # ones are complete (EVIC-006); None means that the file did not say.
+    # Eviction: texts, which config/eviction_grammar.py reads. After `load_config` the hard ones are
+    # complete (EVIC-006); None means that the file names none.
     eviction_hard: Mapping[str, str] | None = f.string_map("evictionHard", None)
     eviction_soft: Mapping[str, str] = f.string_map("evictionSoft")
     eviction_soft_grace_period: Mapping[str, str] = f.string_map("evictionSoftGracePeriod")

@@ -48,7 +48,8 @@ def load_config(path: str | Path) -> KubeletConfiguration:
 
 
 def parse_config(data: bytes, file: str) -> KubeletConfiguration:
-    """The same for text already read; `file` is named in errors, its directory resolves paths."""
+    """The configuration in these bytes, as `load_config`. `file` is the name in errors, and
+    relative paths are resolved against its directory. Raises `ConfigErrors`."""
     try:
         document = read_yaml(data)
     except YamlError as e:
@@ -80,7 +81,7 @@ def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:
 
 
 def _complete(config: KubeletConfiguration, value: dict[str, Any]) -> KubeletConfiguration:
-    """The defaults that depend on what else the file says."""
+    """With the defaults that depend on other fields of the file (`value`)."""
     hard = config.eviction_hard
     if hard is None:
         hard = DEFAULT_EVICTION_HARD
@@ -103,7 +104,8 @@ def _complete(config: KubeletConfiguration, value: dict[str, Any]) -> KubeletCon
 
 
 def defaults_without_file() -> KubeletConfiguration:
-    """What a kubelet started without `--config` uses (CFG-004): open, and without eviction."""
+    """The configuration of a kubelet without `--config` (CFG-004): its servers ask for no
+    credentials, and there is no eviction."""
     config = KubeletConfiguration(
         read_only_port=10255,
         eviction_hard=MappingProxyType({}),

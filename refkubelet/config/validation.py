@@ -1,7 +1,7 @@
-"""What a KubeletConfiguration may say: every violation is reported (CFG-005). Pure.
+"""Checks of a KubeletConfiguration: every violation is reported (CFG-005). Pure.
 
-Here is what concerns several fields together. Texts after `invalid configuration: ` are those of
-the kubelet where CFG-005 names them. Upstream: pkg/kubelet/apis/config/validation/validation.go.
+Here are those that concern several fields together. Texts after `invalid configuration: ` are those
+of the kubelet where CFG-005 names them. Upstream: pkg/kubelet/apis/config/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def validate(config: KubeletConfiguration) -> list[str]:
 
 
 def _back_off(config: KubeletConfiguration) -> Iterator[str]:
-    """BACK-013."""
+    """maxContainerRestartPeriod: 1 to 300 s, and the default if its gate is off (BACK-013)."""
     period_s = config.crash_loop_back_off.max_container_restart_period_s
     if not 1 <= period_s <= 300:
         yield (
@@ -60,6 +60,8 @@ def _back_off(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def _shutdown(config: KubeletConfiguration) -> Iterator[str]:
+    """The grace periods of a shutdown: their order, their least values, their gates, and that those
+    by priority are not mixed with the others."""
     total_s, critical_s = (
         config.shutdown_grace_period_s,
         config.shutdown_grace_period_critical_pods_s,

@@ -1,11 +1,10 @@
-"""What becomes of an event: written anew, counted up, combined with similar ones, or dropped.
+"""Decides what becomes of an event: it is new, counted up, combined with others, or dropped. Pure.
 
-No I/O, no clock: the time comes with each event (BACK-012). How it works, in this order: the tenth
-different message of one object, type and reason within ten minutes, and all that follow, become
-one combined event; an event that was seen before counts that one up; at last a bucket of tokens
-per object and type drops a flood. What was dropped still counts, so the next event that passes
-shows the true count. What must never happen: unbounded memory (all three caches forget the least
-recently used entry).
+The time comes with each event (BACK-012). How it works, in this order: the tenth different message
+of one object, type and reason within ten minutes, and all that follow, become one combined event;
+an event that was seen before is counted up; at last a token bucket for each object and type drops a
+flood. A dropped event is still counted, so that the next one that passes shows the true count.
+What must never happen: unbounded memory (all three caches forget the least recently used entry).
 Upstream: client-go tools/record/events_cache.go: EventAggregate, eventObserve, Filter.
 """
 
@@ -21,8 +20,8 @@ from simtime import Ids, format_rfc3339
 
 COMPONENT: Final = "kubelet"
 CACHE_SIZE: Final = 4096
-SIMILAR_LIMIT: Final = 10  # so many different messages, this one included, are combined
-SIMILAR_WINDOW_S: Final = 600.0  # after so long without any of them they are told one by one again
+SIMILAR_LIMIT: Final = 10  # from this number of different messages on they are combined
+SIMILAR_WINDOW_S: Final = 600.0  # after such a pause they are separate again
 SPAM_BURST: Final = 25
 SPAM_REFILL_S: Final = 300.0
 COMBINED_PREFIX: Final = "(combined from similar events): "
@@ -55,19 +54,23 @@ class InvolvedObject:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """One event as last written; `count` grows with repetition. Times: wall clock, ns. `combined`:
-    it stands for several that differ in their message."""
+    """One event as it was last written."""
 
     name: str
+    """metadata.name; "" before the event was correlated."""
     involved: InvolvedObject
     type: EventType
     reason: str
     message: str
     first_ns: int
+    """The first time it happened: wall clock, ns since 1970."""
     last_ns: int
+    """The last time it happened, likewise."""
     count: int = 1
+    """How often it happened."""
     annotations: tuple[tuple[str, str], ...] = ()
     combined: bool = False
+    """It stands for several events that differ in their message."""
 
     @property
     def namespace(self) -> str:
@@ -106,7 +109,7 @@ class RecordedEvent:
 
 @dataclass(slots=True)
 class _Similar:
-    """Messages seen of events that differ in nothing else, and when the last one came."""
+    """The messages of events that differ in nothing else, and when the last one came."""
 
     last_s: float
     messages: dict[str, None] = field(default_factory=dict)
@@ -123,8 +126,8 @@ class _Cache(OrderedDict[Any, Any]):
 
 
 _Whole: TypeAlias = tuple[str, str, str, str]
-"""The object of an event: kind, namespace, name, UID. Its version never tells events apart, nor
-does the field path where the question is how similar they are."""
+"""The object of an event: kind, namespace, name, UID. Events of different versions of an object
+count as equal; the field path counts for repetition, not for similarity."""
 _Kind: TypeAlias = tuple[_Whole, str, str]
 
 
@@ -138,9 +141,9 @@ class EventCorrelator:
         self._buckets = _Cache()
 
     def correlate(self, event: RecordedEvent, now_s: float) -> RecordedEvent | None:
-        """The event to write (a new one with a name, or an old one counted up), None = drop it.
+        """The event to write: a new one with a name, or an old one counted up; None: drop it.
 
-        `now_s` is monotonic.
+        `now_s`: monotonic time.
         """
         involved = event.involved
         whole: _Whole = (involved.kind, involved.namespace, involved.name, involved.uid)
@@ -154,6 +157,7 @@ class EventCorrelator:
         return counted if self._bucket(whole, event.type).take(now_s) else None
 
     def _is_one_of_many(self, kind: _Kind, message: str, now_s: float) -> bool:
+        """Whether there were so many similar events lately that this one is combined with them."""
         similar: _Similar | None = self._similar.get(kind)
         if similar is None or now_s - similar.last_s > SIMILAR_WINDOW_S:
             similar = _Similar(now_s)
@@ -166,6 +170,7 @@ class EventCorrelator:
         return True
 
     def _counted(self, key: Any, event: RecordedEvent) -> RecordedEvent:
+        """With the name, first time and count of its earlier form, if there is one."""
         old: RecordedEvent | None = self._written.get(key)
         if old is None:
             name, first_ns, count = f"{event.involved.name}.{self._ids.hex(16)}", event.first_ns, 1

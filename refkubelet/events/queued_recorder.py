@@ -1,8 +1,8 @@
-"""The kubelet's event recorder: keeps, counts, thins out and sends events; never blocks.
+"""The kubelet's event recorder: keeps, counts, combines and sends events; recording never blocks.
 
-Recording an event correlates it with earlier ones at once (`event_correlator`) and leaves the
-sending to `run`. Without an API client events are only kept. What must never happen here: a
-component waiting for the API because it said something.
+Recording an event compares it with earlier ones at once (`correlator`); `run` sends it later.
+Without an API client events are only kept. What must never happen here: a component waits for the
+API server because it recorded an event.
 Upstream: client-go tools/record/event.go: recordToSink, recordEvent.
 """
 
@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.api.client import ApiClient, ApiError
@@ -31,14 +32,24 @@ SEND_RETRY_S: Final = 10.0
 NO_ROOM: Final = "events are dropped, 1000 wait to be sent"
 
 
+@dataclass(frozen=True, slots=True)
+class SendLimits:
+    """How fast events are sent."""
+
+    qps: int = 50
+    """Events per second (eventRecordQPS); 0: no limit."""
+    burst: int = 100
+    """Events that can be sent at once (eventBurst)."""
+
+
+DEFAULT_LIMITS: Final = SendLimits()
+
+
 class QueuedEventRecorder:
     """The `EventRecorder` of a running kubelet.
 
-    `qps` and `burst` limit the sending (eventRecordQPS 50, eventBurst 100; qps 0 = no limit).
-    `events` lists what was recorded lately, oldest first, each repetition as an entry of its own;
-    `dropped` counts those that were never sent because a thousand others waited.
-    `random` draws from [0, 1): the first retry of a sending comes at a random time, so that the
-    nodes of a cluster do not all come at once.
+    `events` holds the last `KEPT_EVENTS`, oldest first; a repetition is an entry of its own.
+    `dropped` counts those that were not sent because the queue was full.
     """
 
     def __init__(
@@ -48,17 +59,18 @@ class QueuedEventRecorder:
         ids: Ids,
         node_name: str,
         *,
-        qps: int = 50,
-        burst: int = 100,
+        limits: SendLimits = DEFAULT_LIMITS,
         random: Callable[[], float] = lambda: 1.0,
     ) -> None:
+        """`random` draws from [0, 1): the first retry comes after a random part of `SEND_RETRY_S`,
+        so that the nodes of a cluster do not send all at once."""
         self.events: deque[RecordedEvent] = deque(maxlen=KEPT_EVENTS)
         self._api = api
         self._clock = clock
         self._node_name = node_name
         self._correlator = EventCorrelator(ids)
         self._queue: asyncio.Queue[RecordedEvent] = asyncio.Queue(maxsize=KEPT_EVENTS)
-        self._limit = TokenBucket(burst, qps) if qps else None
+        self._limit = TokenBucket(limits.burst, limits.qps) if limits.qps else None
         self._random = random
         self._complaints = Complaints(log, clock)
         self.dropped = 0
@@ -73,6 +85,7 @@ class QueuedEventRecorder:
         field_path: str = "",
         annotations: Mapping[str, str] | None = None,
     ) -> None:
+        """An event about a pod, or about a container of it (`field_path`)."""
         meta = pod.metadata
         involved = InvolvedObject(
             kind="Pod",
@@ -82,25 +95,34 @@ class QueuedEventRecorder:
             resource_version=meta.resourceVersion or "",
             field_path=field_path,
         )
-        self._record(involved, event_type, reason, message, annotations)
+        self._record(involved, event_type, reason=reason, message=message, annotations=annotations)
 
     def node_event(self, event_type: EventType, reason: str, message: str) -> None:
         """An event about this node: kind Node, no UID, namespace default (NODE-070)."""
         involved = InvolvedObject("Node", self._node_name)
-        self._record(involved, event_type, reason, message, None)
+        self._record(involved, event_type, reason=reason, message=message)
 
     def _record(
         self,
         involved: InvolvedObject,
         event_type: EventType,
+        *,
         reason: str,
         message: str,
-        annotations: Mapping[str, str] | None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
+        """Correlate the event with earlier ones, and queue what is to be sent."""
         now_ns = self._clock.wall_ns()
         marks = tuple(sorted((annotations or {}).items()))
         event = RecordedEvent(
-            "", involved, event_type, reason, message, now_ns, now_ns, annotations=marks
+            name="",
+            involved=involved,
+            type=event_type,
+            reason=reason,
+            message=message,
+            first_ns=now_ns,
+            last_ns=now_ns,
+            annotations=marks,
         )
         written = self._correlator.correlate(event, self._clock.monotonic_s())
         log.debug("event %s %s %s: %s", involved.name, event_type, reason, message)
@@ -115,14 +137,14 @@ class QueuedEventRecorder:
             self._drop(written)
 
     def _drop(self, event: RecordedEvent) -> None:
-        """BACK-012: who makes events never waits for the server."""
+        """The queue is full: recording never waits for the server (BACK-012)."""
         self.dropped += 1
         times = self._complaints.again(NO_ROOM)
         if times is not None:
             log.warning("%s%s: %s of %s", NO_ROOM, times, event.reason, event.involved.name)
 
     async def run(self) -> None:
-        """Send what is queued until cancelled; wait for ever when there is no API client."""
+        """Send what is queued until cancelled; without an API client, wait."""
         if self._api is None:
             await asyncio.Event().wait()
             return
@@ -135,7 +157,7 @@ class QueuedEventRecorder:
             await self._send(self._api, event)
 
     async def _send(self, api: ApiClient, event: RecordedEvent) -> None:
-        """Post or patch; try again while the server cannot be reached, give up on its no."""
+        """Post or patch; try again while the server cannot be reached, give up when it refuses."""
         for tries in range(1, SEND_TRIES + 1):
             try:
                 await self._write(api, event)
@@ -150,13 +172,13 @@ class QueuedEventRecorder:
                 await asyncio.sleep(SEND_RETRY_S * (self._random() if tries == 1 else 1.0))
 
     async def _write(self, api: ApiClient, event: RecordedEvent) -> None:
-        """An event that was seen before is patched; if the server does not know it (it forgot, or
-        the first one was dropped), it is posted as it is now."""
+        """Patch an event that was sent before, post a new one. If the server does not know the
+        event (it expired there, or its first form was dropped), it is posted as it is now."""
         if event.count > 1:
             try:
                 await api.patch_event(event.namespace, event.name, event.to_patch())
                 return
             except ApiError as error:
                 if not error.not_found:
-                    raise  # the event is gone at the server only when it says so
+                    raise
         await api.create_event(event.namespace, event.to_json(self._node_name))

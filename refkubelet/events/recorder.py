@@ -11,7 +11,7 @@ EventType = Literal["Normal", "Warning"]
 
 
 class EventRecorder(Protocol):
-    """Takes events without waiting; sending them is somebody else's task."""
+    """Takes events. It never waits: they are sent by another task."""
 
     def pod_event(
         self,
@@ -26,7 +26,9 @@ class EventRecorder(Protocol):
         """An event about a pod, or a container of it (`field_path`: `spec.containers{name}`)."""
         ...
 
-    def node_event(self, event_type: EventType, reason: str, message: str) -> None: ...
+    def node_event(self, event_type: EventType, reason: str, message: str) -> None:
+        """An event about this node (NODE-070)."""
+        ...
 
 
 def field_path(pod: Pod, container_name: str) -> str:
@@ -44,19 +46,22 @@ def field_path(pod: Pod, container_name: str) -> str:
 
 
 class ContainerEvents:
-    """Records events about containers; a pod known from the runtime only gets none."""
+    """Records events about containers. A pod that is known only from the runtime (None) gets
+    none."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 
     def normal(self, pod: Pod | None, container_name: str, reason: str, message: str) -> None:
-        self._record(pod, container_name, "Normal", reason, message)
+        """An event of type Normal."""
+        self._record("Normal", pod, container_name, reason=reason, message=message)
 
     def warning(self, pod: Pod | None, container_name: str, reason: str, message: str) -> None:
-        self._record(pod, container_name, "Warning", reason, message)
+        """An event of type Warning."""
+        self._record("Warning", pod, container_name, reason=reason, message=message)
 
     def _record(
-        self, pod: Pod | None, container_name: str, kind: EventType, reason: str, message: str
+        self, kind: EventType, pod: Pod | None, container_name: str, *, reason: str, message: str
     ) -> None:
         if pod is not None:
             path = field_path(pod, container_name)

@@ -20,7 +20,7 @@ NODE_POLL_S: Final = 1.0
 
 
 class ApiSource:
-    """Delivers the whole set of the node's pods at every change."""
+    """Delivers all pods of the node, at every change."""
 
     source = PodSource.API
 
@@ -42,10 +42,10 @@ class ApiSource:
             await deliver(pods)
 
         reflector = Reflector(
-            lambda: self._api.list_pods(self._node_name),
-            lambda version: self._api.watch_pods(self._node_name, version),
-            on_change,
-            self._clock,
-            self._rng,
+            list_objects=lambda: self._api.list_pods(self._node_name),
+            watch_objects=lambda version: self._api.watch_pods(self._node_name, version),
+            on_change=on_change,
+            clock=self._clock,
+            rng=self._rng,
         )
         await reflector.run()

@@ -1,7 +1,7 @@
-"""PodConfig: the sources' sets, merged into one queue of operations for the sync loop.
+"""PodConfig: runs the sources of pods and queues operations for the sync loop.
 
-Sources run as tasks of their own and deliver whole sets; a slow sync loop holds them back (the
-queue has room for 50 updates, SRC-064), a failing source touches no other.
+Each source runs as a task and delivers whole sets; a source that fails does not disturb the others.
+A slow sync loop holds them back: the queue has room for 50 updates (SRC-064).
 Upstream: pkg/kubelet/config/config.go: PodConfig.
 """
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 Deliver = Callable[[Sequence[Pod]], Awaitable[None]]
 QUEUE_SIZE = 50
-NO_GATES: Final[Mapping[str, bool]] = MappingProxyType({})  # all as Kubernetes has them
+NO_GATES: Final[Mapping[str, bool]] = MappingProxyType({})  # every gate has its default
 
 
 class Source(Protocol):
@@ -51,22 +51,24 @@ class PodConfig:
         self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue(maxsize=QUEUE_SIZE)
         self._sources = tuple(sources)
         self.sources = frozenset(s.source for s in sources)
-        """The configured sources: those that `seen_all_sources` waits for."""
+        """The configured sources, all of which `seen_all_sources` waits for."""
         self._recorder = recorder
         self._clock = clock
         self._gated = gated_fields(feature_gates)
         self._pods: dict[PodSource, Mapping[str, Pod]] = {}
 
     def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
-        """Whether every configured source delivered, and the sync loop took a batch of it (`seen`).
+        """Whether every configured source has delivered, and the sync loop has taken an update of
+        each (`seen`).
 
         Until then nothing may be killed or cleaned (SRC-070, SRC-071).
         """
         return self.sources <= seen and self.sources <= self._pods.keys()
 
     async def run(self) -> None:
-        """Run all sources until cancelled, one that fails anew; without any, wait for ever."""
-        async with asyncio.TaskGroup() as group:  # nothing ends in it before all are cancelled
+        """Run all sources until cancelled; one that fails is started again. Without sources,
+        wait."""
+        async with asyncio.TaskGroup() as group:
             for source in self._sources:
                 part = Part(f"source {source.source.value}", partial(self._run_source, source))
                 group.create_task(keep_running(part, self._clock), name=part.name)

@@ -1,4 +1,5 @@
-"""Which sources a kubelet has: the file source with staticPodPath, the API source with an API."""
+"""Makes the sources of a kubelet: for files if staticPodPath is set, for the API if there is
+one."""
 
 from __future__ import annotations
 
@@ -43,5 +44,13 @@ def build_pod_config(
             )
         )
     if api is not None:
-        sources.append(ApiSource(api.client, node_name, api.informer, clock, rng))
+        sources.append(
+            ApiSource(
+                api.client,
+                node_name=node_name,
+                informer=api.informer,
+                clock=clock,
+                rng=rng,
+            )
+        )
     return PodConfig(sources, recorder, clock, config.feature_gates)

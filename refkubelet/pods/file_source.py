@@ -1,18 +1,19 @@
 """The static pods of a directory (or of one file): read at start, on changes, and every period.
 
 How it works. One task alternates between reading everything (at start, every `period_s`, and
-whenever the watch had to be made anew) and waiting for inotify, whose descriptor the loop itself
-watches. An event re-reads its file only, and each removal is delivered before what comes after it:
-a manifest that is removed and written again is another pod, even with the same bytes (SRC-008). The
-watch is made before the reading that follows it, so no change falls between. Without a watch the
-periodic reading goes on.
+whenever there is a new watch) and waiting for inotify, through the event loop. An event re-reads
+its file only. Each removal is delivered before the change that follows it: a manifest that is
+removed and written again is another pod, even with the same bytes (SRC-008). The watch is made
+before the directory is read, so that no change is missed. Without a watch the periodic reading
+goes on.
 
-What must never happen here: one bad file hides or removes another file's pod, or holds up the loop;
-a reading that failed counts as "no pods". Rules: SRC-001..011. Different from upstream on purpose:
-pods are kept by file name, so a renamed pod's old form leaves at once (SRC-011) and removed pods
-never come back with an event (SRC-012); an event counts when the writer closed the file, so
-half-written files are not read. Upstream: pkg/kubelet/config/file.go, file_linux.go.
-"""
+What must never happen here: a bad file hides or removes the pod of another file, or holds up the
+loop; a reading that failed counts as "no pods".
+
+Rules: SRC-001..011. Different from upstream on purpose: pods are kept by file name, so that the old
+pod of a renamed one ends at once (SRC-011) and removed pods never come back with an event
+(SRC-012); a file is read when its writer has closed it, so half-written files are not read.
+Upstream: pkg/kubelet/config/file.go, file_linux.go."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def collapse(pods: Mapping[str, Pod]) -> tuple[Pod, ...]:
 
 
 class FileSource:
-    """Delivers the pods of `path`. `errors` maps a file to why its pod does not run, as of now."""
+    """Delivers the pods of `path`, a directory or one file. `errors`: file -> why its pod does not
+    run now. `period_s`: fileCheckFrequency."""
 
     source = PodSource.FILE
 
@@ -62,7 +64,7 @@ class FileSource:
         self._clock = clock
         self._pods: dict[str, Pod] = {}  # by file name, in the order of their reading
         self._watch: DirectoryWatch | None = None
-        self._single = False  # what is watched is the directory of a single file
+        self._single = False  # `path` is one file; its directory is watched
         self._retry_s = RETRY_S
 
     @property
@@ -91,7 +93,8 @@ class FileSource:
     # -- watching ------------------------------------------------------------------------------
 
     def _make_watch(self) -> None:
-        """Watch the directory (or the one of the single file); back off while that fails."""
+        """Watch the directory, that of a single file included; tries are further and further apart
+        while that fails."""
         try:
             self._single = stat.S_ISREG(os.stat(self.path).st_mode)
             directory = os.path.dirname(self.path) or "." if self._single else self.path
@@ -109,7 +112,8 @@ class FileSource:
             self._watch = None
 
     async def _follow(self, timeout_s: float, deliver: Deliver) -> bool:
-        """Wait at most `timeout_s` for changes and deliver them; False when the watch is lost."""
+        """Wait for changes, at most `timeout_s`, and deliver them; False when the watch has
+        ended."""
         if self._watch is None:
             await self._clock.sleep(timeout_s)
             return True
@@ -129,8 +133,8 @@ class FileSource:
         return True
 
     async def _apply(self, changes: Iterable[tuple[str, bool]], deliver: Deliver) -> None:
-        """Take over changed files (SRC-008); what is unreadable keeps its pod until the next
-        periodic reading."""
+        """Take over changed files (SRC-008). A file that cannot be read now keeps its pod until the
+        next periodic reading."""
         removed = changed = False
         for name, present in changes:
             if not is_manifest_name(name):
@@ -140,7 +144,7 @@ class FileSource:
                 removed = self._pods.pop(name, None) is not None or removed
                 self._files.forget(file)
                 continue
-            if removed:  # seen by itself: the same pod may come back with the next change
+            if removed:  # deliver it alone, because the same pod may come back with this change
                 await deliver(collapse(self._pods))
                 removed = False
             pod = await self._read_file(file)
@@ -164,7 +168,7 @@ class FileSource:
     # -- reading -------------------------------------------------------------------------------
 
     async def _read_all(self, deliver: Deliver) -> None:
-        """Read everything and deliver it, or deliver nothing when it cannot be known."""
+        """Read everything and deliver it; deliver nothing when the reading failed."""
         try:
             mode = os.stat(self.path).st_mode
             entries = sorted(os.listdir(self.path)) if stat.S_ISDIR(mode) else []
@@ -202,7 +206,7 @@ class FileSource:
         self._files.keep_only(looked_at)
 
     async def _read_file(self, file: str) -> Pod | None:
-        """As `ManifestFiles.read`; after each text that was parsed everybody else has a turn."""
+        """As `ManifestFiles.read`. After parsing a text, all other tasks have a turn."""
         parsed = self._files.parsed
         pod = self._files.read(file)
         if self._files.parsed != parsed:

@@ -1,4 +1,4 @@
-"""PodManager: the pods this node should run, and the mirrors of its static pods.
+"""PodManager: the pods this node should run, and the mirrors of its static pods. Pure.
 
 A mirror pod is not part of the desired pods (MIRR-020). Static pods and mirrors find each other by
 full name only. Upstream: pkg/kubelet/pod/pod_manager.go.
@@ -11,18 +11,19 @@ from refkubelet.model.pod import full_name, is_mirror, is_static, uid
 
 
 class PodManager:
-    """The desired state of the node, in memory. Nothing here waits or fails."""
+    """The desired state of the node, in memory."""
 
     def __init__(self) -> None:
         self._pods: dict[str, Pod] = {}
         self._mirrors: dict[str, Pod] = {}
         self._by_name: dict[str, Pod] = {}
         self._mirror_by_name: dict[str, Pod] = {}
-        self._static_uids: dict[str, str] = {}  # by the mirror's
-        self._listed: tuple[Pod, ...] | None = None  # forgotten at every change
+        self._static_uids: dict[str, str] = {}  # UID of the mirror -> UID of its static pod
+        self._listed: tuple[Pod, ...] | None = None  # cached until the next change
         self._all: tuple[Pod, ...] | None = None
 
     def add(self, pod: Pod) -> None:
+        """The same as `update`."""
         self.update(pod)
 
     def update(self, pod: Pod) -> None:
@@ -34,13 +35,14 @@ class PodManager:
         self._note_translation(full_name(pod))
 
     def _note_translation(self, name: str) -> None:
-        """It outlives the static pod: the mirror still gets its last status (golden s20)."""
+        """Remember the UIDs that belong together. This outlives the static pod, because its mirror
+        still gets the last status (golden s20)."""
         static, mirror = self._by_name.get(name), self._mirror_by_name.get(name)
         if static is not None and mirror is not None and is_static(static):
             self._static_uids[uid(mirror)] = uid(static)
 
     def remove(self, pod: Pod) -> None:
-        """Forget the pod; a successor that took over its full name keeps the name."""
+        """Forget the pod; a newer pod of the same full name keeps that name."""
         self._listed = self._all = None
         mirror = is_mirror(pod)
         (self._mirrors if mirror else self._pods).pop(uid(pod), None)
@@ -58,7 +60,7 @@ class PodManager:
         return self._listed
 
     def pods_and_mirrors(self) -> tuple[Pod, ...]:
-        """All of them; the very same tuple while nothing changes, translations included."""
+        """All pods; the very same tuple while neither pods nor translations of UIDs change."""
         if self._all is None:
             self._all = (*self._pods.values(), *self._mirrors.values())
         return self._all

@@ -1,4 +1,4 @@
-"""One manifest: bytes in, the static pod that the kubelet runs out, or one clear reason why not.
+"""Reads a manifest: bytes in; out comes the static pod to run, or one reason why not. Pure.
 
 Rules: SRC-004, SRC-030..038. Upstream: pkg/kubelet/config/common.go: tryDecodeSinglePod.
 """
@@ -29,7 +29,7 @@ _JSON_TYPES: Final = {bool: "bool", int: "int", list: "array", dict: "object"}
 
 
 class ManifestError(ValueError):
-    """Why a manifest cannot be run; the text names line and field, not the file."""
+    """A manifest that cannot be run; the text names line and field, not the file."""
 
 
 def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str) -> Pod:
@@ -47,7 +47,7 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
         raise ManifestError("invalid pod: name is needed for the pod")
     own_uid = pod.metadata.uid or ""
     pod = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
-    problems = pod_problems(pod)  # of its name with the node's behind it, of this very node
+    problems = pod_problems(pod)  # checks the final name, with the node's name in it
     if problems:
         raise ManifestError(f"invalid pod: [{', '.join(problems)}]")
     reference = api_object_reference(pod)
@@ -58,13 +58,14 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
 
 
 def _check_uid(uid: str) -> None:
-    """SRC-025; the kubelet joins it to paths as it is."""
+    """A UID becomes part of paths (SRC-025)."""
     why = name_problem(uid) if uid else None
     if why is not None:
         raise ManifestError(f"invalid pod: [{invalid('metadata.uid', uid, why)}]")
 
 
 def _decode(document: Document) -> Pod:
+    """The pod as it is written, of the right types. Raises `ManifestError`."""
     value = document.value
     if value is None:
         raise ManifestError("the file is empty; wanted one v1 Pod")
@@ -87,7 +88,8 @@ def _decode(document: Document) -> Pod:
 
 
 def _with_texts(pod: Pod, document: Document) -> Pod:
-    """Maps of texts, whose values the decoder lets pass as they are; nothing is the empty text."""
+    """Checks the values of maps of texts, which the decoder does not; null becomes the empty
+    text."""
     marks = {
         field: _texts(getattr(pod.metadata, field), ("metadata", field), document)
         for field in ("labels", "annotations")
@@ -130,8 +132,8 @@ def _refuse_large(found: tuple[Path, int] | None, document: Document, bits: int)
 
 
 def _large_number(value: Any, bits: int) -> tuple[Path, int] | None:
-    """An integer that its API field cannot hold, and where it is. No field holds more than 64 bits,
-    and but for some none more than 32."""
+    """The first integer with more than `bits` bits, and where it is. No field of the API holds more
+    than 64 bits, and only `WIDE_FIELDS` more than 32."""
     if isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
         return (), value
     parts: Iterable[tuple[str | int, Any]] = ()

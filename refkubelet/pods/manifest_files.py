@@ -1,8 +1,8 @@
-"""Manifest files: which one holds which pod, and why one holds none; each text is parsed once.
+"""Manifest files: the pod of each one, or why it has none; each text is parsed once.
 
-Whatever a user puts into the directory is only a file if it is one when it is opened: links are
-followed, and what waits or has no end is told of as such (`untrusted_files`). A text that was
-refused is refused again without a look into it, and so is one that was understood.
+Links are followed; whether an entry is a regular file is checked when it is open, because a fifo
+would never answer and a device might never end (`refkubelet.host.untrusted_files`). While the bytes
+of a file stay the same, so does its result: the pod, or the error.
 Rules: SRC-003..006. Upstream: pkg/kubelet/config/file.go: extractFromFile.
 
 What must never happen here: a wait; an exception for any file; the same bytes parsed twice.
@@ -28,7 +28,7 @@ LONGEST_REASON: Final = 4000  # characters of an error that may cite the file
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was in a file, and its pod, or why it holds none."""
+    """The bytes of a file, and its pod or why it has none."""
 
     data: bytes
     pod: Pod | None = None
@@ -36,8 +36,8 @@ class _Known:
 
 
 class ManifestFiles:
-    """`errors` maps a file to why its pod does not run, as of now; `parsed` counts the texts that
-    were looked into."""
+    """Reads manifests and remembers them. `errors`: file -> why its pod does not run now; `parsed`:
+    the number of texts that were parsed."""
 
     def __init__(self, node_name: str) -> None:
         self.errors: dict[str, str] = {}
@@ -74,12 +74,12 @@ class ManifestFiles:
             pod = read_manifest(data, source=PodSource.FILE, origin=file, node_name=self._node_name)
         except ManifestError as e:
             return _Known(data, why=str(e))
-        except Exception as e:  # a file that nobody thought of must not end the others' pods
+        except Exception as e:  # no text may end the pods of other files
             return _Known(data, why=f"unexpected error: {e!r}")
         return _Known(data, pod)
 
     def complain(self, file: str, why: str) -> None:
-        """Log each reason once, and keep it readable."""
+        """Note why a file has no pod; log it if the reason is new. Long reasons are cut."""
         if len(why) > LONGEST_REASON:
             why = f"{why[:LONGEST_REASON]}... ({len(why)} characters)"
         if self.errors.get(file) != why:
@@ -87,7 +87,7 @@ class ManifestFiles:
             log.error("static pod file %s: %s", file, why)
 
     def forget(self, file: str) -> None:
-        """The file is gone, or none that counts."""
+        """The file is gone, or is no regular file."""
         self._known.pop(file, None)
         self.errors.pop(file, None)
 

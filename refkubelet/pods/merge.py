@@ -1,7 +1,7 @@
-"""Whole sets of pods in, operations out: the pure heart of the pod sources.
+"""Compares the sets of pods that a source delivers, and makes operations of the differences. Pure.
 
-A source always sends everything it has; what changed is found by UID against the set it sent
-before (SRC-060..067, LIFE-002). Sources never see each other here.
+A source always delivers everything it has; changes are found by UID, against the set before
+(SRC-060..067, LIFE-002). Each source is merged by itself.
 Upstream: pkg/kubelet/config/config.go: Merge, updatePodsInCache, checkAndUpdatePod.
 """
 
@@ -32,7 +32,8 @@ LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR}
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """The source's new set by UID, the operations in delivery order, and what was left out."""
+    """The new set of a source (UID -> pod), the operations in the order of their delivery, and the
+    pods that were left out."""
 
     pods: Mapping[str, Pod]
     updates: tuple[PodUpdate, ...]
@@ -41,7 +42,7 @@ class MergeResult:
 
 @dataclass(frozen=True, slots=True)
 class DroppedPod:
-    """A pod that is not run, and why."""
+    """A pod that is left out, and why."""
 
     pod: Pod
     why: str
@@ -77,7 +78,7 @@ def merge_pod_sources(
 
 
 def drop_unsafe_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[DroppedPod, ...]]:
-    """Pods whose names can become parts of paths, and the rest (SRC-025)."""
+    """Pods whose names can be parts of paths, and the others (SRC-025)."""
     found = [(pod, unsafe_name(pod)) for pod in message]
     return (
         tuple(pod for pod, why in found if why is None),
@@ -112,8 +113,8 @@ def _compare(
 
 
 def _taken_over(old: Pod, new: Pod) -> Pod:
-    """The old object with what a change may bring; the rest of it stays, and so do its own values
-    of the kubelet's annotations (SRC-065, SRC-068)."""
+    """The old object with the fields of the new one that may change. Its other fields stay, and so
+    do the values of the kubelet's own annotations (SRC-065, SRC-068)."""
     before, after = old.metadata, new.metadata
     assert before is not None  # both passed uid_of
     assert after is not None
@@ -130,7 +131,7 @@ def _taken_over(old: Pod, new: Pod) -> Pod:
 
 
 def differ_semantically(old: Pod, new: Pod) -> bool:
-    """Whether a worker must look at the change (SRC-061): spec, labels, deletion, annotations."""
+    """Whether the change concerns a pod worker (SRC-061): spec, labels, deletion, annotations."""
     before, after = old.metadata, new.metadata
     assert before is not None  # both passed uid_of
     assert after is not None

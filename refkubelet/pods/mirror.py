@@ -1,7 +1,7 @@
-"""Mirror pods: what the API server shows of a static pod.
+"""Mirror pods: objects at the API server that show static pods.
 
-Creating or deleting one may fail at any time and never touches the static pod (MIRR-021); a server
-that does not answer holds it up for `PATIENCE_S` at most.
+Creating or deleting a mirror may fail at any time and never affects the static pod (MIRR-021). A
+server that does not answer delays it by at most `PATIENCE_S`.
 Upstream: pkg/kubelet/pod/mirror_client.go; kubelet.go: tryReconcileMirrorPods,
 fastStaticPodsRegistration.
 """
@@ -37,7 +37,7 @@ NO_ANSWER: Final = f"the API server does not answer within {PATIENCE_S:g} s"
 
 
 class MirrorError(Exception):
-    """A mirror pod could not be made; the message says why. Logged and tried again by callers."""
+    """A mirror pod could not be made; the text says why. Callers log it and try again."""
 
 
 def mirror_pod(pod: Pod, node: Node) -> Pod:
@@ -111,7 +111,7 @@ class MirrorClient:
 
     async def reconcile(self, pod: Pod, mirror: Pod | None) -> None:
         """Bring the mirror of a static pod up to date; failures are logged only (MIRR-021,
-        MIRR-025, MIRR-029). `mirror` is the one known now, or None."""
+        MIRR-025, MIRR-029). `mirror`: its current mirror, or None."""
         if mirror is not None and is_mirror_of(mirror, pod):
             return
         try:
@@ -121,7 +121,7 @@ class MirrorClient:
         except TimeoutError:
             log.warning("mirror of %s: %s", full_name(pod), NO_ANSWER)
         except (ApiError, MirrorError) as e:
-            # After a restart the static pod may be synced before its mirror has been heard of.
+            # After a restart a static pod may be synced before the API source has its mirror.
             exists = isinstance(e, ApiError) and e.conflict and mirror is None
             log.log(
                 logging.DEBUG if exists else logging.WARNING, "mirror of %s: %s", full_name(pod), e

@@ -17,11 +17,12 @@ _READ_BYTES: Final = 65536
 
 
 class WatchFailed(Exception):
-    """The watch is over (directory gone, queue overflow): make a new one and read everything."""
+    """The watch has ended (the directory is gone, the queue overflowed): make a new one and read
+    everything."""
 
 
 class DirectoryWatch:
-    """Changes of the files in `directory`. Raises `WatchFailed` or OSError when it cannot start."""
+    """Watches the files of `directory`. The constructor raises OSError if that cannot be."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -43,8 +44,9 @@ class DirectoryWatch:
         self._notify.close()
 
     async def changes(self) -> list[tuple[str, bool]]:
-        """Wait for changes: (file name, whether it is there), in order, each name once per run of
-        equal changes. Those from before the watch was over are told of before it fails."""
+        """Wait for changes: (file name, whether it is there), in order; equal changes in a row are
+        one. Raises `WatchFailed` when the watch has ended, after the changes before its end were
+        returned."""
         while True:
             if self._over:
                 raise WatchFailed(f"{self._directory} changed as a whole")
@@ -55,6 +57,7 @@ class DirectoryWatch:
                 return found
 
     def _read(self) -> list[tuple[str, bool]]:
+        """All changes that inotify holds now."""
         found: list[tuple[str, bool]] = []
         while True:
             try:
@@ -72,8 +75,8 @@ class DirectoryWatch:
                     found.append(change)
 
     def _is_complete(self, name: str) -> bool:
-        """Whether a created entry has its content already: symlinks and hard links have; a file
-        being written is reported when its writer closes it."""
+        """Whether a created entry has its content already, as symbolic and hard links do. A file
+        that is still being written is reported when its writer closes it."""
         try:
             status = os.lstat(os.path.join(self._directory, name))
         except OSError:

@@ -12,7 +12,7 @@ from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriTarget
-from refkubelet.events.queued_recorder import QueuedEventRecorder
+from refkubelet.events.queued_recorder import QueuedEventRecorder, SendLimits
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
@@ -116,8 +116,7 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
         clock=deps.clock,
         ids=deps.ids,
         node_name=deps.node_name,
-        qps=config.event_record_qps,
-        burst=config.event_burst,
+        limits=SendLimits(qps=config.event_record_qps, burst=config.event_burst),
         random=deps.rng.stream("events").random,
     )
     client = CriClient(deps.target, config.runtime_request_timeout_s)

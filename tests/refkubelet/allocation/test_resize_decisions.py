@@ -1,4 +1,4 @@
-"""Resizes as values: comparing resources, the queue's order, conditions, refusals, messages."""
+"""Resizes as values: comparing resources, the order of the queue, messages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
-from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions
-from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes, infeasible
 from refkubelet.allocation.order import PendingResize, in_order
 from refkubelet.allocation.resources import (
     asks_for_resize,
@@ -27,9 +25,6 @@ from refkubelet.allocation.resources import (
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import requests_in_use
-
-MI = 1 << 20
-
 
 # -- resources -----------------------------------------------------------------------------------
 
@@ -144,144 +139,6 @@ def test_equals_keep_their_turn_CG_061() -> None:
     assert in_order([waiting(name, since_s=None) for name in "cab"]) == ["c", "a", "b"]
 
 
-# -- conditions ----------------------------------------------------------------------------------
-
-
-def test_every_refusal_but_one_is_deferred_CG_062_LIFE_186() -> None:
-    clock = SetClock()
-    conditions = ResizeConditions(clock)
-    assert conditions.set_pending("u", "OutOfcpu", "no room", 2)
-    (told,) = conditions.of("u")
-    assert (told.type, told.status, told.reason, told.message, told.observedGeneration) == (
-        "PodResizePending", "True", "Deferred", "no room", 2,
-    )  # fmt: skip
-    assert not conditions.set_pending("u", "Evicted", "pressure", 2)
-    assert conditions.set_pending("u", "Evicted", "pressure", 3)
-    assert conditions.set_pending("u", "Infeasible", "never", 3)
-    conditions.clear_pending("u")
-    assert conditions.of("u") == ()
-
-
-def test_a_transition_is_a_change_of_the_reason_LIFE_186() -> None:
-    clock = SetClock()
-    conditions = ResizeConditions(clock)
-    conditions.set_pending("u", "OutOfcpu", "", 2)
-    began = clock.now()
-    clock.advance(10)
-    conditions.set_pending("u", "OutOfmemory", "", 3)
-    (told,) = conditions.of("u")
-    assert (told.lastTransitionTime, told.lastProbeTime) == (began, clock.now())
-    conditions.set_pending("u", "Infeasible", "", 3)
-    assert conditions.of("u")[0].lastTransitionTime == clock.now()
-
-
-def test_an_error_stays_until_the_resize_is_over_CG_063_LIFE_186() -> None:
-    conditions = ResizeConditions(SetClock())
-    assert conditions.set_in_progress("u", 2) == (2, True)
-    assert conditions.set_in_progress("u", 3) == (2, False)
-    assert conditions.set_in_progress("u", 3, "Error", "busy") == (2, True)
-    assert conditions.set_in_progress("u", 3, "Error", "busy") == (2, False)
-    assert conditions.set_in_progress("u", 3) == (2, False)
-    assert [c.reason for c in conditions.of("u")] == ["Error"]
-    assert conditions.clear_in_progress("u") == 2
-    assert conditions.clear_in_progress("u") is None
-
-
-def test_a_sync_of_an_older_pod_finishes_nothing_CG_063() -> None:
-    conditions = ResizeConditions(SetClock())
-    conditions.set_in_progress("u", 3)
-    assert conditions.finish("u", 2) is None
-    assert conditions.finish("u", 4) == 3
-    assert conditions.of("u") == ()
-
-
-def test_conditions_of_an_earlier_kubelet_are_taken_over_LIFE_186() -> None:
-    told = [
-        {"type": "PodResizeInProgress", "status": "True", "observedGeneration": 4},
-        {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "m"},
-        {"type": "Ready", "status": "True"},
-    ]
-    conditions = ResizeConditions(SetClock())
-    conditions.restore([pod_of({"name": "a"}, status={"conditions": told})])
-    assert [c.type for c in conditions.of("u-1")] == ["PodResizePending", "PodResizeInProgress"]
-    assert conditions.clear_in_progress("u-1") == 4
-    conditions.keep_only(["u-2"])
-    assert conditions.of("u-1") == ()
-    conditions.set_in_progress("u-1", 1)
-    conditions.clear("u-1")
-    assert conditions.of("u-1") == ()
-
-
-# -- refusals ------------------------------------------------------------------------------------
-
-GUARANTEED = pod_of(asking("a", "1/1", "1Gi/1Gi"))
-MORE_CPU = pod_of(asking("a", "2/2", "1Gi/1Gi"))
-MORE_MEMORY = pod_of(asking("a", "1/1", "2Gi/2Gi"))
-CPU_TEXT = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
-MEMORY_TEXT = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
-EXCLUSIVE = ResizeLimits("static", "Static")
-
-
-@pytest.mark.parametrize(
-    ("wanted", "limits", "message"),
-    [
-        (MORE_CPU, ResizeLimits(), None),
-        (MORE_CPU, EXCLUSIVE, CPU_TEXT),
-        (MORE_MEMORY, EXCLUSIVE, MEMORY_TEXT),
-        (MORE_MEMORY, ResizeLimits(cpu_manager_policy="static"), None),
-        (MORE_CPU, ResizeLimits(memory_manager_policy="Static"), None),
-    ],
-)
-def test_exclusive_resources_are_not_resized_CG_062(
-    wanted: Pod, limits: ResizeLimits, message: str | None
-) -> None:
-    assert infeasible(wanted, GUARANTEED, limits) == message
-
-
-def test_other_classes_are_resized_under_any_policy_CG_062() -> None:
-    now, wanted = pod_of(asking("a", "1/2", "1Gi/2Gi")), pod_of(asking("a", "2/3", "2Gi/3Gi"))
-    assert infeasible(wanted, now, EXCLUSIVE) is None
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "refused"),
-    [
-        (asking("a", "", "1Gi/4Gi"), asking("a", "", "2Gi/4Gi"), True),
-        (asking("a", "", "1Gi/4Gi"), asking("a", "1", "1Gi/4Gi"), False),
-        (asking("a", "1", "4Gi/4Gi"), asking("a", "1", "5Gi/5Gi"), False),  # no share of the swap
-        (asking("a", "1", "4Gi/4Gi"), asking("a", "1", "5Gi/6Gi"), True),
-        (asking("a", "1", "4Gi/6Gi"), asking("a", "1", "6Gi/6Gi"), True),
-        (asking("a", "1"), asking("a", "2"), False),
-    ],
-)
-def test_memory_of_containers_with_swap_is_not_resized_CG_062(
-    old: dict,
-    new: dict,
-    refused: bool,
-) -> None:
-    swap = ResizeLimits(swap=True)
-    text = "In-place resize of containers with swap is not supported."
-    assert infeasible(pod_of(new), pod_of(old), swap) == (text if refused else None)
-    assert infeasible(pod_of(new), pod_of(old), ResizeLimits()) is None
-    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
-    restarts = [pod_of({**c, "resizePolicy": policy}) for c in (new, old)]
-    assert infeasible(*restarts, swap) is None
-
-
-def test_critical_pods_do_not_swap_CG_062() -> None:
-    old, new = asking("a", "", "1Gi/4Gi"), asking("a", "", "2Gi/4Gi")
-    pods = [pod_of(c, priority=2_000_000_000) for c in (new, old)]
-    assert infeasible(*pods, ResizeLimits(swap=True)) is None
-
-
-def test_only_resizes_can_be_infeasible_CG_062() -> None:
-    handler = feasible_resizes(EXCLUSIVE, lambda pod: GUARANTEED)
-    assert handler(PodAdmitAttributes(MORE_CPU)) is None
-    refusal = handler(PodAdmitAttributes(MORE_CPU, (), Operation.RESIZE))
-    assert refusal is not None
-    assert (refusal.reason, refusal.message) == ("Infeasible", CPU_TEXT)
-
-
 # -- messages ------------------------------------------------------------------------------------
 
 
@@ -308,13 +165,6 @@ def test_messages_carry_the_resources_as_json_CG_063() -> None:
     assert "<" not in summary
     assert messages.completed(pod, 3).startswith("Pod resize completed: {")
     assert messages.failed(pod, 3, "e").endswith('"generation":3,"error":"e"}')
-
-
-def test_statuses_class_counts_for_refusals_CG_062() -> None:
-    burstable = replace(
-        MORE_CPU, status=pod_of(asking("a"), status={"qosClass": "Burstable"}).status
-    )
-    assert infeasible(burstable, GUARANTEED, EXCLUSIVE) is None
 
 
 # -- values that are easily missed ---------------------------------------------------------------
@@ -380,27 +230,6 @@ def test_containers_without_a_status_count_with_their_spec_CG_061() -> None:
     assert requests_in_use(pod)["cpu"] // NANO == 7
 
 
-def test_what_is_taken_over_is_taken_over_whole_LIFE_186() -> None:
-    told = {
-        "type": "PodResizePending",
-        "status": "True",
-        "reason": "Infeasible",
-        "message": "never",
-        "observedGeneration": 7,
-    }
-    conditions = ResizeConditions(SetClock())
-    conditions.restore([pod_of({"name": "a"}), pod_of({"name": "a"}, uid="u-2", status={})])
-    assert conditions.of("u-1") == conditions.of("u-2") == ()
-    conditions.restore([pod_of({"name": "a"}, status={"conditions": [told]})])
-    (known,) = conditions.of("u-1")
-    assert (known.reason, known.message, known.observedGeneration) == ("Infeasible", "never", 7)
-    assert not conditions.set_pending("u-1", "Infeasible", "never", 7)
-    conditions.set_in_progress("u-1", 7)
-    conditions.clear_pending("u-1")
-    assert [c.type for c in conditions.of("u-1")] == ["PodResizeInProgress"]
-    conditions.clear("u-3")
-
-
 def test_pods_without_a_generation_are_resized_too_CG_063() -> None:
     conditions = ResizeConditions(SetClock())
     assert conditions.set_in_progress("u", 0) == (0, True)
@@ -409,18 +238,6 @@ def test_pods_without_a_generation_are_resized_too_CG_063() -> None:
     assert conditions.set_in_progress("u", 0, "", "b") == (0, True)
     assert conditions.finish("u", 0) == 0
     assert conditions.finish("u", 0) is None
-
-
-def test_the_handler_compares_with_what_is_allocated_CG_062() -> None:
-    asked: list[Pod] = []
-
-    def allocated(pod: Pod) -> Pod:
-        asked.append(pod)
-        return pod
-
-    handler = feasible_resizes(EXCLUSIVE, allocated)
-    assert handler(PodAdmitAttributes(MORE_CPU, (), Operation.RESIZE)) is None
-    assert asked == [MORE_CPU]
 
 
 def told(name: str, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,13 @@ from refkubelet.node.shutdown_manager import (
     ShutdownSourceError,
 )
 from refkubelet.node.shutdown_state import FILE_NAME, ShutdownTimes, load_times, store_times
-from simtime import VirtualLoop, run_virtual
+from simtime import VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 CRITICAL = 2_000_000_000
+pytestmark = pytest.mark.virtual_time
+
 GROUPS = (ShutdownGroup(0, 6), ShutdownGroup(CRITICAL, 4))
 
 
@@ -238,39 +243,30 @@ class World:
         self.note(f"ended {uid(pod)}")
 
 
-def beside(
-    body: Callable[[World], Awaitable[None]],
+@asynccontextmanager
+async def beside(
     directory: Path,
     *pods: Pod,
     slow: dict[str, float] | None = None,
     logind: FakeLogind | None = None,
-) -> World:
-    """Run `body` beside a running manager in virtual time."""
-    worlds: list[World] = []
-
-    async def main() -> None:
-        world = World(directory, *pods, slow=slow or {}, logind=logind or FakeLogind())
-        worlds.append(world)
-        running = asyncio.create_task(world.manager.run())
-        await asyncio.sleep(0.01)
-        try:
-            await body(world)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-    run_virtual(main)
-    return worlds[0]
+) -> AsyncIterator[World]:
+    """A world with a running manager."""
+    world = World(directory, *pods, slow=slow or {}, logind=logind or FakeLogind())
+    running = asyncio.create_task(world.manager.run())
+    await asyncio.sleep(0.01)
+    try:
+        yield world
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
-def test_the_lock_is_held_and_nothing_else_happens_NODE_060(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_the_lock_is_held_and_nothing_else_happens_NODE_060(tmp_path: Path) -> None:
+    async with beside(tmp_path, pod("a")) as world:
         assert len(world.logind.locks) == 1
         assert world.logind.delay_s == 10.0  # as long as all groups together
         assert world.manager.admit(PodAdmitAttributes(pod("a"))) is None
         assert world.manager.not_ready() == []
-
-    world = beside(body, tmp_path, pod("a"))
     assert world.log == []
     assert world.logind.locks == []  # a kubelet that has stopped holds up nothing
 
@@ -279,8 +275,9 @@ BEGINS = "Normal Shutdown Shutdown manager detected shutdown event"
 CALLED_OFF = "Normal Shutdown Shutdown manager detected shutdown cancellation"
 
 
-def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: Path) -> None:
+    pods = pod("core", CRITICAL), pod("slow"), pod("broken", grace=3)
+    async with beside(tmp_path, *pods, slow={"slow": 8.0, "broken": 2.0, "core": 1.0}) as world:
         world.logind.shut_down()
         await asyncio.sleep(1)
         assert world.manager.not_ready() == ["node is shutting down"]
@@ -295,8 +292,6 @@ def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: Path) -
         await asyncio.sleep(30)
         assert not world.logind.delayed
 
-    pods = pod("core", CRITICAL), pod("slow"), pod("broken", grace=3)
-    world = beside(body, tmp_path, *pods, slow={"slow": 8.0, "broken": 2.0, "core": 1.0})
     assert world.log == [
         (0.01, BEGINS),
         (0.01, "kill slow 6"),
@@ -312,18 +307,16 @@ def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: Path) -
     assert world.manager.times.ended_ns is not None
 
 
-def test_nobody_waits_for_pods_that_have_ended_NODE_062(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_nobody_waits_for_pods_that_have_ended_NODE_062(tmp_path: Path) -> None:
+    async with beside(tmp_path, pod("web"), pod("core", CRITICAL), slow={"web": 1.5}) as world:
         world.logind.shut_down()
         await asyncio.sleep(2)
         assert not world.logind.delayed
-
-    world = beside(body, tmp_path, pod("web"), pod("core", CRITICAL), slow={"web": 1.5})
     assert (1.51, "kill core 4") in world.log
 
 
-def test_a_shutdown_that_is_called_off_NODE_064(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_shutdown_that_is_called_off_NODE_064(tmp_path: Path) -> None:
+    async with beside(tmp_path) as world:
         world.logind.shut_down()
         await asyncio.sleep(1)
         world.logind.call_off()
@@ -332,13 +325,13 @@ def test_a_shutdown_that_is_called_off_NODE_064(tmp_path: Path) -> None:
         assert world.manager.admit(PodAdmitAttributes(pod("new"))) is None
         assert len(world.logind.locks) == 1  # for the next one
 
-    assert beside(body, tmp_path).log == [(0.01, BEGINS), (1.01, CALLED_OFF)]
+    assert world.log == [(0.01, BEGINS), (1.01, CALLED_OFF)]
 
 
-def test_who_allows_too_little_time_is_asked_once_and_watched_NODE_064(
+async def test_who_allows_too_little_time_is_asked_once_and_watched_NODE_064(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def body(world: World) -> None:
+    async with beside(tmp_path, logind=FakeLogind(stubborn=True)) as world:
         await asyncio.sleep(60)
         assert world.logind.locks == []
         assert world.logind.asked_s == [10.0]
@@ -347,35 +340,31 @@ def test_who_allows_too_little_time_is_asked_once_and_watched_NODE_064(
         await asyncio.sleep(1.1)
         assert len(world.logind.locks) == 1
 
-    assert beside(body, tmp_path, logind=FakeLogind(stubborn=True)).logind.asked_s == [10.0]
+    assert world.logind.asked_s == [10.0]
 
 
-def test_who_could_not_be_asked_is_asked_again_NODE_064(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_who_could_not_be_asked_is_asked_again_NODE_064(tmp_path: Path) -> None:
+    async with beside(tmp_path, logind=Deaf()) as world:
         await asyncio.sleep(5)
         assert world.logind.asked_s == [10.0]
         assert len(world.logind.locks) == 1
 
-    beside(body, tmp_path, logind=Deaf())
 
-
-def test_a_logind_that_has_forgotten_is_asked_anew_NODE_064(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_a_logind_that_has_forgotten_is_asked_anew_NODE_064(tmp_path: Path) -> None:
+    async with beside(tmp_path, logind=Flaky()) as world:
         world.logind.delay_s = 5.0
         await asyncio.sleep(3)  # its connection has broken meanwhile
         assert world.logind.asked_s == [10.0, 10.0]
         assert len(world.logind.locks) == 1
 
-    beside(body, tmp_path, logind=Flaky())
 
-
-def test_nobody_listens_when_the_manager_does_not(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
+async def test_nobody_listens_when_the_manager_does_not(tmp_path: Path) -> None:
+    async with beside(tmp_path, logind=Lockless()) as world:
         assert world.logind.listening == 0
         await asyncio.sleep(10)
         assert world.logind.listening == 1
 
-    assert beside(body, tmp_path, logind=Lockless()).logind.listening == 0
+    assert world.logind.listening == 0
 
 
 class Lockless(FakeLogind):
@@ -418,13 +407,13 @@ async def _breaks() -> AsyncIterator[bool]:
     yield True
 
 
-def test_a_lost_connection_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def body(world: World) -> None:
+async def test_a_lost_connection_is_made_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with beside(tmp_path, logind=Flaky()) as world:
         await asyncio.sleep(3)
         assert "shutdowns of the node are not noticed: the bus is gone" in caplog.text
         assert len(world.logind.locks) == 1  # one lock, not one for each connection
         world.logind.shut_down()
         await asyncio.sleep(0.1)
         assert world.manager.not_ready() == ["node is shutting down"]
-
-    beside(body, tmp_path, logind=Flaky())

@@ -205,10 +205,8 @@ def test_examples_of_scores_on_8_GB_EVIC_121(resources: dict[str, Any], score: i
     assert oom_score_adj(pod.spec.containers[0], pod, 8 * 10**9) == score
 
 
-def test_the_fake_kernel_speaks_as_the_real_one_EVIC_124() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.oom(process="java", pid=4711)
-        assert kills(fake.node.log.texts) == [OomKill("/", "java", 4711)]
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_the_fake_kernel_speaks_as_the_real_one_EVIC_124() -> None:
+    fake = FakeCRI()
+    fake.oom(process="java", pid=4711)
+    assert kills(fake.node.log.texts) == [OomKill("/", "java", 4711)]

@@ -1,0 +1,325 @@
+"""The registration of the Node, and how its status is kept current."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.cri.records import RuntimeConditions
+from refkubelet.events.queued_recorder import QueuedEventRecorder
+from refkubelet.eviction.manager import PressureCondition
+from refkubelet.node.register import NodeRegistrar, NodeSettings, adoption_patch
+from refkubelet.node.status import (
+    NodeFacts,
+    default_labels,
+)
+from refkubelet.sync_loop.runtime_state import RuntimeState
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
+
+
+FACTS = NodeFacts(name="n1", internal_ip="10.0.0.1", labels=default_labels("n1", "amd64"))
+
+
+class World:
+    """A registrar on a fake API server; `not_ready`, `pressures` and `told` may be
+    changed."""
+
+    def __init__(self, loop: VirtualLoop, *, register: bool) -> None:
+        self.api = FakeApi(clock=loop.clock)
+        self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
+        self.recorder = QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
+        self.not_ready: list[str] = []
+        self.pressures: list[PressureCondition] = []
+        self.told: dict[str, Any] = {}
+        self.drawn = 0.5
+        self.looks = 0
+        settings = NodeSettings(
+            FACTS,
+            register=register,
+            pressures=lambda: self.pressures,
+            not_ready=lambda: self.not_ready,
+            runtime=lambda: self.told,
+            random=lambda: self.drawn,
+            look=self.look,
+        )
+        self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
+
+    async def look(self) -> None:
+        self.looks += 1
+
+    async def node(self) -> dict[str, Any]:
+        body: dict[str, Any] = (await self.api.request("GET", "/api/v1/nodes/n1")).body
+        return body
+
+    def reasons(self) -> list[str]:
+        return [e.reason for e in self.recorder.events]
+
+    def patches(self) -> list[float]:
+        return [r.started_s for r in self.api.requests("PATCH")]
+
+
+@asynccontextmanager
+async def registered(before: Any = None, *, register: bool = True) -> AsyncIterator[World]:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    world = World(loop, register=register)
+    if before is not None:
+        await before(world)
+    task = asyncio.create_task(world.registrar.run())
+    yield world
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    await world.client.aclose()
+
+
+async def test_the_node_is_made_after_a_tenth_of_a_second_NODE_002_NODE_003() -> None:
+    async with registered() as world:
+        await asyncio.sleep(1)
+        assert world.api.requests("POST")[0].started_s == pytest.approx(0.1)
+        node = await world.node()
+        assert node["metadata"]["uid"]
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
+        assert node["metadata"]["annotations"] == {
+            "volumes.kubernetes.io/controller-managed-attach-detach": "true"
+        }
+        types = [c["type"] for c in node["status"]["conditions"]]
+        assert types == ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"]
+        assert world.reasons() == [  # NODE-021; a first Ready tells nothing (NODE-024)
+            "NodeHasSufficientMemory",
+            "NodeHasNoDiskPressure",
+            "NodeHasSufficientPID",
+        ]
+
+
+async def test_registration_is_tried_again_ever_slower_NODE_002() -> None:
+    async with registered() as world:
+        with world.api.fails("POST", "/nodes", status=500):
+            await asyncio.sleep(40)
+        gaps = [r.started_s for r in world.api.requests("POST")]
+        steps = [round(b - a, 3) for a, b in pairwise(gaps)]
+        assert steps[:7] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0]
+        await asyncio.sleep(8)
+        assert (await world.node())["metadata"]["name"] == "n1"
+
+
+async def test_an_existing_node_is_adopted_NODE_004() -> None:
+    async def before(world: World) -> None:
+        metadata = {
+            "name": "n1",
+            "labels": {"mine": "yes", "kubernetes.io/os": "plan9"},
+        }
+        spec = {"taints": [{"key": "t", "effect": "NoSchedule"}]}
+        await world.api.request("POST", "/api/v1/nodes", body={"metadata": metadata, "spec": spec})
+
+    async with registered(before) as world:
+        await asyncio.sleep(1)
+        node = await world.node()
+        assert node["metadata"]["labels"]["mine"] == "yes"
+        assert node["metadata"]["labels"]["kubernetes.io/os"] == "linux"
+        assert {"key": "t", "effect": "NoSchedule"} in node["spec"]["taints"]
+        assert node["status"]["conditions"][-1]["reason"] == "KubeletReady"
+
+
+async def test_status_is_written_on_change_and_every_five_minutes_NODE_010() -> None:
+    async with registered() as world:
+        await asyncio.sleep(100)
+        assert len(world.patches()) == 1  # at the start
+        world.pressures.append(PressureCondition("MemoryPressure", "True"))
+        await asyncio.sleep(15)
+        assert len(world.patches()) == 2
+        assert world.reasons()[-1] == "NodeHasInsufficientMemory"
+        assert world.recorder.events[-1].message == (
+            "Node n1 status is now: NodeHasInsufficientMemory"
+        )
+        await asyncio.sleep(310)
+        assert len(world.patches()) == 3
+
+
+@pytest.mark.parametrize(("drawn", "first_s"), [(0.0, 150), (0.5, 300), (0.99, 447)])
+async def test_after_a_change_the_next_report_has_a_time_of_its_own_NODE_010(
+    drawn: float, first_s: float
+) -> None:
+    """Then every 300 s; looks are 10 to 10.4 s apart."""
+
+    async with registered() as world:
+        world.drawn = drawn
+        await asyncio.sleep(1600)
+        first, second, third, *_ = world.patches()
+        assert first_s <= second - first < first_s + 10.4
+        assert 300 <= third - second < 310.4
+
+
+async def test_looks_are_a_little_more_than_a_period_apart_NODE_010() -> None:
+    async with registered() as world:
+        world.drawn = 0.999
+        await asyncio.sleep(1)
+        world.told["images"] = [{"sizeBytes": 1}]
+        await asyncio.sleep(20)
+        first, second = world.patches()
+        assert second - first == pytest.approx(10.4, abs=0.01)
+
+
+async def test_an_update_is_tried_five_times_at_once_then_a_period_later_NODE_011() -> None:
+    """The first with the Node as it was seen, the others with the Node as it is."""
+
+    async with registered() as world:
+        await asyncio.sleep(5)
+        began = len(world.api.requests())
+        world.pressures.append(PressureCondition("MemoryPressure", "True"))
+        with world.api.fails("PATCH", "/status"):
+            await asyncio.sleep(10)
+            asked = [r.method for r in world.api.requests()[began:]]
+        assert asked == ["PATCH", *4 * ["GET", "PATCH"]]
+        await asyncio.sleep(10)
+        assert (await world.node())["status"]["conditions"][0]["status"] == "True"
+
+
+async def test_a_try_that_succeeds_is_the_last_one_NODE_011() -> None:
+    async with registered() as world:
+        await asyncio.sleep(5)
+        world.pressures.append(PressureCondition("MemoryPressure", "True"))
+        world.api.fails("PATCH", "/status", times=2)
+        await asyncio.sleep(10)
+        assert len(world.patches()) == 1 + 3
+        assert (await world.node())["status"]["conditions"][0]["status"] == "True"
+        assert world.reasons()[-1] == "NodeHasInsufficientMemory"
+
+
+async def test_a_report_that_came_early_waits_for_the_whole_period_when_it_fails_NODE_011() -> None:
+    """The delay of a report counts once."""
+
+    async with registered() as world:
+        world.drawn = 0.0
+        await asyncio.sleep(100)
+        refused = world.api.fails("PATCH", "/status", times=1)
+        await asyncio.sleep(180)
+        assert (refused.hits, len(world.patches())) == (1, 2)
+        await asyncio.sleep(40)
+        assert len(world.patches()) == 3
+
+
+async def test_addresses_that_a_node_had_before_are_replaced_NODE_011() -> None:
+    async def before(world: World) -> None:
+        old = [{"type": "ExternalIP", "address": "192.0.2.1"}]
+        body = {"metadata": {"name": "n1"}, "status": {"addresses": old}}
+        await world.api.request("POST", "/api/v1/nodes", body=body)
+
+    async with registered(before) as world:
+        await asyncio.sleep(5)
+        addresses = (await world.node())["status"]["addresses"]
+        assert [a["type"] for a in addresses] == ["InternalIP", "Hostname"]
+
+
+async def test_a_node_that_gets_ready_is_told_to_be_ready_at_once_NODE_013() -> None:
+    async def before(world: World) -> None:
+        world.not_ready.append("container runtime is down")
+
+    async with registered(before) as world:
+        soon = asyncio.create_task(world.registrar.get_ready())
+        await asyncio.sleep(3)
+        assert world.looks == pytest.approx(29, abs=1)
+        world.not_ready.clear()
+        await asyncio.sleep(0.2)
+        ready = (await world.node())["status"]["conditions"][-1]
+        assert (ready["type"], ready["status"]) == ("Ready", "True")
+        looks = world.looks
+        await asyncio.sleep(5)
+        assert world.looks == looks
+        soon.cancel()
+
+
+async def test_nobody_hurries_after_two_minutes_NODE_013() -> None:
+    async def before(world: World) -> None:
+        world.not_ready.append("container runtime is down")
+
+    async with registered(before) as world:
+        soon = asyncio.create_task(world.registrar.get_ready())
+        await asyncio.sleep(121)
+        looks = world.looks
+        await asyncio.sleep(10)
+        assert world.looks == looks
+        soon.cancel()
+
+
+async def test_why_a_node_is_not_ready_NODE_022_NODE_024() -> None:
+    async with registered() as world:
+        await asyncio.sleep(1)
+        world.not_ready[:] = ["a", "b", "a"]
+        await asyncio.sleep(15)
+        ready = (await world.node())["status"]["conditions"][-1]
+        assert (ready["status"], ready["reason"], ready["message"]) == (
+            "False",
+            "KubeletNotReady",
+            "[a, b]",
+        )
+        assert world.reasons()[-1] == "NodeNotReady"
+
+
+async def test_texts_of_a_runtime_that_is_not_ready_NODE_023() -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    pleg: list[str | None] = ["pleg has yet to be successful"]
+    state = RuntimeState(loop.clock, lambda: pleg[0])
+    assert state.not_ready() == [
+        "container runtime status check may not have completed yet",
+        "PLEG is not healthy: pleg has yet to be successful",
+        "network state unknown",
+    ]
+    pleg[0] = None
+    state.observe(RuntimeConditions(True, False, network_reason="NoCNI", network_message="m"))
+    assert state.not_ready() == [
+        "container runtime network not ready: NetworkReady=false reason:NoCNI message:m"
+    ]
+    state.observe(RuntimeConditions(False, True, runtime_reason="R", runtime_message="m"))
+    await asyncio.sleep(30)
+    assert state.not_ready()[:2] == [
+        "container runtime is down",
+        "container runtime not ready: RuntimeReady=false reason:R message:m",
+    ]
+
+
+async def test_a_node_that_may_not_register_waits_for_somebody_else_NODE_005() -> None:
+    async with registered(register=False) as world:
+        await asyncio.sleep(30)
+        assert world.api.requests("POST") == []
+        await world.api.request("POST", "/api/v1/nodes", body={"metadata": {"name": "n1"}})
+        await asyncio.sleep(15)
+        assert (await world.node())["status"]["conditions"][-1]["type"] == "Ready"
+
+
+def test_adoption_corrects_nothing_that_is_right_NODE_004() -> None:
+    good = {
+        "labels": dict(FACTS.labels),
+        "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+    }
+    assert adoption_patch(FACTS, good) == {}
+
+
+async def test_the_runtimes_fields_are_written_when_they_change_NODE_035() -> None:
+    async with registered() as world:
+        await asyncio.sleep(15)
+        assert "features" not in (await world.node())["status"]
+        world.told["features"] = {"supplementalGroupsPolicy": True}
+        await asyncio.sleep(11)
+        assert (await world.node())["status"]["features"] == {"supplementalGroupsPolicy": True}
+
+
+async def test_a_hurry_writes_the_status_at_once_NODE_061() -> None:
+    async with registered() as world:
+        await asyncio.sleep(15)
+        world.not_ready.append("node is shutting down")
+        world.registrar.hurry()
+        await asyncio.sleep(0.1)
+        ready = (await world.node())["status"]["conditions"][-1]
+        assert (ready["status"], ready["message"]) == ("False", "node is shutting down")

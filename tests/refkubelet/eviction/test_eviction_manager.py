@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import (
@@ -23,7 +25,9 @@ from refkubelet.eviction.observer import Observer
 from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats.provider import PodStats
-from simtime import Clock, VirtualLoop, run_virtual
+from simtime import Clock, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 MI = 1 << 20
 
@@ -166,14 +170,6 @@ MEMORY = {"eviction_hard": {"memory.available": "100Mi"}}
 DISK = {"eviction_hard": {"nodefs.available": "100Mi"}}
 
 
-def virtual(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    def run() -> None:
-        run_virtual(test)
-
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
-
-
 async def run_until(manager: EvictionManager, when_s: float) -> None:
     """Let the manager run until that second."""
     try:
@@ -183,7 +179,6 @@ async def run_until(manager: EvictionManager, when_s: float) -> None:
         pass
 
 
-@virtual
 async def test_the_hungriest_pod_goes_and_the_node_says_why_EVIC_055_EVIC_090() -> None:
     node = Node(make_pod("calm"), make_pod("hog"))
     manager = node.manager(**MEMORY)
@@ -198,7 +193,6 @@ async def test_the_hungriest_pod_goes_and_the_node_says_why_EVIC_055_EVIC_090() 
     assert manager.conditions == ("MemoryPressure",)
 
 
-@virtual
 async def test_one_pod_per_cycle_and_no_pause_after_it_EVIC_050_EVIC_086() -> None:
     node = Node(*(make_pod(name) for name in "abc"))
     node.memory_mi.update(a=320, b=310, c=300)
@@ -208,7 +202,6 @@ async def test_one_pod_per_cycle_and_no_pause_after_it_EVIC_050_EVIC_086() -> No
     assert node.killed[1][0] < 5  # the cleanup was waited for, not the interval
 
 
-@virtual
 async def test_cleanup_is_waited_for_but_not_for_ever_EVIC_051() -> None:
     node = Node(make_pod("a"), make_pod("b"))
     node.memory_mi.update(a=960, b=950)
@@ -217,7 +210,6 @@ async def test_cleanup_is_waited_for_but_not_for_ever_EVIC_051() -> None:
     assert [time_s for time_s, _, _ in node.killed] == [0.0, 30.0]
 
 
-@virtual
 async def test_critical_pods_are_never_ended_EVIC_085_EVIC_057() -> None:
     static = make_pod("static", annotations={"kubernetes.io/config.source": "file"})
     high = make_pod("high", priority=2_000_000_000)
@@ -233,7 +225,6 @@ async def test_critical_pods_are_never_ended_EVIC_085_EVIC_057() -> None:
     assert [name for _, name, _ in node.killed] == ["plain"]
 
 
-@virtual
 async def test_conditions_and_admission_follow_the_transition_period_EVIC_110_EVIC_112() -> None:
     node = Node(make_pod("hog"))
     node.memory_mi["hog"] = 950
@@ -251,7 +242,6 @@ async def test_conditions_and_admission_follow_the_transition_period_EVIC_110_EV
     assert manager.admit(newcomer) is None
 
 
-@virtual
 async def test_soft_threshold_waits_and_takes_the_smaller_grace_EVIC_087_golden_s22b() -> None:
     node = Node(make_pod("hog", terminationGracePeriodSeconds=60))
     node.memory_mi["hog"] = 950
@@ -266,7 +256,6 @@ async def test_soft_threshold_waits_and_takes_the_smaller_grace_EVIC_087_golden_
     assert [(name, grace) for _, name, grace in node.killed] == [("hog", 4)]
 
 
-@virtual
 async def test_garbage_goes_before_pods_EVIC_070_EVIC_071_EVIC_072() -> None:
     node = Node(make_pod("a"))
     node.disk_used_mi = 950
@@ -276,7 +265,6 @@ async def test_garbage_goes_before_pods_EVIC_070_EVIC_071_EVIC_072() -> None:
     assert [event[2] for event in node.events] == ["Attempting to reclaim ephemeral-storage"]
 
 
-@virtual
 async def test_the_layout_of_the_disks_is_decided_once_EVIC_040() -> None:
     node = Node(make_pod("a"))
     node.image_mount = "/images"  # images on a disk of their own: removing some frees no nodefs
@@ -290,7 +278,6 @@ async def test_the_layout_of_the_disks_is_decided_once_EVIC_040() -> None:
     assert [name for _, name, _ in node.killed] == ["a"]
 
 
-@virtual
 async def test_a_pod_goes_when_garbage_is_not_enough_EVIC_070() -> None:
     node = Node(make_pod("a"))
     node.disk_used_mi = 950
@@ -298,7 +285,6 @@ async def test_a_pod_goes_when_garbage_is_not_enough_EVIC_070() -> None:
     assert [name for _, name, _ in node.killed] == ["a"]
 
 
-@virtual
 async def test_an_unreadable_image_disk_stops_everything_EVIC_041() -> None:
     node = Node(make_pod("hog"))
     node.memory_mi["hog"] = 950
@@ -311,7 +297,6 @@ async def test_an_unreadable_image_disk_stops_everything_EVIC_041() -> None:
     assert [name for _, name, _ in node.killed] == ["hog"]
 
 
-@virtual
 async def test_a_kill_that_times_out_counts_EVIC_086_EVIC_089() -> None:
     node = Node(make_pod("hog"))
     node.memory_mi["hog"] = 950
@@ -320,7 +305,6 @@ async def test_a_kill_that_times_out_counts_EVIC_086_EVIC_089() -> None:
     assert [pod.metadata.name for pod in evicted] == ["hog"]
 
 
-@virtual
 async def test_offenders_of_storage_limits_go_first_and_together_EVIC_055_EVIC_102() -> None:
     limits = {"limits": {"ephemeral-storage": "1Mi"}}
     containers = [{"name": "main", "resources": limits}]
@@ -362,7 +346,6 @@ async def test_offenders_of_storage_limits_go_first_and_together_EVIC_055_EVIC_1
     assert {reason for _, reason, _ in node.events} == {"Evicted"}
 
 
-@virtual
 async def test_a_limit_that_comes_late_counts_EVIC_102() -> None:
     """The same pods are not looked at again, other ones always are."""
     node = Node(make_pod("calm"))

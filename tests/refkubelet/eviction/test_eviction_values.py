@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_eviction_rules import hard, make_pod, soft, uses
+from eviction_helpers import MI, hard, make_pod, soft, uses
 
 from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdValue
@@ -14,10 +14,6 @@ from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, Observation, evaluate
 from refkubelet.eviction.layout import (
     Layout,
-    containerfs_thresholds,
-    disk_of,
-    ignored_containerfs,
-    layout_of,
 )
 from refkubelet.eviction.local_storage import Violation, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
@@ -25,17 +21,12 @@ from refkubelet.eviction.ranking import rank_pods
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage, VolumeUse
 
-MI = 1 << 20
-
 
 def ranked(signal: str, *rows: tuple[Pod, PodUsage | None]) -> list[str]:
     pods = [pod for pod, _ in rows]
     usage = {pod.metadata.uid or "": used for pod, used in rows if used and pod.metadata}
     found = rank_pods(signal, pods, usage, Layout.ONE)
     return [pod.metadata.name or "" for pod in found if pod.metadata]
-
-
-# -- ranking --------------------------------------------------------------------------------------
 
 
 def test_as_much_as_requested_is_not_more_EVIC_080_EVIC_081() -> None:
@@ -81,9 +72,6 @@ def test_overhead_counts_with_the_request_EVIC_080() -> None:
     assert ranked("memory.available", *rows) == ["plain", "heavy"]
 
 
-# -- cycles ---------------------------------------------------------------------------------------
-
-
 def cycle(
     threshold: Threshold, available: int, before: CycleMemory, now_s: float, **more: Any
 ) -> Any:
@@ -123,9 +111,6 @@ def test_an_unknown_time_is_always_new_and_an_equal_one_never_EVIC_053() -> None
     memory = cycle(threshold, 1, CycleMemory(), 0.0, time_ns=7).memory
     assert cycle(threshold, 1, memory, 10.0, time_ns=7).acting == ()
     assert cycle(threshold, 1, memory, 10.0, time_ns=8).acting == (threshold,)
-
-
-# -- thresholds -----------------------------------------------------------------------------------
 
 
 def test_amounts_and_how_they_are_shown_EVIC_009_EVIC_092() -> None:
@@ -202,9 +187,6 @@ def test_hard_and_soft_of_one_signal_EVIC_004() -> None:
     assert (first.hard, first.grace_s, second.hard, second.grace_s) == (True, 0.0, False, 90.0)
 
 
-# -- storage limits -------------------------------------------------------------------------------
-
-
 def limited(limit: str, size: str = "") -> Pod:
     container = {"name": "main", "resources": {"limits": {"ephemeral-storage": limit}}}
     spare = {"name": "spare", "resources": {"limits": {"ephemeral-storage": "1Gi"}}}
@@ -265,9 +247,6 @@ def test_the_sum_of_all_limits_EVIC_101() -> None:
     )
 
 
-# -- texts and admission --------------------------------------------------------------------------
-
-
 def test_a_container_at_its_request_is_not_named_EVIC_091() -> None:
     threshold = hard("memory.available", "100")
     seen = {"memory.available": Observation(5, 1000, 1)}
@@ -322,89 +301,6 @@ def test_the_reason_of_a_refusal_EVIC_111() -> None:
         "Evicted",
         "The node had condition: [DiskPressure MemoryPressure]. ",
     )
-
-
-# -- thresholds of containerfs --------------------------------------------------------------------
-
-
-def texts(thresholds: Any) -> list[str]:
-    return [f"{t.signal} {t.value.text} {t.grace_s:g}" for t in thresholds]
-
-
-NODEFS = {"nodefs.available": "1Gi", "nodefs.inodesFree": "5%"}
-IMAGEFS = {"imagefs.available": "2Gi", "imagefs.inodesFree": "6%"}
-
-
-@pytest.mark.parametrize(
-    ("layout", "wanted"),
-    [
-        (Layout.ONE, ["containerfs.available 1Gi 0", "containerfs.inodesFree 5% 0"]),
-        (Layout.DEDICATED, ["containerfs.available 2Gi 0", "containerfs.inodesFree 6% 0"]),
-        (Layout.SPLIT, ["containerfs.available 1Gi 0", "containerfs.inodesFree 5% 0"]),
-    ],
-)
-def test_where_thresholds_of_containerfs_come_from_EVIC_042(layout: Layout, wanted: Any) -> None:
-    thresholds = parse_thresholds({**NODEFS, **IMAGEFS, "memory.available": "1Mi"}, {}, {}, {})
-    kept, copies = containerfs_thresholds(thresholds, layout)
-    assert (kept, texts(copies)) == (thresholds, wanted)
-
-
-def test_soft_from_soft_with_grace_and_reclaim_EVIC_042() -> None:
-    thresholds = parse_thresholds(
-        {}, {"nodefs.available": "1Gi"}, {"nodefs.available": "1m"}, {"nodefs.available": "7Mi"}
-    )
-    _, (copy,) = containerfs_thresholds(thresholds, Layout.ONE)
-    assert (copy.grace_s, copy.min_reclaim) == (60.0, ThresholdValue("7Mi", quantity=7 * MI))
-    assert containerfs_thresholds(thresholds, Layout.DEDICATED) == (thresholds, ())
-
-
-def test_configured_ones_are_overwritten_or_gone_EVIC_042_EVIC_043() -> None:
-    thresholds = parse_thresholds(
-        {"containerfs.available": "99%", "containerfs.inodesFree": "9%", "nodefs.available": "1Gi"},
-        {"containerfs.available": "98%"},
-        {"containerfs.available": "1m"},
-        {},
-    )
-    kept, copies = containerfs_thresholds(thresholds, Layout.ONE)
-    assert texts(kept) == ["containerfs.available 1Gi 0", "nodefs.available 1Gi 0"]
-    assert copies == ()
-    assert ignored_containerfs(thresholds) == (
-        "found containerfs.available for hard eviction. ignoring",
-        "found containerfs.inodesFree for hard eviction. ignoring",
-        "found containerfs.available for soft eviction. ignoring",
-    )
-    assert disk_of("memory.available") is None
-
-
-def test_copies_come_by_what_they_watch_then_hard_before_soft_EVIC_042() -> None:
-    both = {"nodefs.inodesFree": "5%", "nodefs.available": "1Gi"}
-    thresholds = parse_thresholds(both, both, dict.fromkeys(both, "1m"), {})
-    _, copies = containerfs_thresholds(thresholds, Layout.ONE)
-    assert texts(copies) == [
-        "containerfs.available 1Gi 0",
-        "containerfs.available 1Gi 60",
-        "containerfs.inodesFree 5% 0",
-        "containerfs.inodesFree 5% 60",
-    ]
-
-
-def test_of_two_hard_ones_the_last_is_put_right_EVIC_042() -> None:
-    signals = {"containerfs.available": "9Gi", "nodefs.available": "1Gi"}
-    softer = {"containerfs.available": "8Gi", "nodefs.available": "2Gi"}
-    thresholds = parse_thresholds(signals, softer, dict.fromkeys(softer, "0s"), {})
-    kept, _ = containerfs_thresholds(thresholds, Layout.ONE)
-    assert [t for t in texts(kept) if t.startswith("containerfs")] == [
-        "containerfs.available 9Gi 0",
-        "containerfs.available 2Gi 0",
-    ]
-
-
-def test_layouts_by_devices_EVIC_040() -> None:
-    assert layout_of("a", "a", "a") is Layout.ONE
-    assert layout_of("a", "b", "b") is Layout.DEDICATED
-    assert layout_of("a", "b", "a") is Layout.SPLIT
-    assert layout_of("a", "b", "c") is Layout.SPLIT
-    assert layout_of("a", "a", "b") is Layout.ONE
 
 
 def storage_use(*rows: tuple[str, int | None], logs: int = 1) -> PodUsage:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
-from test_eviction_manager import DISK, MEMORY, MI, Node, make_pod, run_until, virtual
+from test_eviction_manager import DISK, MEMORY, MI, Node, make_pod, run_until
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
@@ -16,20 +15,17 @@ from refkubelet.config.eviction_thresholds import Threshold, ThresholdValue
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.cycle import Observation
-from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.layout import (
     Layout,
 )
 from refkubelet.eviction.notifier import MemoryNotifications, notification_bytes
 from refkubelet.eviction.observer import Observer
-from refkubelet.eviction.trace import rank_line, threshold_line
 from refkubelet.host.machine import FilesystemStats
-from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
 from simtime import VirtualLoop
 
-GI = 1 << 30
+pytestmark = pytest.mark.virtual_time
 
-# -- what is observed -----------------------------------------------------------------------------
+GI = 1 << 30
 
 
 def images(mount: str = "/images", containers: str = "") -> ImageFilesystems:
@@ -95,7 +91,6 @@ def test_a_disk_for_containers_of_crio_alone_EVIC_024_EVIC_040_EVIC_046() -> Non
     assert split.signals["containerfs.available"] == Observation(1, len("/containers"), 9)
 
 
-@virtual
 async def test_copies_take_part_from_the_second_cycle_on_EVIC_043() -> None:
     node = Node(make_pod("a"), make_pod("b"))
     node.disk_used_mi = 950
@@ -110,10 +105,6 @@ async def test_copies_take_part_from_the_second_cycle_on_EVIC_043() -> None:
     }
 
 
-# -- cycles ---------------------------------------------------------------------------------------
-
-
-@virtual
 async def test_without_thresholds_and_limits_nobody_looks_EVIC_050() -> None:
     node = Node(make_pod("a"))
     node.image_mount = "/nowhere"  # looking would fail
@@ -122,7 +113,6 @@ async def test_without_thresholds_and_limits_nobody_looks_EVIC_050() -> None:
         await node.manager(local_storage_capacity_isolation=True).synchronize()
 
 
-@virtual
 async def test_limits_are_not_looked_at_when_switched_off_EVIC_102() -> None:
     limits = {"limits": {"ephemeral-storage": "1Mi"}}
     node = Node(make_pod("a", containers=[{"name": "main", "resources": limits}]))
@@ -139,7 +129,6 @@ async def test_limits_are_not_looked_at_when_switched_off_EVIC_102() -> None:
     assert len(asked) == 1
 
 
-@virtual
 async def test_a_critical_pod_above_its_limits_lives_EVIC_085_EVIC_100() -> None:
     limits = {"limits": {"ephemeral-storage": "1Mi"}}
     containers = [{"name": "main", "resources": limits}]
@@ -166,7 +155,6 @@ async def test_a_critical_pod_above_its_limits_lives_EVIC_085_EVIC_100() -> None
     assert (node.killed, node.events, dict(manager.metrics.evictions)) == ([], [], {})
 
 
-@virtual
 async def test_statistics_are_asked_for_when_somebody_may_go_EVIC_029() -> None:
     node = Node(make_pod("a"))
     asked = []
@@ -185,7 +173,6 @@ async def test_statistics_are_asked_for_when_somebody_may_go_EVIC_029() -> None:
     assert len(asked) == 1
 
 
-@virtual
 async def test_without_statistics_nothing_happens_and_nothing_is_remembered_EVIC_041() -> None:
     node = Node(make_pod("hog"))
     node.memory_mi["hog"] = 950
@@ -203,7 +190,6 @@ async def test_without_statistics_nothing_happens_and_nothing_is_remembered_EVIC
     assert [name for _, name, _ in node.killed] == ["hog"]
 
 
-@virtual
 async def test_a_look_that_fails_after_a_reclaim_was_not_enough_EVIC_070() -> None:
     node = Node(make_pod("a"))
     node.disk_used_mi = 950
@@ -219,7 +205,6 @@ async def test_a_look_that_fails_after_a_reclaim_was_not_enough_EVIC_070() -> No
     assert [name for _, name, _ in node.killed] == ["a"]
 
 
-@virtual
 async def test_a_step_that_fails_does_not_keep_the_next_from_its_turn_EVIC_070() -> None:
     node = Node(make_pod("a"))
     node.disk_used_mi = 950
@@ -233,16 +218,12 @@ async def test_a_step_that_fails_does_not_keep_the_next_from_its_turn_EVIC_070()
     assert (node.reclaimed, node.killed) == (["images"], [])
 
 
-@virtual
 async def test_minimum_reclaim_counts_after_a_reclaim_EVIC_070_EVIC_005() -> None:
     node = Node(make_pod("a"))
     node.disk_used_mi = 950
     reclaim = {"eviction_minimum_reclaim": {"nodefs.available": "100Mi"}}
     await node.manager(frees_mi=60, **DISK, **reclaim).synchronize()
     assert [name for _, name, _ in node.killed] == ["a"]
-
-
-# -- notifications --------------------------------------------------------------------------------
 
 
 def test_usage_at_which_the_kernel_tells_EVIC_058() -> None:
@@ -290,7 +271,6 @@ BOTH = parse_thresholds(
 )
 
 
-@virtual
 async def test_the_kernel_is_told_anew_at_most_every_ten_seconds_EVIC_058() -> None:
     machine = Watched()
     watching = notifications(machine, BOTH)
@@ -306,7 +286,6 @@ async def test_the_kernel_is_told_anew_at_most_every_ten_seconds_EVIC_058() -> N
     assert machine.ended == 4
 
 
-@virtual
 async def test_a_kernel_that_does_not_tell_is_no_reason_to_stop_EVIC_058() -> None:
     machine = Watched(fails=True)
     notifications(machine, BOTH).update()
@@ -316,7 +295,6 @@ async def test_a_kernel_that_does_not_tell_is_no_reason_to_stop_EVIC_058() -> No
     assert limitless.told == [("", GI - 10 * MI)]
 
 
-@virtual
 async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
     node = Node(make_pod("hog"))
     node.cgroups_version = 1
@@ -339,125 +317,9 @@ async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
     assert [when_s for when_s, _, _ in node.killed] == [3.5]
 
 
-@virtual
 async def test_there_are_no_notifications_with_cgroup_v2_EVIC_058() -> None:
     node = Node(make_pod("hog"))
     node.cgroups_version = 2
     assert node.manager(**MEMORY, kernel_memcg_notification=True)._notifications is None
     node.cgroups_version = 1
     assert node.manager(**MEMORY)._notifications is None
-
-
-# -- trace and metrics ----------------------------------------------------------------------------
-
-
-def uses(memory: int = 0, *, disk: int = 0, logs: int = 0, processes: int = 0) -> PodUsage:
-    row = ContainerUsage(
-        container_id="id",
-        name="main",
-        pod_uid="p",
-        pod_name="p",
-        pod_namespace="n",
-        memory_working_set_bytes=memory,
-        memory_time_ns=0,
-        cpu_usage_core_ns=None,
-        cpu_usage_nano_cores=None,
-        rootfs_used_bytes=disk,
-        rootfs_inodes_used=3,
-    )
-    return PodUsage((row,), None, processes, PodFiles({"main": DiskUse(logs, 2)}))
-
-
-def threshold(signal: str, text: str, **more: Any) -> Threshold:
-    (found,) = parse_thresholds({signal: text}, {}, {}, more.get("reclaim", {}))
-    return found
-
-
-def test_lines_of_thresholds_EVIC_053() -> None:
-    seen = Observation(50 * MI, GI)
-    line = threshold_line(threshold("memory.available", "10%"), seen)
-    assert line == "memory.available 50Mi of 107374184, hard (EVIC-020 EVIC-053)"
-    soft = parse_thresholds({}, {"pid.available": "2k"}, {"pid.available": "90s"}, {})[0]
-    line = threshold_line(soft, Observation(1500, 4000))
-    assert line == "pid.available 1500 of 2k, soft for 90 s (EVIC-025 EVIC-053)"
-    reclaim = threshold("nodefs.available", "1Gi", reclaim={"nodefs.available": "5%"})
-    assert threshold_line(reclaim, seen).endswith("hard, wanted 5% more (EVIC-022 EVIC-053)")
-
-
-@pytest.mark.parametrize(
-    ("signal", "layout", "usage", "wanted"),
-    [
-        (
-            "memory.available",
-            Layout.ONE,
-            uses(2 * MI),
-            "uses 2Mi, request 1Mi, priority 7 (EVIC-080)",
-        ),
-        ("memory.available", Layout.ONE, None, "no statistics, priority 7 (EVIC-080 EVIC-083)"),
-        ("pid.available", Layout.ONE, uses(processes=9), "9 processes, priority 7 (EVIC-082)"),
-        (
-            "nodefs.available",
-            Layout.ONE,
-            uses(disk=3 * MI, logs=MI),
-            "uses 4Mi, request 0, priority 7 (EVIC-081 EVIC-044)",
-        ),
-        (
-            "imagefs.inodesFree",
-            Layout.DEDICATED,
-            uses(disk=3 * MI, logs=MI),
-            "uses 3 inodes, priority 7 (EVIC-081 EVIC-045)",
-        ),
-        (
-            "imagefs.available",
-            Layout.SPLIT,
-            uses(disk=3 * MI, logs=MI),
-            "uses 0, request 0, priority 7 (EVIC-081 EVIC-046)",
-        ),
-    ],
-)  # fmt: skip
-def test_lines_of_ranks_EVIC_080_EVIC_081_EVIC_082(
-    signal: str, layout: Layout, usage: Any, wanted: str
-) -> None:
-    resources = {"requests": {"memory": "1Mi"}}
-    pod = make_pod("p", containers=[{"name": "main", "resources": resources}], priority=7)
-    assert (
-        rank_line(pod, usage, signal=signal, layout=layout, place=(2, 5))
-        == f"rank 2 of 5: {wanted}"
-    )
-
-
-def test_every_decision_is_told_with_its_rules(caplog: pytest.LogCaptureFixture) -> None:
-    resources = {"requests": {"memory": "500Mi"}}
-    modest = {"priority": 2, "containers": [{"name": "main", "resources": resources}]}
-
-    @virtual
-    async def cycles() -> None:
-        node = Node(make_pod("vital", priority=2 * 10**9), make_pod("hog", **modest))
-        node.memory_mi.update(vital=500, hog=450)
-        await node.manager(**MEMORY).synchronize()
-
-    with caplog.at_level(logging.INFO, "refkubelet.eviction"):
-        cycles()
-    assert [record.getMessage() for record in caplog.records] == [
-        "memory.available 50Mi of 100Mi, hard (EVIC-020 EVIC-053)",
-        "eviction manager: cannot evict a critical pod n/vital (vital) (EVIC-085)",
-        "evicting hog_n: memory.available, rank 2 of 2: uses 450Mi, request 500Mi, "
-        "priority 2 (EVIC-080); grace 1 s (EVIC-086 EVIC-087)",
-    ]
-
-
-@virtual
-async def test_evictions_are_counted_by_signal_EVIC_096() -> None:
-    node = Node(make_pod("hog"), make_pod("calm"))
-    node.memory_mi.update(hog=950)
-    manager = node.manager(**MEMORY)
-    await manager.synchronize()
-    assert dict(manager.metrics.evictions) == {"memory.available": 1}
-    assert manager.metrics.stats_age["memory.available"].in_bucket[0] == 1
-
-
-def test_ages_of_measurements_EVIC_096() -> None:
-    metrics = EvictionMetrics()
-    metrics.acted_on({"a": 10**9, "unknown": 0}, 4 * 10**9)
-    assert set(metrics.stats_age) == {"a"}
-    assert metrics.stats_age["a"].sum_s == 3.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -28,7 +27,9 @@ from refkubelet.kuberuntime.images.choice import (
     unused,
 )
 from refkubelet.kuberuntime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 GIB = 1024**3
 
@@ -168,159 +169,138 @@ class Setup:
         return [request.image.image for request in self.target.requests("RemoveImage")]
 
 
-def on_loop(body: Callable[[VirtualLoop], Awaitable[None]]) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        await body(loop)
-
-    run_virtual(main)
+def virtual_loop() -> VirtualLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop
 
 
-def test_images_of_dead_containers_and_mounted_ones_stay_EVIC_072_GC_102() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop)
+async def test_images_of_dead_containers_and_mounted_ones_stay_EVIC_072_GC_102() -> None:
+    loop = virtual_loop()
+    s = Setup(loop)
+    await s.gc.delete_unused_images()
+    assert s.removed() == []  # all are seen for the first time
+    await loop.clock.sleep(120)
+    await s.gc.delete_unused_images()
+    assert s.removed() == ["b", "c"]
+
+
+async def test_an_image_that_cannot_be_removed_does_not_keep_the_others_GC_106() -> None:
+    loop = virtual_loop()
+    s = Setup(loop, min_age_s=0.0)
+
+    def remove(request: Any) -> Any:
+        stuck = request.image.image == "b"
+        return Failure(grpc.StatusCode.UNKNOWN, "busy") if stuck else cri.RemoveImageResponse()
+
+    s.target.answers["RemoveImage"] = remove
+    with pytest.raises(ImageGcError) as raised:
         await s.gc.delete_unused_images()
-        assert s.removed() == []  # all are seen for the first time
-        await loop.clock.sleep(120)
-        await s.gc.delete_unused_images()
-        assert s.removed() == ["b", "c"]
-
-    on_loop(body)
-
-
-def test_an_image_that_cannot_be_removed_does_not_keep_the_others_GC_106() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, min_age_s=0.0)
-
-        def remove(request: Any) -> Any:
-            stuck = request.image.image == "b"
-            return Failure(grpc.StatusCode.UNKNOWN, "busy") if stuck else cri.RemoveImageResponse()
-
-        s.target.answers["RemoveImage"] = remove
-        with pytest.raises(ImageGcError) as raised:
-            await s.gc.delete_unused_images()
-        assert s.removed() == ["b", "c"]
-        assert str(raised.value) == (
-            f"wanted to free 9223372036854775807 bytes, but freed {GIB} bytes space with errors in "
-            "image deletion: rpc error: code = Unknown desc = busy"
-        )
-        assert s.kept == []  # what may be kept is told after a good run only
-
-    on_loop(body)
+    assert s.removed() == ["b", "c"]
+    assert str(raised.value) == (
+        f"wanted to free 9223372036854775807 bytes, but freed {GIB} bytes space with errors in "
+        "image deletion: rpc error: code = Unknown desc = busy"
+    )
+    assert s.kept == []  # what may be kept is told after a good run only
 
 
-def test_usage_rule_stops_when_enough_is_freed_GC_101_GC_103() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, "abcdm", disk=(10 * GIB, GIB), min_age_s=0.0)
-        await s.gc.garbage_collect()
-        assert s.removed() == ["b"]
-        assert s.events.seen == []
-
-    on_loop(body)
+async def test_usage_rule_stops_when_enough_is_freed_GC_101_GC_103() -> None:
+    loop = virtual_loop()
+    s = Setup(loop, "abcdm", disk=(10 * GIB, GIB), min_age_s=0.0)
+    await s.gc.garbage_collect()
+    assert s.removed() == ["b"]
+    assert s.events.seen == []
 
 
-def test_after_freeing_the_kept_ones_are_told() -> None:
+async def test_after_freeing_the_kept_ones_are_told() -> None:
     """The young ones that were looked at. Images in use, and those that come after enough was
     freed, are not looked at: their pull records go, too (upstream: PostImageGCHook)."""
 
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, "abm", disk=(10 * GIB, GIB))
+    loop = virtual_loop()
+    s = Setup(loop, "abm", disk=(10 * GIB, GIB))
+    await s.gc.delete_unused_images()
+    assert s.kept == [(["b"], loop.clock.wall_ns())]
+    await loop.clock.sleep(120)
+    more = [cri.Image(id=i, size=GIB) for i in "abcdm"]
+    s.target.answers["ListImages"] = cri.ListImagesResponse(images=more)
+    await s.gc.garbage_collect()
+    assert s.removed() == ["b"]
+    assert s.kept[1:] == [([], loop.clock.wall_ns())]
+    await s.gc.delete_unused_images()
+    assert s.kept[2:] == [(["b", "c", "d"], loop.clock.wall_ns())]
+
+
+async def test_usage_rule_leaves_a_disk_with_room_alone_GC_101() -> None:
+    loop = virtual_loop()
+    s = Setup(loop, min_age_s=0.0)
+    await s.gc.garbage_collect()
+    assert s.removed() == []
+
+
+async def test_nothing_is_collected_when_both_rules_are_off_GC_101() -> None:
+    loop = virtual_loop()
+    s = Setup(loop, disk=(10 * GIB, 0), min_age_s=0.0, high_percent=100)
+    await s.gc.garbage_collect()
+    assert s.target.methods() == ["ListContainers", "ContainerStatus", "ListImages"]
+
+
+async def test_age_rule_removes_what_was_not_used_for_long_GC_104() -> None:
+    loop = virtual_loop()
+    s = Setup(loop, max_age_s=600.0)
+    await s.gc.garbage_collect()
+    await loop.clock.sleep(601)
+    await s.gc.garbage_collect()
+    assert s.removed() == ["b", "c"]
+
+
+async def test_too_little_freed_is_an_event_each_time_and_a_failure_from_the_second_GC_105() -> (
+    None
+):
+    loop = virtual_loop()
+    s = Setup(loop, "abm", disk=(10 * GIB, 0), min_age_s=0.0)
+    await s.gc.collect()
+    text = (
+        "Insufficient free disk space on the node's image filesystem (100% of 10.0 GiB used). "
+        "Failed to free sufficient space by deleting unused images (freed 1073741824 bytes). "
+        "Investigate disk usage, as it could be used by active images, logs, volumes, or other "
+        "data."
+    )
+    assert s.events.seen == [("Warning", "FreeDiskSpaceFailed", text, "")]
+    await s.gc.collect()
+    assert s.events.reasons()[1:] == ["FreeDiskSpaceFailed", "ImageGCFailed"]
+
+
+async def test_a_disk_without_capacity_is_an_event_GC_105() -> None:
+    loop = virtual_loop()
+    s = Setup(loop, disk=(0, 0))
+    await s.gc.collect()
+    message = "invalid capacity 0 on image filesystem"
+    assert s.events.seen == [("Warning", "InvalidDiskCapacity", message, "")]
+
+
+async def test_a_failing_look_fails_the_run_and_one_good_run_forgets_failures_GC_105_GC_106() -> (
+    None
+):
+    loop = virtual_loop()
+    s = Setup(loop)
+    good = s.target.answers["ContainerStatus"]
+    s.target.answers["ContainerStatus"] = Failure(grpc.StatusCode.NOT_FOUND, "gone")
+    with pytest.raises(CriCallError, match="gone"):
         await s.gc.delete_unused_images()
-        assert s.kept == [(["b"], loop.clock.wall_ns())]
-        await loop.clock.sleep(120)
-        more = [cri.Image(id=i, size=GIB) for i in "abcdm"]
-        s.target.answers["ListImages"] = cri.ListImagesResponse(images=more)
-        await s.gc.garbage_collect()
-        assert s.removed() == ["b"]
-        assert s.kept[1:] == [([], loop.clock.wall_ns())]
-        await s.gc.delete_unused_images()
-        assert s.kept[2:] == [(["b", "c", "d"], loop.clock.wall_ns())]
-
-    on_loop(body)
+    await s.gc.collect()
+    s.target.answers["ContainerStatus"] = good
+    await s.gc.collect()
+    s.target.answers["ContainerStatus"] = ValueError("surprise")
+    await s.gc.collect()
+    assert s.events.seen == []
+    await s.gc.collect()
+    assert s.events.seen == [("Warning", "ImageGCFailed", "surprise", "")]
 
 
-def test_usage_rule_leaves_a_disk_with_room_alone_GC_101() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, min_age_s=0.0)
-        await s.gc.garbage_collect()
-        assert s.removed() == []
-
-    on_loop(body)
-
-
-def test_nothing_is_collected_when_both_rules_are_off_GC_101() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, disk=(10 * GIB, 0), min_age_s=0.0, high_percent=100)
-        await s.gc.garbage_collect()
-        assert s.target.methods() == ["ListContainers", "ContainerStatus", "ListImages"]
-
-    on_loop(body)
-
-
-def test_age_rule_removes_what_was_not_used_for_long_GC_104() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, max_age_s=600.0)
-        await s.gc.garbage_collect()
-        await loop.clock.sleep(601)
-        await s.gc.garbage_collect()
-        assert s.removed() == ["b", "c"]
-
-    on_loop(body)
-
-
-def test_too_little_freed_is_an_event_each_time_and_a_failure_from_the_second_GC_105() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, "abm", disk=(10 * GIB, 0), min_age_s=0.0)
-        await s.gc.collect()
-        text = (
-            "Insufficient free disk space on the node's image filesystem (100% of 10.0 GiB used). "
-            "Failed to free sufficient space by deleting unused images (freed 1073741824 bytes). "
-            "Investigate disk usage, as it could be used by active images, logs, volumes, or other "
-            "data."
-        )
-        assert s.events.seen == [("Warning", "FreeDiskSpaceFailed", text, "")]
-        await s.gc.collect()
-        assert s.events.reasons()[1:] == ["FreeDiskSpaceFailed", "ImageGCFailed"]
-
-    on_loop(body)
-
-
-def test_a_disk_without_capacity_is_an_event_GC_105() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop, disk=(0, 0))
-        await s.gc.collect()
-        message = "invalid capacity 0 on image filesystem"
-        assert s.events.seen == [("Warning", "InvalidDiskCapacity", message, "")]
-
-    on_loop(body)
-
-
-def test_a_failing_look_fails_the_run_and_one_good_run_forgets_failures_GC_105_GC_106() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop)
-        good = s.target.answers["ContainerStatus"]
-        s.target.answers["ContainerStatus"] = Failure(grpc.StatusCode.NOT_FOUND, "gone")
-        with pytest.raises(CriCallError, match="gone"):
-            await s.gc.delete_unused_images()
-        await s.gc.collect()
-        s.target.answers["ContainerStatus"] = good
-        await s.gc.collect()
-        s.target.answers["ContainerStatus"] = ValueError("surprise")
-        await s.gc.collect()
-        assert s.events.seen == []
-        await s.gc.collect()
-        assert s.events.seen == [("Warning", "ImageGCFailed", "surprise", "")]
-
-    on_loop(body)
-
-
-def test_the_collector_looks_every_five_minutes_GC_101() -> None:
-    async def body(loop: VirtualLoop) -> None:
-        s = Setup(loop)
-        task = asyncio.ensure_future(s.gc.run())
-        await loop.clock.sleep(2 * IMAGE_GC_PERIOD_S + 1)
-        task.cancel()
-        assert s.target.methods().count("ListImages") == 3
-
-    on_loop(body)
+async def test_the_collector_looks_every_five_minutes_GC_101() -> None:
+    loop = virtual_loop()
+    s = Setup(loop)
+    task = asyncio.ensure_future(s.gc.run())
+    await loop.clock.sleep(2 * IMAGE_GC_PERIOD_S + 1)
+    task.cancel()
+    assert s.target.methods().count("ListImages") == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,9 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.results import PodSyncResult
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 EMPTY = status(sandboxes=())
 DATA = "reg.io/data:1"
@@ -54,20 +56,6 @@ class Bench:
         return [request.image.image for request in self.target.requests(method)]
 
 
-@pytest.fixture
-def virtual(tmp_path: Path) -> Callable[..., None]:
-    def run(main: Callable[[Bench], Awaitable[None]], **answers: Any) -> None:
-        async def body() -> None:
-            await main(Bench(tmp_path, **answers))
-
-        run_virtual(body)
-
-    return run
-
-
-Run = Callable[..., None]
-
-
 def only(image: str) -> Callable[[Any], Any]:
     """A runtime that has that image alone, and cannot pull."""
 
@@ -81,70 +69,60 @@ def only(image: str) -> Callable[[Any], Any]:
 REFUSED = Failure(grpc.StatusCode.UNKNOWN, "no")
 
 
-def test_the_mount_of_an_image_LIFE_130_CRI_099(virtual: Run) -> None:
-    async def main(bench: Bench) -> None:
-        notes = {"annotations": {"k": "v"}}
-        pod = make_pod({"name": "main", "volumeMounts": [MOUNT]}, meta=notes, volumes=[VOLUME])
-        assert (await bench.sync(pod, EMPTY)).ok
-        (request,) = bench.target.requests("CreateContainer")
-        assert request.config.mounts[0] == cri.Mount(
-            container_path="/data",
-            readonly=True,
-            image=cri.ImageSpec(image=IMAGE_ID, user_specified_image=DATA, annotations={"k": "v"}),
-            image_sub_path="a/b",
-        )
-        methods = bench.target.methods()
-        assert methods.index("PodSandboxStatus") < methods.index("ImageStatus")
-        assert bench.images_asked("ImageStatus")[0] == DATA
-        assert next(seen for seen in bench.events.seen if seen[1] == "Pulled") == (
-            "Normal",
-            "Pulled",
-            f'Container image "{DATA}" already present on machine and can be accessed by the pod',
-            "",
-        )
-
-    virtual(main)
+async def test_the_mount_of_an_image_LIFE_130_CRI_099(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    notes = {"annotations": {"k": "v"}}
+    pod = make_pod({"name": "main", "volumeMounts": [MOUNT]}, meta=notes, volumes=[VOLUME])
+    assert (await bench.sync(pod, EMPTY)).ok
+    (request,) = bench.target.requests("CreateContainer")
+    assert request.config.mounts[0] == cri.Mount(
+        container_path="/data",
+        readonly=True,
+        image=cri.ImageSpec(image=IMAGE_ID, user_specified_image=DATA, annotations={"k": "v"}),
+        image_sub_path="a/b",
+    )
+    methods = bench.target.methods()
+    assert methods.index("PodSandboxStatus") < methods.index("ImageStatus")
+    assert bench.images_asked("ImageStatus")[0] == DATA
+    assert next(seen for seen in bench.events.seen if seen[1] == "Pulled") == (
+        "Normal",
+        "Pulled",
+        f'Container image "{DATA}" already present on machine and can be accessed by the pod',
+        "",
+    )
 
 
-def test_a_sub_path_may_not_leave_the_image(virtual: Run) -> None:
-    async def main(bench: Bench) -> None:
-        mount = {**MOUNT, "subPath": "../x"}
-        pod = make_pod({"name": "main", "volumeMounts": [mount]}, volumes=[VOLUME])
-        result = await bench.sync(pod, EMPTY)
-        assert [e.reason for e in result.errors] == ["CreateContainerConfigError"]
-
-    virtual(main)
+async def test_a_sub_path_may_not_leave_the_image(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    mount = {**MOUNT, "subPath": "../x"}
+    pod = make_pod({"name": "main", "volumeMounts": [mount]}, volumes=[VOLUME])
+    result = await bench.sync(pod, EMPTY)
+    assert [e.reason for e in result.errors] == ["CreateContainerConfigError"]
 
 
-def test_only_containers_that_mount_it_fail_LIFE_130(virtual: Run) -> None:
+async def test_only_containers_that_mount_it_fail_LIFE_130(tmp_path: Path) -> None:
     """The last failing volume gives the reason; each one is an event of the container."""
 
-    async def main(bench: Bench) -> None:
-        other = {"name": "more", "image": {"reference": "reg.io/more:1", "pullPolicy": "Never"}}
-        mounts = [MOUNT, {"name": "more", "mountPath": "/more"}]
-        containers = ({"name": "main", "volumeMounts": mounts}, "fine")
-        result = await bench.sync(make_pod(*containers, volumes=[VOLUME, other]), EMPTY)
-        assert [(e.target, e.reason) for e in result.errors] == [("main", "ErrImageNeverPull")]
-        assert [r.config.metadata.name for r in bench.target.requests("CreateContainer")] == [
-            "fine"
-        ]
-        about_main = [m for _, _, m, path in bench.events.seen if path == "spec.containers{main}"]
-        assert about_main == ["Error: ErrImagePull", "Error: ErrImageNeverPull"]
-        assert bench.manager.reason_cache.get("u-1", "main") == (
-            "ErrImageNeverPull",
-            'Container image "reg.io/more:1" is not present with pull policy of Never',
-        )
-
-    virtual(main, ImageStatus=only(IMAGE), PullImage=REFUSED)
+    bench = Bench(tmp_path, ImageStatus=only(IMAGE), PullImage=REFUSED)
+    other = {"name": "more", "image": {"reference": "reg.io/more:1", "pullPolicy": "Never"}}
+    mounts = [MOUNT, {"name": "more", "mountPath": "/more"}]
+    containers = ({"name": "main", "volumeMounts": mounts}, "fine")
+    result = await bench.sync(make_pod(*containers, volumes=[VOLUME, other]), EMPTY)
+    assert [(e.target, e.reason) for e in result.errors] == [("main", "ErrImageNeverPull")]
+    assert [r.config.metadata.name for r in bench.target.requests("CreateContainer")] == ["fine"]
+    about_main = [m for _, _, m, path in bench.events.seen if path == "spec.containers{main}"]
+    assert about_main == ["Error: ErrImagePull", "Error: ErrImageNeverPull"]
+    assert bench.manager.reason_cache.get("u-1", "main") == (
+        "ErrImageNeverPull",
+        'Container image "reg.io/more:1" is not present with pull policy of Never',
+    )
 
 
-def test_the_images_are_looked_at_in_every_sync(virtual: Run) -> None:
-    async def main(bench: Bench) -> None:
-        pod = make_pod({"name": "main", "volumeMounts": [MOUNT]}, volumes=[VOLUME])
-        assert (await bench.sync(pod, status(record(pod, "main")))).ok
-        assert bench.target.methods() == ["ImageStatus"]
-        plain = make_pod("main")
-        assert (await bench.sync(plain, status(record(plain, "main")))).ok
-        assert bench.target.methods() == ["ImageStatus"]
-
-    virtual(main)
+async def test_the_images_are_looked_at_in_every_sync(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    pod = make_pod({"name": "main", "volumeMounts": [MOUNT]}, volumes=[VOLUME])
+    assert (await bench.sync(pod, status(record(pod, "main")))).ok
+    assert bench.target.methods() == ["ImageStatus"]
+    plain = make_pod("main")
+    assert (await bench.sync(plain, status(record(plain, "main")))).ok
+    assert bench.target.methods() == ["ImageStatus"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from refkubelet.model.pod_updates import PodSource, PodUpdate
@@ -12,7 +13,7 @@ from refkubelet.pleg.compute import PodLifecycleEvent
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
 from refkubelet.sync_loop.pod_handlers import PodHandlers
-from simtime import Rng, VirtualLoop, run_virtual
+from simtime import Rng, VirtualLoop
 
 
 class Recording:
@@ -89,16 +90,13 @@ class LoopWorld:
         return [at_s for at_s, name, _ in self.log if name == what]
 
 
-def in_loop(body: Callable[[LoopWorld], Awaitable[None]]) -> None:
-    """Run `body` beside a running sync loop in virtual time."""
-
-    async def main() -> None:
-        world = LoopWorld()
-        running = asyncio.create_task(world.loop.run())
-        try:
-            await body(world)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-
-    run_virtual(main)
+@asynccontextmanager
+async def running_loop() -> AsyncIterator[LoopWorld]:
+    """A world with a running sync loop; on a virtual loop."""
+    world = LoopWorld()
+    running = asyncio.create_task(world.loop.run())
+    try:
+        yield world
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

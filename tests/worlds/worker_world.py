@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -21,7 +22,7 @@ from refkubelet.pod_workers.sync_status import (
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
-from simtime import Clock, Rng, VirtualLoop, run_virtual
+from simtime import Clock, Rng, VirtualLoop
 
 
 def make_pod(
@@ -180,20 +181,17 @@ class World:
             await self.clock.sleep(0.01)
 
 
-def in_world(body: Callable[[World], Awaitable[None]]) -> None:
-    """Run `body` in a fresh world in virtual time."""
-
-    async def main() -> None:
-        world = World()
-        beat = asyncio.create_task(world.beat())
-        try:
-            await body(world)
-        finally:
-            beat.cancel()
-            await asyncio.gather(beat, return_exceptions=True)
-            await world.workers.stop()
-
-    run_virtual(main)
+@asynccontextmanager
+async def running_workers() -> AsyncIterator[World]:
+    """A fresh world that beats; on a virtual loop."""
+    world = World()
+    beat = asyncio.create_task(world.beat())
+    try:
+        yield world
+    finally:
+        beat.cancel()
+        await asyncio.gather(beat, return_exceptions=True)
+        await world.workers.stop()
 
 
-__all__ = ["FakeSyncer", "Recorder", "Step", "StepError", "World", "in_world", "make_pod"]
+__all__ = ["FakeSyncer", "Recorder", "Step", "StepError", "World", "make_pod", "running_workers"]

@@ -1,10 +1,13 @@
 """Workers of pods that no source knows any more: LIFE-039, clause by clause."""
 
-from worker_world import World, in_world, make_pod
+import pytest
+from worker_world import World, make_pod, running_workers
 
 from refkubelet.cri.records import RuntimePod
 from refkubelet.pod_workers.sync_status import StepError, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.transitions import WorkState
+
+pytestmark = pytest.mark.virtual_time
 
 
 async def syncing(w: World) -> None:
@@ -14,19 +17,17 @@ async def syncing(w: World) -> None:
     w.pods.clear()
 
 
-def test_a_syncing_orphan_ends_at_once_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_a_syncing_orphan_ends_at_once_LIFE_039() -> None:
+    async with running_workers() as w:
         await syncing(w)
         since_s = w.clock.monotonic_s()
         w.workers.sync_known_pods([])
         await w.until(lambda: "terminating" in w.syncer.kinds())
         assert w.clock.monotonic_s() - since_s < 2  # a relist; not the next time of its queue
 
-    in_world(body)
 
-
-def test_a_syncing_orphan_has_the_grace_of_its_own_spec_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_a_syncing_orphan_has_the_grace_of_its_own_spec_LIFE_039() -> None:
+    async with running_workers() as w:
         await syncing(w)
         w.workers.sync_known_pods([])
         record = w.workers.record("u1")
@@ -36,21 +37,17 @@ def test_a_syncing_orphan_has_the_grace_of_its_own_spec_LIFE_039() -> None:
         graces = [s.grace_s for s in w.syncer.steps if s.kind == "terminating"]
         assert graces == [None]  # nobody's wish: the runtime takes the pod's own
 
-    in_world(body)
 
-
-def test_what_an_orphan_leaves_may_be_removed_LIFE_039_LIFE_057() -> None:
-    async def body(w: World) -> None:
+async def test_what_an_orphan_leaves_may_be_removed_LIFE_039_LIFE_057() -> None:
+    async with running_workers() as w:
         await syncing(w)
         w.workers.sync_known_pods([])
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.workers.should_pod_content_be_removed("u1")
 
-    in_world(body)
 
-
-def test_a_terminating_orphan_is_tried_again_at_once_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_a_terminating_orphan_is_tried_again_at_once_LIFE_039() -> None:
+    async with running_workers() as w:
         await syncing(w)
         w.syncer.fail["terminating"] = [StepError("device busy")]
         w.kill(make_pod())
@@ -62,13 +59,11 @@ def test_a_terminating_orphan_is_tried_again_at_once_LIFE_039() -> None:
         await w.until(lambda: w.syncer.kinds().count("terminating") == 2)
         assert w.clock.monotonic_s() - since_s < 2  # its own wait is 10 s at least (LIFE-037)
 
-    in_world(body)
 
-
-def test_an_orphan_that_the_runtime_knows_is_not_forgotten_LIFE_039() -> None:
+async def test_an_orphan_that_the_runtime_knows_is_not_forgotten_LIFE_039() -> None:
     """It never started here, and yet something of it runs."""
 
-    async def body(w: World) -> None:
+    async with running_workers() as w:
         w.create(make_pod("a", static=True))
         await w.until(lambda: w.syncer.kinds("a") == ["sync"])
         w.create(make_pod("b", static=True))  # waits for its turn
@@ -76,5 +71,3 @@ def test_an_orphan_that_the_runtime_knows_is_not_forgotten_LIFE_039() -> None:
         running = RuntimePod("b", "web", "default")
         w.workers.update_pod(UpdatePodOptions(SyncPodType.KILL, running_pod=running))
         assert "b" in w.workers.sync_known_pods(["a"])
-
-    in_world(body)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worker_world import StepError, World, in_world, make_pod
+from worker_world import StepError, World, make_pod, running_workers
 
 from refkubelet.pod_workers.sync_status import KillPodOptions, PodSyncStatus, SyncPodType
 from refkubelet.pod_workers.transitions import WorkState
+from simtime import run_virtual
 
 ORDER = list(WorkState)
 STEPS = ["sync", "terminating", "terminated"]
@@ -19,9 +21,19 @@ RELIST_S = 1.0
 UIDS = ["a", "b", "c"]  # b and c are two versions of one static pod
 
 
+def in_world(body: Callable[[World], Awaitable[None]]) -> None:
+    """For tests with many examples: each on a loop of its own."""
+
+    async def main() -> None:
+        async with running_workers() as world:
+            await body(world)
+
+    run_virtual(main)
+
+
 @dataclass
 class Watch:
-    """What was seen of the records: the states of each, and everybody who waits for an end."""
+    """What was seen of the records: the states of each, and the waiters for an end."""
 
     states: dict[int, list[WorkState]] = field(default_factory=dict)
     records: list[PodSyncStatus] = field(default_factory=list)  # kept, so that no id comes again
@@ -68,7 +80,7 @@ async def play(w: World, watch: Watch, what: str, pod_uid: str, number: int) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(OPERATIONS, max_size=25), FAILURES, st.sampled_from([0.0, 0.1, 2.5]))
-def test_workers_only_go_forward_and_everybody_who_waits_is_told(
+def test_workers_only_go_forward_and_every_waiter_is_told(
     operations: list[tuple[str, str, int]], failures: dict[str, list[bool]], takes_s: float
 ) -> None:
     async def body(w: World) -> None:

@@ -7,7 +7,7 @@ import itertools
 
 import msgspec
 import pytest
-from worker_world import StepError, World, in_world, make_pod
+from worker_world import StepError, make_pod, running_workers
 
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePod, RuntimePodStatus
 from refkubelet.model.objects import PodStatus
@@ -15,9 +15,11 @@ from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wa
 from refkubelet.pod_workers.sync_status import KillPodOptions, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.transitions import WorkState
 
+pytestmark = pytest.mark.virtual_time
 
-def test_updates_during_a_step_are_coalesced_LIFE_030() -> None:
-    async def body(w: World) -> None:
+
+async def test_updates_during_a_step_are_coalesced_LIFE_030() -> None:
+    async with running_workers() as w:
         w.syncer.hold["sync"] = asyncio.Event()
         w.create(make_pod(version="1"))
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -27,11 +29,10 @@ def test_updates_during_a_step_are_coalesced_LIFE_030() -> None:
         await w.until(lambda: len(w.syncer.steps) == 2 and not w.syncer.running)
         assert [s.version for s in w.syncer.steps] == ["1", "3"]
 
-    in_world(body)
 
+async def test_an_error_before_a_step_holds_up_no_other_pod_LIFE_037() -> None:
+    async with running_workers() as w:
 
-def test_an_error_before_a_step_holds_up_no_other_pod_LIFE_037() -> None:
-    async def body(w: World) -> None:
         def fail(*_: object) -> bool:
             raise RuntimeError("surprise")
 
@@ -44,11 +45,9 @@ def test_an_error_before_a_step_holds_up_no_other_pod_LIFE_037() -> None:
         w.workers._turns.take = take  # type: ignore[method-assign]
         await w.until(lambda: w.syncer.kinds("a") == ["sync"], 30)
 
-    in_world(body)
 
-
-def test_a_step_never_sees_a_status_older_than_the_previous_step_LIFE_038() -> None:
-    async def body(w: World) -> None:
+async def test_a_step_never_sees_a_status_older_than_the_previous_step_LIFE_038() -> None:
+    async with running_workers() as w:
         w.create(make_pod())
         await w.until(lambda: len(w.syncer.steps) == 1 and not w.syncer.running)
         ended_s = w.syncer.steps[0].ended_s
@@ -57,13 +56,11 @@ def test_a_step_never_sees_a_status_older_than_the_previous_step_LIFE_038() -> N
         assert ended_s == pytest.approx(0.1)
         assert w.syncer.steps[1].began_s == pytest.approx(1.0)  # the next relist
 
-    in_world(body)
 
-
-def test_a_failed_step_counts_as_a_previous_step_LIFE_038() -> None:
+async def test_a_failed_step_counts_as_a_previous_step_LIFE_038() -> None:
     """A step that failed may have created containers: the next must not act on the old status."""
 
-    async def body(w: World) -> None:
+    async with running_workers() as w:
         w.syncer.fail["sync"] = [StepError("half done")]
         w.create(make_pod())
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -71,11 +68,9 @@ def test_a_failed_step_counts_as_a_previous_step_LIFE_038() -> None:
         await w.until(lambda: len(w.syncer.steps) == 2)
         assert w.syncer.steps[1].began_s == pytest.approx(1.0)
 
-    in_world(body)
 
-
-def test_cache_error_gives_an_event_and_a_retry_LIFE_038() -> None:
-    async def body(w: World) -> None:
+async def test_cache_error_gives_an_event_and_a_retry_LIFE_038() -> None:
+    async with running_workers() as w:
         w.cache.set("u1", RuntimePodStatus("u1"), ValueError("no answer"), w.cache.stamp_s())
         w.create(make_pod())
         await w.until(lambda: bool(w.recorder.events))
@@ -84,11 +79,9 @@ def test_cache_error_gives_an_event_and_a_retry_LIFE_038() -> None:
         await w.until(lambda: w.syncer.kinds() == ["sync"])
         assert 10.0 <= w.syncer.steps[0].began_s <= 16.1
 
-    in_world(body)
 
-
-def test_kill_goes_through_all_states_LIFE_036() -> None:
-    async def body(w: World) -> None:
+async def test_kill_goes_through_all_states_LIFE_036() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -97,12 +90,10 @@ def test_kill_goes_through_all_states_LIFE_036() -> None:
         assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
         assert w.syncer.steps[1].grace_s == 30
 
-    in_world(body)
-
 
 @pytest.mark.parametrize("how", ["deleted", "terminal phase"])
-def test_the_object_itself_can_ask_for_the_end_LIFE_031(how: str) -> None:
-    async def body(w: World) -> None:
+async def test_the_object_itself_can_ask_for_the_end_LIFE_031(how: str) -> None:
+    async with running_workers() as w:
         w.create(make_pod())
         await w.until(lambda: w.syncer.kinds() == ["sync"])
         deleted = how == "deleted"
@@ -114,11 +105,9 @@ def test_the_object_itself_can_ask_for_the_end_LIFE_031(how: str) -> None:
         assert record is not None
         assert record.deleted is deleted
 
-    in_world(body)
 
-
-def test_sync_that_says_terminal_terminates_at_once_LIFE_036() -> None:
-    async def body(w: World) -> None:
+async def test_sync_that_says_terminal_terminates_at_once_LIFE_036() -> None:
+    async with running_workers() as w:
         w.syncer.terminal = True
         w.create(make_pod())
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
@@ -126,11 +115,9 @@ def test_sync_that_says_terminal_terminates_at_once_LIFE_036() -> None:
         assert w.syncer.steps[1].grace_s is None  # the runtime takes the pod's own
         assert w.syncer.steps[2].began_s <= 2.1  # each state change costs one relist at most
 
-    in_world(body)
 
-
-def test_a_finished_pod_ignores_updates_LIFE_031_row_5() -> None:
-    async def body(w: World) -> None:
+async def test_a_finished_pod_ignores_updates_LIFE_031_row_5() -> None:
+    async with running_workers() as w:
         pod = make_pod(phase="Succeeded")
         w.create(pod)
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
@@ -139,32 +126,26 @@ def test_a_finished_pod_ignores_updates_LIFE_031_row_5() -> None:
         await w.clock.sleep(120)
         assert w.syncer.kinds() == ["terminated"]
 
-    in_world(body)
 
-
-def test_a_pod_found_over_needs_only_the_last_step_LIFE_031_row_2() -> None:
-    async def body(w: World) -> None:
+async def test_a_pod_found_over_needs_only_the_last_step_LIFE_031_row_2() -> None:
+    async with running_workers() as w:
         w.create(make_pod(phase="Failed"))
         assert w.workers.is_pod_known_terminated("u1")
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds() == ["terminated"]
 
-    in_world(body)
 
-
-def test_a_pod_found_over_whose_container_runs_is_stopped_LIFE_031_row_2() -> None:
-    async def body(w: World) -> None:
+async def test_a_pod_found_over_whose_container_runs_is_stopped_LIFE_031_row_2() -> None:
+    async with running_workers() as w:
         running = ContainerRecord("c1", "main", ContainerState.RUNNING)
         w.cache.set("u1", RuntimePodStatus("u1", containers=(running,)), None, w.cache.stamp_s())
         w.create(make_pod(phase="Failed"))
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds() == ["terminating", "terminated"]
 
-    in_world(body)
 
-
-def test_grace_is_shortened_and_never_grows_LIFE_033() -> None:
-    async def body(w: World) -> None:
+async def test_grace_is_shortened_and_never_grows_LIFE_033() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -179,11 +160,9 @@ def test_grace_is_shortened_and_never_grows_LIFE_033() -> None:
         assert record.grace_s == 3
         assert [s.grace_s for s in w.syncer.steps if s.kind == "terminating"][-1] == 3
 
-    in_world(body)
 
-
-def test_a_running_stop_is_not_interrupted_LIFE_032() -> None:
-    async def body(w: World) -> None:
+async def test_a_running_stop_is_not_interrupted_LIFE_032() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -196,11 +175,9 @@ def test_a_running_stop_is_not_interrupted_LIFE_032() -> None:
         assert len(stops) == 1
         assert stops[0].ended_s == pytest.approx(stops[0].began_s + 20.0)
 
-    in_world(body)
 
-
-def test_a_kill_cancels_a_sync_that_waits_LIFE_032() -> None:
-    async def body(w: World) -> None:
+async def test_a_kill_cancels_a_sync_that_waits_LIFE_032() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.syncer.hold["sync"] = asyncio.Event()
         w.create(pod)
@@ -213,11 +190,9 @@ def test_a_kill_cancels_a_sync_that_waits_LIFE_032() -> None:
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
 
-    in_world(body)
 
-
-def test_only_the_last_status_function_counts_LIFE_035() -> None:
-    async def body(w: World) -> None:
+async def test_only_the_last_status_function_counts_LIFE_035() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.syncer.hold["sync"] = asyncio.Event()
         w.create(pod)
@@ -234,11 +209,9 @@ def test_only_the_last_status_function_counts_LIFE_035() -> None:
         assert status is not None
         assert status.reason == "Evicted"
 
-    in_world(body)
 
-
-def test_static_pods_of_one_name_run_one_after_the_other_LIFE_034_MIRR_002() -> None:
-    async def body(w: World) -> None:
+async def test_static_pods_of_one_name_run_one_after_the_other_LIFE_034_MIRR_002() -> None:
+    async with running_workers() as w:
         old, new = make_pod("old", static=True), make_pod("new", static=True)
         other = make_pod("other", static=True, name="db")
         w.create(old)
@@ -253,11 +226,9 @@ def test_static_pods_of_one_name_run_one_after_the_other_LIFE_034_MIRR_002() -> 
         await w.until(lambda: w.syncer.kinds("new") == ["sync"])
         assert w.syncer.steps[-1].began_s - finished_s <= 16.0
 
-    in_world(body)
 
-
-def test_superseded_static_pods_end_without_a_step_MIRR_004() -> None:
-    async def body(w: World) -> None:
+async def test_superseded_static_pods_end_without_a_step_MIRR_004() -> None:
+    async with running_workers() as w:
         pods = [make_pod(u, static=True) for u in ("v1", "v2", "v3")]
         w.create(pods[0])
         await w.until(lambda: w.syncer.kinds("v1") == ["sync"])
@@ -272,11 +243,9 @@ def test_superseded_static_pods_end_without_a_step_MIRR_004() -> None:
         assert stopped.is_set()
         assert w.workers.should_pod_be_finished("v2")
 
-    in_world(body)
 
-
-def test_the_same_uid_comes_back_after_its_end_MIRR_006_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_the_same_uid_comes_back_after_its_end_MIRR_006_LIFE_039() -> None:
+    async with running_workers() as w:
         pod = make_pod(static=True)
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -288,11 +257,9 @@ def test_the_same_uid_comes_back_after_its_end_MIRR_006_LIFE_039() -> None:
         await w.until(lambda: len(w.syncer.steps) == 4)
         assert w.syncer.kinds() == ["sync", "terminating", "terminated", "sync"]
 
-    in_world(body)
 
-
-def test_orphans_are_driven_to_their_end_and_forgotten_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_orphans_are_driven_to_their_end_and_forgotten_LIFE_039() -> None:
+    async with running_workers() as w:
         w.create(make_pod())
         await w.until(lambda: w.syncer.kinds() == ["sync"])
         remaining = w.workers.sync_known_pods([])
@@ -302,11 +269,9 @@ def test_orphans_are_driven_to_their_end_and_forgotten_LIFE_039() -> None:
         assert w.workers.sync_known_pods([]) == {}
         assert w.workers.record("u1") is None
 
-    in_world(body)
 
-
-def test_an_orphan_s_running_sync_is_not_cancelled_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_an_orphan_s_running_sync_is_not_cancelled_LIFE_039() -> None:
+    async with running_workers() as w:
         w.syncer.takes_s["sync"] = 5.0
         w.create(make_pod())
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -317,11 +282,9 @@ def test_an_orphan_s_running_sync_is_not_cancelled_LIFE_039() -> None:
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
 
-    in_world(body)
 
-
-def test_an_orphan_that_never_started_is_forgotten_at_once_LIFE_039() -> None:
-    async def body(w: World) -> None:
+async def test_an_orphan_that_never_started_is_forgotten_at_once_LIFE_039() -> None:
+    async with running_workers() as w:
         w.create(make_pod("a", static=True))
         await w.until(lambda: w.syncer.kinds("a") == ["sync"])
         w.create(make_pod("b", static=True))
@@ -330,11 +293,9 @@ def test_an_orphan_that_never_started_is_forgotten_at_once_LIFE_039() -> None:
         await w.clock.sleep(60)
         assert w.syncer.kinds("b") == []
 
-    in_world(body)
 
-
-def test_a_pod_known_to_the_runtime_only_is_killed_and_forgotten_LIFE_036() -> None:
-    async def body(w: World) -> None:
+async def test_a_pod_known_to_the_runtime_only_is_killed_and_forgotten_LIFE_036() -> None:
+    async with running_workers() as w:
         unknown = RuntimePod("ghost", "ghost", "default")
         w.workers.update_pod(UpdatePodOptions(SyncPodType.SYNC, running_pod=unknown))
         assert w.workers.record("ghost") is None  # LIFE-031 row 1
@@ -346,11 +307,9 @@ def test_a_pod_known_to_the_runtime_only_is_killed_and_forgotten_LIFE_036() -> N
         await w.until(lambda: w.syncer.kinds() == ["runtime"] and not w.syncer.running)
         await w.until(lambda: w.workers.record("ghost") is None)
 
-    in_world(body)
 
-
-def test_the_kill_of_a_runtime_pod_means_the_real_pod_LIFE_031_row_3() -> None:
-    async def body(w: World) -> None:
+async def test_the_kill_of_a_runtime_pod_means_the_real_pod_LIFE_031_row_3() -> None:
+    async with running_workers() as w:
         w.create(make_pod())
         await w.until(lambda: w.syncer.kinds() == ["sync"])
         running = RuntimePod("u1", "web", "default")
@@ -359,11 +318,9 @@ def test_the_kill_of_a_runtime_pod_means_the_real_pod_LIFE_031_row_3() -> None:
         assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
         assert w.workers.should_pod_content_be_removed("u1")  # it counts as deleted
 
-    in_world(body)
 
-
-def test_the_kill_of_a_runtime_pod_waits_for_the_end_of_a_terminated_pod_LIFE_031_row_7() -> None:
-    async def body(w: World) -> None:
+async def test_the_kill_of_a_runtime_pod_waits_for_a_terminated_pod_LIFE_031_row_7() -> None:
+    async with running_workers() as w:
         w.syncer.hold["terminated"] = asyncio.Event()
         w.create(make_pod())
         w.kill(make_pod())
@@ -374,12 +331,10 @@ def test_the_kill_of_a_runtime_pod_waits_for_the_end_of_a_terminated_pod_LIFE_03
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds().count("terminated") == 1
 
-    in_world(body)
-
 
 @pytest.mark.parametrize("kind", ["sync", "terminating", "terminated"])
-def test_an_exception_touches_only_its_own_pod_and_is_retried(kind: str) -> None:
-    async def body(w: World) -> None:
+async def test_an_exception_touches_only_its_own_pod_and_is_retried(kind: str) -> None:
+    async with running_workers() as w:
         w.syncer.fail[kind] = [RuntimeError("a bug")]
         pod = make_pod()
         w.create(pod)
@@ -389,21 +344,17 @@ def test_an_exception_touches_only_its_own_pod_and_is_retried(kind: str) -> None
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds("u1").count(kind) == (1 if kind == "sync" else 2)
 
-    in_world(body)
 
-
-def test_a_healthy_pod_is_looked_at_every_60_to_90_s_LIFE_037() -> None:
-    async def body(w: World) -> None:
+async def test_a_healthy_pod_is_looked_at_every_60_to_90_s_LIFE_037() -> None:
+    async with running_workers() as w:
         w.create(make_pod())
         await w.until(lambda: len(w.syncer.steps) == 4)
         times_s = [s.began_s for s in w.syncer.steps]
         assert all(60 <= b - a <= 92 for a, b in itertools.pairwise(times_s))
 
-    in_world(body)
 
-
-def test_killing_waits_for_the_end_LIFE_040() -> None:
-    async def body(w: World) -> None:
+async def test_killing_waits_for_the_end_LIFE_040() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -412,11 +363,9 @@ def test_killing_waits_for_the_end_LIFE_040() -> None:
         assert w.workers.should_pod_content_be_removed("u1")
         assert w.recorder.events == []
 
-    in_world(body)
 
-
-def test_killing_gives_up_waiting_but_not_killing_LIFE_040() -> None:
-    async def body(w: World) -> None:
+async def test_killing_gives_up_waiting_but_not_killing_LIFE_040() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.create(pod)
         await w.until(lambda: w.syncer.kinds() == ["sync"])
@@ -428,16 +377,14 @@ def test_killing_gives_up_waiting_but_not_killing_LIFE_040() -> None:
         assert w.recorder.events[0][0] == "ExceededGracePeriod"
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
 
-    in_world(body)
-
 
 def test_the_longest_wait_for_a_kill_LIFE_040() -> None:
     assert longest_wait_s(make_pod(), None) == 45.0
     assert longest_wait_s(make_pod(), 4) == 10.0
 
 
-def test_who_kills_a_finished_pod_does_not_wait_LIFE_031_row_5() -> None:
-    async def body(w: World) -> None:
+async def test_a_kill_of_a_finished_pod_does_not_wait_LIFE_031_row_5() -> None:
+    async with running_workers() as w:
         pod = make_pod()
         w.create(pod)
         w.kill(pod)
@@ -446,11 +393,9 @@ def test_who_kills_a_finished_pod_does_not_wait_LIFE_031_row_5() -> None:
         w.kill(pod, KillPodOptions(done))
         assert done.is_set()
 
-    in_world(body)
 
-
-def test_stop_ends_every_task_and_no_pod() -> None:
-    async def body(w: World) -> None:
+async def test_stop_ends_every_task_and_no_pod() -> None:
+    async with running_workers() as w:
         for number in range(3):
             w.create(make_pod(f"u{number}", name=f"p{number}"))
         await w.until(lambda: len(w.syncer.steps) == 3)
@@ -458,5 +403,3 @@ def test_stop_ends_every_task_and_no_pod() -> None:
         assert "terminating" not in w.syncer.kinds()
         names = [t.get_name() for t in asyncio.all_tasks() if t.get_name().startswith("pod ")]
         assert names == []
-
-    in_world(body)

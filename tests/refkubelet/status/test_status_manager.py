@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from fakeapi import FakeApi
@@ -23,7 +25,9 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusDeps, StatusManager
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -80,18 +84,17 @@ class World:
         await self.clock.sleep(seconds)
 
 
-def in_world(body: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        world = World()
-        writer = asyncio.create_task(world.manager.run())
-        try:
-            await body(world)
-        finally:
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
-            await world.client.aclose()
-
-    run_virtual(main)
+@asynccontextmanager
+async def running_manager() -> AsyncIterator[World]:
+    """A world whose status manager writes; on a virtual loop."""
+    world = World()
+    writer = asyncio.create_task(world.manager.run())
+    try:
+        yield world
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+        await world.client.aclose()
 
 
 def running(phase: str = "Running", ready: str = "True", **fields: Any) -> PodStatus:
@@ -118,8 +121,8 @@ def running(phase: str = "Running", ready: str = "True", **fields: Any) -> PodSt
     )
 
 
-def test_the_full_pass_comes_however_often_statuses_change_STAT_020() -> None:
-    async def body(w: World) -> None:
+async def test_the_full_pass_comes_however_often_statuses_change_STAT_020() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         busy = await w.post("busy")
         w.manager.set_pod_status(pod, running())
@@ -138,11 +141,9 @@ def test_the_full_pass_comes_however_often_statuses_change_STAT_020() -> None:
         assert live.status is not None
         assert live.status.phase == "Running"
 
-    in_world(body)
 
-
-def test_a_change_is_written_at_once_with_get_and_patch_STAT_020_STAT_022() -> None:
-    async def body(w: World) -> None:
+async def test_a_change_is_written_at_once_with_get_and_patch_STAT_020_STAT_022() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         before = len(w.verbs())
         w.manager.set_pod_status(pod, running())
@@ -156,11 +157,9 @@ def test_a_change_is_written_at_once_with_get_and_patch_STAT_020_STAT_022() -> N
         assert live.status.phase == "Running"
         assert live.status.startTime is not None
 
-    in_world(body)
 
-
-def test_an_equal_status_is_ignored_and_the_start_time_stays_STAT_003_STAT_007() -> None:
-    async def body(w: World) -> None:
+async def test_an_equal_status_is_ignored_and_the_start_time_stays_STAT_003_STAT_007() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         await w.settle(5)
@@ -176,11 +175,9 @@ def test_an_equal_status_is_ignored_and_the_start_time_stays_STAT_003_STAT_007()
         assert len(w.patches()) == 2
         assert "startTime" not in w.patches()[1]["status"]
 
-    in_world(body)
 
-
-def test_nothing_changes_so_the_full_pass_patches_nothing_STAT_021() -> None:
-    async def body(w: World) -> None:
+async def test_nothing_changes_so_the_full_pass_patches_nothing_STAT_021() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         await w.settle()
@@ -188,11 +185,9 @@ def test_nothing_changes_so_the_full_pass_patches_nothing_STAT_021() -> None:
         await w.settle(65)
         assert len(w.patches()) == 1
 
-    in_world(body)
 
-
-def test_a_foreign_edit_is_corrected_within_10_s_STAT_021() -> None:
-    async def body(w: World) -> None:
+async def test_a_foreign_edit_is_corrected_within_10_s_STAT_021() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         await w.settle()
@@ -210,11 +205,9 @@ def test_a_foreign_edit_is_corrected_within_10_s_STAT_021() -> None:
         assert live.phase == "Running"
         assert [c.type for c in live.conditions or ()] == ["Mine", "Ready", "ContainersReady"]
 
-    in_world(body)
 
-
-def test_a_failed_write_is_tried_again_with_the_newest_status_STAT_023() -> None:
-    async def body(w: World) -> None:
+async def test_a_failed_write_is_tried_again_with_the_newest_status_STAT_023() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.api.fails("PATCH", "/web/status", status=500, times=1)
         w.manager.set_pod_status(pod, running(ready="False"))
@@ -225,22 +218,18 @@ def test_a_failed_write_is_tried_again_with_the_newest_status_STAT_023() -> None
         assert live is not None
         assert live.phase == "Running"
 
-    in_world(body)
 
-
-def test_a_vanished_pod_is_silent_STAT_023() -> None:
-    async def body(w: World) -> None:
+async def test_a_vanished_pod_is_silent_STAT_023() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 0})
         w.manager.set_pod_status(pod, running())
         await w.settle(11)
         assert w.patches() == []
 
-    in_world(body)
 
-
-def test_another_pod_of_that_name_never_gets_the_status_STAT_024() -> None:
-    async def body(w: World) -> None:
+async def test_another_pod_of_that_name_never_gets_the_status_STAT_024() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 0})
         again = await w.post()
@@ -250,11 +239,9 @@ def test_another_pod_of_that_name_never_gets_the_status_STAT_024() -> None:
         assert w.patches() == []
         assert w.manager.get(uid(pod)) is None
 
-    in_world(body)
 
-
-def test_a_terminal_phase_is_withheld_while_containers_may_run_LIFE_190() -> None:
-    async def body(w: World) -> None:
+async def test_a_terminal_phase_is_withheld_while_containers_may_run_LIFE_190() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         await w.settle()
@@ -270,11 +257,9 @@ def test_a_terminal_phase_is_withheld_while_containers_may_run_LIFE_190() -> Non
         assert live is not None
         assert (live.phase, live.reason) == ("Failed", "Evicted")
 
-    in_world(body)
 
-
-def test_a_deleted_pod_is_patched_then_deleted_STAT_030_LIFE_200() -> None:
-    async def body(w: World) -> None:
+async def test_a_deleted_pod_is_patched_then_deleted_STAT_030_LIFE_200() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         await w.settle()
@@ -294,11 +279,9 @@ def test_a_deleted_pod_is_patched_then_deleted_STAT_030_LIFE_200() -> None:
         answer = await w.api.request("GET", f"{PODS}/web")
         assert answer.status == 404
 
-    in_world(body)
 
-
-def test_a_failed_delete_is_tried_again_by_the_full_pass_STAT_030() -> None:
-    async def body(w: World) -> None:
+async def test_a_failed_delete_is_tried_again_by_the_full_pass_STAT_030() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 30})
         pod = await w.refresh()
@@ -310,11 +293,9 @@ def test_a_failed_delete_is_tried_again_by_the_full_pass_STAT_030() -> None:
         await w.settle(10)
         assert (await w.api.request("GET", f"{PODS}/web")).status == 404
 
-    in_world(body)
 
-
-def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() -> None:
-    async def body(w: World) -> None:
+async def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() -> None:
+    async with running_manager() as w:
         static = decode_pod(
             {
                 "metadata": {
@@ -343,11 +324,9 @@ def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() -> None:
         assert w.patches()[0]["metadata"] == {"uid": uid(mirror)}
         assert w.manager.get(uid(mirror)) == w.manager.get("static")
 
-    in_world(body)
 
-
-def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> None:
-    async def body(w: World) -> None:
+async def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         w.manager.set_container_readiness(uid(pod), "other", False)
@@ -366,11 +345,9 @@ def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> Non
             "ContainersReady": "False",
         }
 
-    in_world(body)
 
-
-def test_a_startup_result_leaves_the_conditions_to_the_next_sync_STAT_009_PROBE_032() -> None:
-    async def body(w: World) -> None:
+async def test_a_startup_result_leaves_the_conditions_to_the_next_sync_STAT_009_PROBE_032() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         known = running(ready="False")  # which is not what its containers say
         known.containerStatuses = running().containerStatuses
@@ -383,11 +360,9 @@ def test_a_startup_result_leaves_the_conditions_to_the_next_sync_STAT_009_PROBE_
         assert (after.containerStatuses or [])[0].started is False
         assert after.conditions == before.conditions
 
-    in_world(body)
 
-
-def test_the_generation_of_a_status_is_the_pods_and_never_falls_STAT_005() -> None:
-    async def body(w: World) -> None:
+async def test_the_generation_of_a_status_is_the_pods_and_never_falls_STAT_005() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         assert pod.metadata is not None
         for generation, shown in ((3, 3), (2, 3), (4, 4)):
@@ -395,11 +370,9 @@ def test_the_generation_of_a_status_is_the_pods_and_never_falls_STAT_005() -> No
             w.manager.set_pod_status(pod, running())
             assert (w.manager.get(uid(pod)) or PodStatus()).observedGeneration == shown
 
-    in_world(body)
 
-
-def test_orphaned_statuses_are_forgotten_STAT_011() -> None:
-    async def body(w: World) -> None:
+async def test_orphaned_statuses_are_forgotten_STAT_011() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         w.manager.set_pod_status(pod, running())
         w.manager.remove_orphaned([uid(pod)])
@@ -408,11 +381,9 @@ def test_orphaned_statuses_are_forgotten_STAT_011() -> None:
         w.manager.remove_orphaned([])
         assert w.manager.get(uid(pod)) is None
 
-    in_world(body)
 
-
-def test_generation_is_passed_on_and_never_lowered_STAT_005() -> None:
-    async def body(w: World) -> None:
+async def test_generation_is_passed_on_and_never_lowered_STAT_005() -> None:
+    async with running_manager() as w:
         pod = await w.post()
         assert pod.metadata is not None
         newer = replace(pod, metadata=replace(pod.metadata, generation=3))
@@ -420,5 +391,3 @@ def test_generation_is_passed_on_and_never_lowered_STAT_005() -> None:
         status = w.manager.get(uid(pod))
         assert status is not None
         assert status.observedGeneration == 3
-
-    in_world(body)

@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from loop_world import LoopWorld, in_loop
+from loop_world import LoopWorld, running_loop
 
 from refkubelet.cri.records import RuntimeConditions
 from refkubelet.model.objects import decode_pod
@@ -16,6 +16,8 @@ from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.sync_loop.inputs import Inputs
 from refkubelet.sync_loop.runtime_state import RuntimeState
 from simtime import VirtualLoop, run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 
 @pytest.mark.parametrize(
@@ -28,42 +30,36 @@ from simtime import VirtualLoop, run_virtual
         (PodOperation.RECONCILE, "handle_pod_reconcile"),
     ],
 )
-def test_each_operation_has_its_handler_LIFE_001_SRC_066(
+async def test_each_operation_has_its_handler_LIFE_001_SRC_066(
     operation: PodOperation, handler: str
 ) -> None:
-    async def body(w: LoopWorld) -> None:
+    async with running_loop() as w:
         await w.queues.config.put(PodUpdate(operation, PodSource.FILE))
         await w.clock.sleep(0.1)
         assert w.did("added") == [handler]
         w.loop._seen.ready()
         assert w.seen == {PodSource.FILE}  # SRC-070
 
-    in_loop(body)
 
-
-def test_ticks_LIFE_004() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_ticks_LIFE_004() -> None:
+    async with running_loop() as w:
         w.all_seen = True
         await w.clock.sleep(6.5)
         assert w.times_s("sync_due") == pytest.approx([1, 2, 3, 4, 5, 6])
         assert w.times_s("housekeeping") == pytest.approx([2, 4, 6])
 
-    in_loop(body)
 
-
-def test_no_housekeeping_before_all_sources_are_seen_SRC_071() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_no_housekeeping_before_all_sources_are_seen_SRC_071() -> None:
+    async with running_loop() as w:
         await w.clock.sleep(10.5)
         assert w.times_s("housekeeping") == []
         w.all_seen = True
         await w.clock.sleep(2.5)
         assert w.times_s("housekeeping") == [12]
 
-    in_loop(body)
 
-
-def test_nothing_is_read_while_the_runtime_is_in_trouble_LIFE_006_NODE_051() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_nothing_is_read_while_the_runtime_is_in_trouble_LIFE_006_NODE_051() -> None:
+    async with running_loop() as w:
         await w.clock.sleep(0.5)
         w.error = "container runtime is down"
         await w.clock.sleep(1)
@@ -74,8 +70,6 @@ def test_nothing_is_read_while_the_runtime_is_in_trouble_LIFE_006_NODE_051() -> 
         w.error = None
         await w.clock.sleep(5.1)
         assert "handle_pod_additions" in w.did()
-
-    in_loop(body)
 
 
 def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> None:
@@ -103,8 +97,8 @@ def update(operation: PodOperation, *names: str) -> PodUpdate:
     return PodUpdate(operation, PodSource.API, pods)
 
 
-def test_additions_that_take_long_hold_up_only_what_must_follow_them_LIFE_010() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_additions_that_take_long_hold_up_only_what_must_follow_them_LIFE_010() -> None:
+    async with running_loop() as w:
         w.all_seen = True
         await w.queues.config.put(update(PodOperation.ADD, "old"))
         await w.clock.sleep(0.5)
@@ -145,16 +139,14 @@ def test_additions_that_take_long_hold_up_only_what_must_follow_them_LIFE_010() 
         )
         assert rounds[:4] == ["added", "housekeeping", "added", "housekeeping"]
 
-    in_loop(body)
-
 
 @pytest.mark.parametrize(("every_s", "rounds"), [(2.0, 290), (1.0, 195)])
-def test_housekeeping_has_its_turn_however_many_pods_are_admitted_LIFE_015(
+async def test_housekeeping_has_its_turn_however_many_pods_are_admitted_LIFE_015(
     every_s: float, rounds: int
 ) -> None:
     """An admission takes 1.5 s; pods that come each second are more than can be admitted."""
 
-    async def body(w: LoopWorld) -> None:
+    async with running_loop() as w:
         w.all_seen = True
         w.recording.additions_take_s = 1.5
         await w.clock.sleep(0.9)
@@ -166,13 +158,11 @@ def test_housekeeping_has_its_turn_however_many_pods_are_admitted_LIFE_015(
             then == "added" for what, then in pairwise(w.did()) if what == "handle_pod_additions"
         )
 
-    in_loop(body)
 
-
-def test_additions_are_waited_for_a_second_LIFE_010() -> None:
+async def test_additions_are_waited_for_a_second_LIFE_010() -> None:
     """Nothing changes where admission is quick."""
 
-    async def body(w: LoopWorld) -> None:
+    async with running_loop() as w:
         w.recording.additions_take_s = 0.9
         await w.queues.config.put(update(PodOperation.ADD, "a"))
         await w.clock.sleep(0.1)
@@ -180,11 +170,9 @@ def test_additions_are_waited_for_a_second_LIFE_010() -> None:
         await w.clock.sleep(2)
         assert w.did() == ["handle_pod_additions", "added", "pleg_event"]
 
-    in_loop(body)
 
-
-def test_nothing_passes_additions_before_its_source_is_seen_SRC_070() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_nothing_passes_additions_before_its_source_is_seen_SRC_070() -> None:
+    async with running_loop() as w:
         w.recording.additions_take_s = 5
         await w.queues.config.put(update(PodOperation.ADD, "a"))
         await w.queues.config.put(update(PodOperation.RECONCILE, "b"))
@@ -197,11 +185,9 @@ def test_nothing_passes_additions_before_its_source_is_seen_SRC_070() -> None:
         assert w.seen == {PodSource.API}
         assert w.did() == ["handle_pod_additions", "added", "handle_pod_reconcile"]
 
-    in_loop(body)
 
-
-def test_nothing_passes_additions_while_resizes_are_pending_CG_061() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_nothing_passes_additions_while_resizes_are_pending_CG_061() -> None:
+    async with running_loop() as w:
         await w.queues.config.put(update(PodOperation.ADD, "old"))
         await w.clock.sleep(0.1)
         w.recording.additions_take_s, w.recording.resizes_pend = 5, True
@@ -216,23 +202,17 @@ def test_nothing_passes_additions_while_resizes_are_pending_CG_061() -> None:
             "handle_pod_removes",
         ]
 
-    in_loop(body)
 
-
-def test_additions_under_way_end_with_the_loop() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_additions_under_way_end_with_the_loop() -> None:
+    async with running_loop() as w:  # a task that is left over fails
         w.recording.additions_take_s = 50
         await w.queues.config.put(update(PodOperation.ADD, "a"))
         await w.clock.sleep(5)
-        worlds.append(w)
-
-    worlds: list[LoopWorld] = []
-    in_loop(body)  # a task that is left over fails
-    assert worlds[0].did() == ["handle_pod_additions"]
+    assert w.did() == ["handle_pod_additions"]
 
 
-def test_a_failing_handler_does_not_stop_the_loop() -> None:
-    async def body(w: LoopWorld) -> None:
+async def test_a_failing_handler_does_not_stop_the_loop() -> None:
+    async with running_loop() as w:
         w.recording.fails = {"handle_pod_additions", "sync_due", "housekeeping", "pleg_event"}
         w.all_seen = True
         await w.queues.config.put(PodUpdate(PodOperation.ADD, PodSource.API))
@@ -240,8 +220,6 @@ def test_a_failing_handler_does_not_stop_the_loop() -> None:
         await w.clock.sleep(4.5)
         assert {"handle_pod_additions", "pleg_event", "housekeeping"} <= set(w.did())
         assert len(w.times_s("sync_due")) == 4
-
-    in_loop(body)
 
 
 @pytest.mark.parametrize(
@@ -254,17 +232,15 @@ def test_a_failing_handler_does_not_stop_the_loop() -> None:
         ("startup", ProbeResult.SUCCESS, ["set_container_startup", "sync_by_uid"]),
     ],
 )
-def test_probe_results_LIFE_005_PROBE_032(
+async def test_probe_results_LIFE_005_PROBE_032(
     queue: str, result: ProbeResult, expected: list[str]
 ) -> None:
-    async def body(w: LoopWorld) -> None:
+    async with running_loop() as w:
         await getattr(w.queues, queue).put(ProbeUpdate("c1", result, "u1"))
         await w.clock.sleep(0.1)
         assert w.did() == expected
         if len(expected) == 2:
             assert w.log[0][2] == ("u1", "c1", result is ProbeResult.SUCCESS)
-
-    in_loop(body)
 
 
 def test_inputs_are_chosen_among_the_ready_ones_and_none_is_lost_LIFE_001() -> None:

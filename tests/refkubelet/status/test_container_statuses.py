@@ -2,82 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from status_world import NOW, exited, generate, only, pod_with, record, running
 
 from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     RuntimePodStatus,
     RuntimeUser,
-    SandboxRecord,
-    SandboxState,
 )
 from refkubelet.kuberuntime.decisions.restart_policy import starts_at_next_sync
 from refkubelet.model.objects import ContainerState as KnownState
 from refkubelet.model.objects import (
     ContainerStateTerminated,
-    ContainerStatus,
-    Pod,
     PodCondition,
     PodStatus,
-    decode_pod,
     to_dict,
 )
 from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.status.generate import ForcedFailure, StatusInputs, generate_pod_status
-from refkubelet.status.normalize import (
-    TERMINATION_MESSAGE_BYTES,
-    newer_generation,
-    normalize_status,
-    stamp_times,
-    statuses_equal,
-)
-
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-NS = int(NOW.timestamp()) * 10**9
-
-
-def pod_with(policy: str = "Always", *, init: Any = (), deleting: bool = False, **spec: Any) -> Pod:
-    meta: dict[str, Any] = {"name": "p", "namespace": "n", "uid": "u"}
-    if deleting:
-        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    base = {"restartPolicy": policy, "containers": [{"name": "c", "image": "img"}]}
-    return decode_pod({"metadata": meta, "spec": base | {"initContainers": list(init)} | spec})
-
-
-def record(state: ContainerState, number: int = 0, **more: Any) -> ContainerRecord:
-    values: dict[str, Any] = {"started_at_ns": NS, "restart_count": number, "image": "img"}
-    return ContainerRecord(**({"id": f"id{number}", "name": "c", "state": state} | values | more))
-
-
-def exited(number: int = 0, code: int = 1, **more: Any) -> ContainerRecord:
-    return record(
-        ContainerState.EXITED, number, exit_code=code, reason="Error", finished_at_ns=NS, **more
-    )
-
-
-def running(number: int = 0) -> ContainerRecord:
-    return record(ContainerState.RUNNING, number)
-
-
-def generate(
-    pod: Pod, *records: ContainerRecord, previous: PodStatus | None = None, **inputs: Any
-) -> PodStatus:
-    runtime = RuntimePodStatus(
-        "u", sandboxes=(SandboxRecord("s", SandboxState.READY),), containers=records
-    )
-    return generate_pod_status(pod, runtime, previous, StatusInputs(NOW, **inputs))
-
-
-def only(status: PodStatus) -> ContainerStatus:
-    (found,) = status.containerStatuses or ()
-    return found
 
 
 def shown(value: Any) -> dict[str, Any]:
@@ -412,59 +361,3 @@ def test_nothing_restarts_in_a_deleted_pod_LIFE_114() -> None:
     pod = pod_with(deleting=True)
     assert pod.spec is not None
     assert not starts_at_next_sync(pod.spec.containers[0], pod, None)
-
-
-def test_start_time_is_set_once_STAT_003() -> None:
-    first = generate(pod_with())
-    later = stamp_times(generate(pod_with()), first, NOW + timedelta(hours=1))
-    assert first.startTime == later.startTime == NOW
-
-
-def test_transition_times_move_with_the_status_only_STAT_004() -> None:
-    later = NOW + timedelta(minutes=5)
-    first = generate(pod_with())
-    second = stamp_times(generate(pod_with(), running()), first, later)
-    times = {c.type: c.lastTransitionTime for c in second.conditions or ()}
-    assert times["Ready"] == later
-    assert times["PodScheduled"] == NOW
-
-
-def test_observed_generation_never_falls_STAT_005() -> None:
-    assert newer_generation(2, PodStatus(observedGeneration=3)) == 3
-    assert newer_generation(4, PodStatus(observedGeneration=3)) == 4
-    assert newer_generation(None, None) is None
-
-
-def test_normal_form_STAT_006() -> None:
-    long = exited(message="x" * 20000)
-    pod = pod_with("Never", containers=[{"name": "c", "image": "i"}, {"name": "d", "image": "i"}])
-    fraction = NOW + timedelta(milliseconds=700)
-    runtime = RuntimePodStatus("u", containers=(long,))
-    status = generate_pod_status(pod, runtime, None, StatusInputs(fraction))
-    normal = normalize_status(pod, status)
-    assert normal.startTime == NOW
-    assert {c.lastTransitionTime for c in normal.conditions or ()} == {NOW}
-    (first, _) = normal.containerStatuses or ()
-    assert first.state
-    assert first.state.terminated
-    assert first.state.terminated.message
-    assert len(first.state.terminated.message) == TERMINATION_MESSAGE_BYTES // 2
-    assert normalize_status(pod, normal) == normal
-
-
-def test_message_is_cut_between_characters_STAT_006() -> None:
-    pod = pod_with("Never")
-    status = normalize_status(pod, generate(pod, exited(message="ä" * 9000)))
-    found = only(status)
-    assert found.state
-    assert found.state.terminated
-    assert found.state.terminated.message == "ä" * 6144
-
-
-def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
-    first = generate(pod_with(), running())
-    later = stamp_times(first, None, NOW + timedelta(hours=1))
-    moved = msgspec.structs.replace(later, startTime=first.startTime)
-    assert statuses_equal(first, moved)
-    assert not statuses_equal(first, generate(pod_with(), exited()))
-    assert not statuses_equal(None, first)

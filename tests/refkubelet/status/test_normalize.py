@@ -1,0 +1,79 @@
+"""The one form of statuses, the times that are stamped, and equality (STAT-003..007)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+from status_world import NOW, exited, generate, only, pod_with, running
+
+from refkubelet.cri.records import (
+    RuntimePodStatus,
+)
+from refkubelet.model.objects import (
+    PodStatus,
+)
+from refkubelet.status.generate import StatusInputs, generate_pod_status
+from refkubelet.status.normalize import (
+    TERMINATION_MESSAGE_BYTES,
+    newer_generation,
+    normalize_status,
+    stamp_times,
+    statuses_equal,
+)
+
+
+def test_start_time_is_set_once_STAT_003() -> None:
+    first = generate(pod_with())
+    later = stamp_times(generate(pod_with()), first, NOW + timedelta(hours=1))
+    assert first.startTime == later.startTime == NOW
+
+
+def test_transition_times_move_with_the_status_only_STAT_004() -> None:
+    later = NOW + timedelta(minutes=5)
+    first = generate(pod_with())
+    second = stamp_times(generate(pod_with(), running()), first, later)
+    times = {c.type: c.lastTransitionTime for c in second.conditions or ()}
+    assert times["Ready"] == later
+    assert times["PodScheduled"] == NOW
+
+
+def test_observed_generation_never_falls_STAT_005() -> None:
+    assert newer_generation(2, PodStatus(observedGeneration=3)) == 3
+    assert newer_generation(4, PodStatus(observedGeneration=3)) == 4
+    assert newer_generation(None, None) is None
+
+
+def test_normal_form_STAT_006() -> None:
+    long = exited(message="x" * 20000)
+    pod = pod_with("Never", containers=[{"name": "c", "image": "i"}, {"name": "d", "image": "i"}])
+    fraction = NOW + timedelta(milliseconds=700)
+    runtime = RuntimePodStatus("u", containers=(long,))
+    status = generate_pod_status(pod, runtime, None, StatusInputs(fraction))
+    normal = normalize_status(pod, status)
+    assert normal.startTime == NOW
+    assert {c.lastTransitionTime for c in normal.conditions or ()} == {NOW}
+    (first, _) = normal.containerStatuses or ()
+    assert first.state
+    assert first.state.terminated
+    assert first.state.terminated.message
+    assert len(first.state.terminated.message) == TERMINATION_MESSAGE_BYTES // 2
+    assert normalize_status(pod, normal) == normal
+
+
+def test_message_is_cut_between_characters_STAT_006() -> None:
+    pod = pod_with("Never")
+    status = normalize_status(pod, generate(pod, exited(message="ä" * 9000)))
+    found = only(status)
+    assert found.state
+    assert found.state.terminated
+    assert found.state.terminated.message == "ä" * 6144
+
+
+def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
+    first = generate(pod_with(), running())
+    later = stamp_times(first, None, NOW + timedelta(hours=1))
+    moved = msgspec.structs.replace(later, startTime=first.startTime)
+    assert statuses_equal(first, moved)
+    assert not statuses_equal(first, generate(pod_with(), exited()))
+    assert not statuses_equal(None, first)

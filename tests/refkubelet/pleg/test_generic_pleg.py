@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from pleg_world import virtual_loop
 
 from refkubelet.cri.records import (
     ContainerState,
@@ -21,7 +21,9 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.pleg import GenericPLEG, PlegOptions, PodCache, compute_events
 from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import EVENTS, PlegState, PodLifecycleEventType, transition
-from simtime import VirtualLoop, run_virtual
+from simtime import VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 S, D, R, C, SYNC = PodLifecycleEventType
 RUNNING, EXITED, UNKNOWN, ABSENT = PlegState
@@ -34,15 +36,6 @@ def pod(uid: str = "u", box: str | None = "ready", **containers: str) -> Runtime
         for name, state in containers.items()
     )
     return RuntimePod(uid=uid, name=uid, namespace="default", sandboxes=boxes, containers=listed)
-
-
-def virtual(main: Callable[[VirtualLoop], Awaitable[None]]) -> None:
-    async def body() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        await main(loop)
-
-    run_virtual(body)
 
 
 @pytest.mark.parametrize(
@@ -81,96 +74,6 @@ def test_order_inside_a_pod_PLEG_004() -> None:
 def test_created_counts_as_unknown_and_labels_do_not_count_PLEG_002() -> None:
     assert [e.type for e in compute_events(None, pod(box=None, a="created"))] == [C]
     assert compute_events(pod(a="running"), pod(a="running")) == []
-
-
-# -- cache ---------------------------------------------------------------------------------------
-
-
-def test_unknown_pod_has_an_empty_status_PLEG_101() -> None:
-    async def main(loop: VirtualLoop) -> None:
-        assert PodCache(loop.clock).get("u") == RuntimePodStatus("u")
-
-    virtual(main)
-
-
-def test_stamps_order_what_happens_at_one_instant_PLEG_105() -> None:
-    """A listing made before the end of a step at the same virtual instant is older than it."""
-
-    async def main(loop: VirtualLoop) -> None:
-        cache = PodCache(loop.clock)
-        listed = cache.stamp_s()
-        step_end = cache.stamp_s()
-        assert step_end > listed
-        waiter = asyncio.ensure_future(cache.get_newer_than("u", step_end))
-        await asyncio.sleep(0)
-        cache.update_time(listed)
-        await asyncio.sleep(0)
-        assert not waiter.done()
-        cache.update_time(cache.stamp_s())
-        assert await waiter == RuntimePodStatus("u")
-
-    virtual(main)
-
-
-def test_get_newer_than_returns_at_once_if_newer_PLEG_102() -> None:
-    async def main(loop: VirtualLoop) -> None:
-        cache = PodCache(loop.clock)
-        cache.set("u", RuntimePodStatus("u", "web"), None, cache.stamp_s())
-        async with asyncio.timeout(0):
-            assert (await cache.get_newer_than("u", -1.0)).name == "web"
-
-    virtual(main)
-
-
-@pytest.mark.parametrize("how", ["set", "observed", "global"])
-def test_waiters_wake_on_a_time_not_before_theirs_PLEG_102(how: str) -> None:
-    async def main(loop: VirtualLoop) -> None:
-        cache = PodCache(loop.clock)
-        t = cache.stamp_s()
-        cache.set("u", RuntimePodStatus("u", "old"), None, t)
-        waiter = asyncio.ensure_future(cache.get_newer_than("u", t))
-        await asyncio.sleep(1)
-        assert not waiter.done()
-        later = cache.stamp_s()
-        if how == "set":
-            cache.set("u", RuntimePodStatus("u", "old"), None, later)
-        elif how == "observed":
-            cache.observed("u", later)
-        else:
-            cache.update_time(later)
-        assert (await waiter).name == "old"
-
-    virtual(main)
-
-
-def test_cached_error_is_raised_PLEG_104() -> None:
-    async def main(loop: VirtualLoop) -> None:
-        cache = PodCache(loop.clock)
-        cache.set("u", RuntimePodStatus("u"), CriCallError("X", "UNKNOWN", "boom"), cache.stamp_s())
-        with pytest.raises(PodStatusError, match="desc = boom"):
-            await cache.get_newer_than("u", -1.0)
-
-    virtual(main)
-
-
-def test_delete_does_not_wake_and_a_cancelled_waiter_leaves_nothing_PLEG_103() -> None:
-    async def main(loop: VirtualLoop) -> None:
-        cache = PodCache(loop.clock)
-        t = cache.stamp_s()
-        waiter = asyncio.ensure_future(cache.get_newer_than("u", t))
-        await asyncio.sleep(0)
-        cache.delete("u")
-        await asyncio.sleep(1)
-        assert not waiter.done()
-        waiter.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiter
-        cache.update_time(cache.stamp_s())
-
-    virtual(main)
-
-
-# -- relists -------------------------------------------------------------------------------------
 
 
 class FakeRuntime:
@@ -221,8 +124,8 @@ def boom() -> CriCallError:
     return CriCallError("ListContainers", "UNKNOWN", "boom")
 
 
-def test_relist_fetches_only_changed_pods_PLEG_001_PLEG_005() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_relist_fetches_only_changed_pods_PLEG_001_PLEG_005() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running"), "b": pod("b", box=None, y="created")}
         await s.pleg.relist()
@@ -232,11 +135,9 @@ def test_relist_fetches_only_changed_pods_PLEG_001_PLEG_005() -> None:
         assert s.runtime.calls[3:] == ["list"]
         assert s.cache.get("b").name == "b"
 
-    virtual(main)
 
-
-def test_cache_is_written_before_the_event_PLEG_005() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_cache_is_written_before_the_event_PLEG_005() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         relist = asyncio.ensure_future(s.pleg.relist())
@@ -244,11 +145,9 @@ def test_cache_is_written_before_the_event_PLEG_005() -> None:
         assert s.cache.get("a").name == "a"
         await relist
 
-    virtual(main)
 
-
-def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         s.runtime.status_error = boom()
@@ -260,11 +159,9 @@ def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
         await s.pleg.relist()
         assert s.events() == [S, S]
 
-    virtual(main)
 
-
-def test_an_unexpected_error_does_not_end_the_pleg(caplog: pytest.LogCaptureFixture) -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_an_unexpected_error_does_not_end_the_pleg(caplog: pytest.LogCaptureFixture) -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         s.runtime.list_error = s.runtime.status_error = ValueError("surprise")
@@ -282,14 +179,12 @@ def test_an_unexpected_error_does_not_end_the_pleg(caplog: pytest.LogCaptureFixt
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-
-    virtual(main)
     assert caplog.text.count("Traceback") == 2
     assert "relist: unexpected error" in caplog.text
 
 
-def test_an_unexpected_error_of_a_requested_relist_does_not_end_the_pleg() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_an_unexpected_error_of_a_requested_relist_does_not_end_the_pleg() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         task = asyncio.ensure_future(s.pleg.run())
         await loop.clock.sleep(0.5)
@@ -299,11 +194,9 @@ def test_an_unexpected_error_of_a_requested_relist_does_not_end_the_pleg() -> No
         task.cancel()
         assert s.runtime.calls == ["list", "list a", "list"]
 
-    virtual(main)
 
-
-def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_006() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_006() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         s.runtime.status_error = boom()
@@ -316,11 +209,9 @@ def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_00
         await s.pleg.relist()
         assert s.runtime.calls[calls:] == ["list"]
 
-    virtual(main)
 
-
-def test_reinspection_sends_pod_sync_PLEG_007() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_reinspection_sends_pod_sync_PLEG_007() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         await s.pleg.relist()
@@ -331,22 +222,18 @@ def test_reinspection_sends_pod_sync_PLEG_007() -> None:
         await s.pleg.relist()
         assert s.events() == []
 
-    virtual(main)
 
-
-def test_reinspection_of_a_pod_that_was_never_seen_is_nothing_PLEG_007() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_reinspection_of_a_pod_that_was_never_seen_is_nothing_PLEG_007() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.pleg.request_reinspection("a")
         await s.pleg.relist()
         await s.pleg.relist()
         assert (s.events(), s.runtime.calls) == ([], ["list", "list"])
 
-    virtual(main)
 
-
-def test_full_queue_drops_and_never_blocks_PLEG_008() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_full_queue_drops_and_never_blocks_PLEG_008() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop, events_capacity=1)
         s.runtime.pods = {"a": pod("a", x="running", y="running")}
         await s.pleg.relist()
@@ -354,11 +241,9 @@ def test_full_queue_drops_and_never_blocks_PLEG_008() -> None:
         await s.pleg.relist()
         assert s.events() == []
 
-    virtual(main)
 
-
-def test_failed_list_changes_nothing_PLEG_009() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_failed_list_changes_nothing_PLEG_009() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         await s.pleg.relist()
@@ -375,11 +260,9 @@ def test_failed_list_changes_nothing_PLEG_009() -> None:
         assert (await waiter).uid == "a"
         assert s.events() == []
 
-    virtual(main)
 
-
-def test_ips_are_kept_once_no_sandbox_is_ready_PLEG_010() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_ips_are_kept_once_no_sandbox_is_ready_PLEG_010() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods, s.runtime.ips = {"a": pod("a", x="running")}, ("10.0.0.1",)
         await s.pleg.relist()
@@ -387,11 +270,9 @@ def test_ips_are_kept_once_no_sandbox_is_ready_PLEG_010() -> None:
         await s.pleg.relist()
         assert s.cache.get("a").ips == ("10.0.0.1",)
 
-    virtual(main)
 
-
-def test_vanished_pod_leaves_the_cache_PLEG_007() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_vanished_pod_leaves_the_cache_PLEG_007() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         await s.pleg.relist()
@@ -401,13 +282,11 @@ def test_vanished_pod_leaves_the_cache_PLEG_007() -> None:
         assert s.events() == [D, R, D, R]
         assert s.cache.get("a") == RuntimePodStatus("a")
 
-    virtual(main)
 
-
-def test_periodic_and_on_demand_relists_PLEG_001_PLEG_011() -> None:
+async def test_periodic_and_on_demand_relists_PLEG_001_PLEG_011() -> None:
     """Global relists at 0, 1, 2 s; a request in between is served at once, for one pod only."""
 
-    async def main(loop: VirtualLoop) -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.runtime.pods = {"a": pod("a", x="running")}
         task = asyncio.ensure_future(s.pleg.run())
@@ -424,11 +303,9 @@ def test_periodic_and_on_demand_relists_PLEG_001_PLEG_011() -> None:
         assert s.runtime.calls[3:] == ["list nobody", "list", "list"]
         task.cancel()
 
-    virtual(main)
 
-
-def test_requests_older_than_the_relist_are_dropped_PLEG_011() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_requests_older_than_the_relist_are_dropped_PLEG_011() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         s.pleg.request_relist("a")
         task = asyncio.ensure_future(s.pleg.run())
@@ -436,11 +313,9 @@ def test_requests_older_than_the_relist_are_dropped_PLEG_011() -> None:
         assert s.runtime.calls == ["list"]
         task.cancel()
 
-    virtual(main)
 
-
-def test_health_PLEG_201() -> None:
-    async def main(loop: VirtualLoop) -> None:
+async def test_health_PLEG_201() -> None:
+    async with virtual_loop() as loop:
         s = Setup(loop)
         assert s.pleg.healthy() == "pleg has yet to be successful"
         await s.pleg.relist()
@@ -449,5 +324,3 @@ def test_health_PLEG_201() -> None:
         assert s.pleg.healthy() is None
         await asyncio.sleep(1)
         assert s.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"
-
-    virtual(main)

@@ -68,7 +68,7 @@ def decode(text: str) -> dict[str, PodResources]:
 
 
 def _pod(entry: _Entry) -> PodResources:
-    """Raises ValueError for an amount that is none: later nobody asks any more."""
+    """Raises ValueError for an amount that cannot be read; amounts are not checked again later."""
     containers, own = entry.ContainerResources or {}, entry.PodLevelResources
     for resources in (*containers.values(), *([own] if own is not None else ())):
         for amounts in (resources.limits, resources.requests):

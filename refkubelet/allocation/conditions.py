@@ -25,7 +25,7 @@ _TYPES: Final = (PENDING, IN_PROGRESS)  # in the order of the status
 
 
 class ResizeConditions:
-    """One per kubelet; nothing is kept of pods without a condition."""
+    """The conditions of all pods; nothing is kept of pods without a condition."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -69,15 +69,15 @@ class ResizeConditions:
         return None if old is None else old.observedGeneration or 0
 
     def finish(self, pod_uid: str, generation: int) -> int | None:
-        """The same, unless what is in progress is of a later generation than that: a worker that
-        took up its pod before the resize was allocated knows nothing of it."""
+        """`clear_in_progress`, unless what is in progress is of a later generation than that: a
+        worker that took up its pod before the resize was allocated knows nothing of it."""
         current = self._pods.get(pod_uid, {}).get(IN_PROGRESS)
         if current is None or (current.observedGeneration or 0) > generation:
             return None
         return self.clear_in_progress(pod_uid)
 
     def clear(self, pod_uid: str) -> None:
-        """Both: the pod ends."""
+        """Forget both conditions: the pod ends."""
         self._pods.pop(pod_uid, None)
 
     def restore(self, pods: Iterable[Pod]) -> None:

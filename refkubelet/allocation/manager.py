@@ -45,9 +45,9 @@ RETRY_S: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class AllocationDeps:
-    """What the manager works with. `pod`: the pod of a UID as its source knows it; `admit`: ask
-    the admission handlers about a resize, which allocates it when nobody refuses; `sync`: wake the
-    pod's worker; `sources_ready`: every source was seen."""
+    """What the manager works with. `pod`: the pod of a UID as its source knows it; `admit`: ask the
+    admission handlers about a resize, which allocates it unless one of them refuses; `sync`: wake
+    the pod's worker; `sources_ready`: every source was seen."""
 
     clock: Clock
     recorder: EventRecorder
@@ -156,7 +156,7 @@ class AllocationManager:
                     self._pending.remove(pod_uid)
 
     async def _look_at(self, pod: Pod) -> bool:
-        """True: nothing is to be tried again."""
+        """Decide about one pending resize. True: it is not to be tried again."""
         before = self._deps.conditions.of(uid(pod))
         try:
             allocated = await self._resize(pod)

@@ -87,8 +87,8 @@ class ResourceState:
     # The file
 
     async def saved(self) -> None:
-        """Return when all that was set is on disk. Those who wait at one time share a write: the
-        pods of a node that starts do not write the file once each. Raises OSError."""
+        """Return when all that was set is on disk. Calls that wait at the same time share a write:
+        the pods of a node that starts do not write the file once each. Raises OSError."""
         if self._outdated:
             await asyncio.shield(self._next_save())
 
@@ -108,7 +108,7 @@ class ResourceState:
         self._saving = None
         try:
             self.save()
-        except Exception as error:  # whatever it is, nobody waits for ever
+        except Exception as error:  # whatever it is, no call waits for ever
             waiting.set_exception(error)
         else:
             waiting.set_result(None)

@@ -34,7 +34,8 @@ class ResizeTriggers:
         return old is None or asks_for_resize(old, new)
 
     def admitted(self, pod: Pod) -> None:
-        """New here; an earlier kubelet may have told of its resizes. Comes before its worker."""
+        """The pod was admitted; its status may show resizes that an earlier kubelet has noted. To
+        be called before its worker starts."""
         self._conditions.restore([pod])
         if not self._allocations.wants_resize(pod):
             self._conditions.clear_pending(uid(pod))
@@ -58,11 +59,11 @@ class ResizeTriggers:
             self._conditions.clear_pending(uid(new))
 
     def removed(self, pod: Pod) -> None:
-        """Gone from its source; `room_was_made` follows."""
+        """The pod is gone from its source; `room_was_made` is called next."""
         self._allocations.forget(uid(pod))
 
     async def room_was_made(self) -> None:
-        """Pods are gone."""
+        """Pods are gone: look at the pending resizes."""
         await self._allocations.retry()
 
     def makes_room(self, old: Pod | None, new: Pod, is_over: Callable[[Pod], bool]) -> bool:

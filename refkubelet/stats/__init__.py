@@ -1,3 +1,4 @@
-"""What pods and the node use: the summary API and what evictions look at.
+"""What pods and the node use: the summary API and what evictions look at. Read `provider` first.
+
 Upstream: pkg/kubelet/server/stats, pkg/kubelet/stats.
 """

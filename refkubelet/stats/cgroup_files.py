@@ -95,7 +95,7 @@ def cpu_usage_ns(machine: Machine, path: str) -> int | None:
 
 
 def count_processes(directory: CgroupDir, container_ids: tuple[str, ...]) -> int:
-    """Processes in those groups directly below `directory` that are named after one of the
+    """Processes in those cgroups directly below `directory` that are named after one of the
     containers; runtimes put text around the ID (`cri-containerd-<id>.scope`)."""
     try:
         children = list(directory.iterdir())

@@ -31,7 +31,8 @@ class CpuRates:
         self._now: dict[str, tuple[int, int]] = {}
 
     def rate(self, key: str, time_ns: int, used_ns: int) -> int | None:
-        """Nano cores since the reading before; None without one, or with an older value there."""
+        """Nano cores since the reading before; None for the first reading, or when the time or the
+        use went back."""
         self._now[key] = (time_ns, used_ns)
         before = self._before.get(key)
         if before is None or time_ns <= before[0] or used_ns < before[1]:
@@ -44,7 +45,7 @@ class CpuRates:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupStats:
+class CgroupStats:
     """Reads cgroups by their absolute paths; "" is the root, which is the node."""
 
     machine: Machine

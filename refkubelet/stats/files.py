@@ -1,9 +1,9 @@
 """The size of a pod's files: logs, /etc/hosts and volumes, as `du` counts them.
 
-Logs are looked at when somebody asks, which happens for pods with storage limits, for ranking and
-for the summary. Volumes can be large: `measure` goes through them piece by piece and lets others
-run meanwhile. What must never happen: a file that vanishes meanwhile breaks the measuring.
-Upstream: pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
+Logs are measured on request: for pods with storage limits, for ranking and for the summary. Volumes
+can be large: `measure` goes through them piece by piece and lets others run meanwhile. What must
+never happen: a file that vanishes meanwhile breaks the measuring. Upstream:
+pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statistics of pods, made when somebody asks: the runtime's numbers, cgroups, files, volumes.
+"""Statistics of pods, made on request: the runtime's numbers, cgroups, files, volumes.
 
 The eviction manager and /stats/summary read the same values. Nothing is asked in an idle second;
 volumes alone are measured in the background (`volumes.py`). Rules: EVIC-029, EVIC-030.

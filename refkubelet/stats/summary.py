@@ -3,7 +3,7 @@
 Made anew for each request from the same sources that evictions look at (EVIC-020..029, SRV-030).
 CPU cores in use are what the runtime says, or the difference to the request before. Traffic of
 networks is not measured.
-What must never happen here: a summary changes anything, or costs anything while nobody asks.
+What must never happen here: a summary changes anything, or costs anything between requests.
 Upstream: pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provider.go.
 """
 
@@ -19,7 +19,7 @@ from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats import wire
-from refkubelet.stats.cgroup_stats import GroupStats
+from refkubelet.stats.cgroup_stats import CgroupStats
 from refkubelet.stats.files import measured_volumes, volume_dir
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import DiskUse, PodUsage, VolumeUse
@@ -31,18 +31,22 @@ PODS: Final = "pods"  # the name of the system container that holds all pods
 
 @dataclass(frozen=True, slots=True)
 class SummaryDeps:
-    """What a summary is made from. `pods_cgroup`: path of the cgroup of all pods, "" for none;
-    `container_disk`: containers may lie on another disk than images (EVIC-040)."""
+    """What a summary is made from."""
 
     clock: Clock
     machine: Machine
     node_name: str
     root_dir: str
+    """The kubelet's directory; its disk is the node's."""
     stats: PodStats
     pods: Callable[[], Sequence[Pod]]
+    """The pods that the summary names."""
     image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
+    """The runtime's disks. May raise `CriCallError`."""
     pods_cgroup: str = ""
+    """The path of the cgroup of all pods; "" for none."""
     container_disk: bool = False
+    """Whether containers may lie on another disk than images (EVIC-040)."""
 
 
 class SummaryProvider:
@@ -51,7 +55,7 @@ class SummaryProvider:
     def __init__(self, deps: SummaryDeps) -> None:
         self._deps = deps
         self._start_ns = deps.clock.wall_ns()
-        self._groups = GroupStats(deps.machine, deps.clock)
+        self._cgroups = CgroupStats(deps.machine, deps.clock)
 
     async def summary(self, *, only_cpu_and_memory: bool = False) -> Json:
         """The whole summary. Raises `CriCallError`, and `OSError` when a disk cannot be found."""
@@ -68,18 +72,18 @@ class SummaryProvider:
                 if uid(pod) in usage and uid(pod) in listed
             ],
         }
-        self._groups.rates.next()
+        self._cgroups.rates.next()
         return wire.only_cpu_and_memory(found) if only_cpu_and_memory else found
 
     def _node(self, node_fs: FilesystemStats, images: ImageFilesystems) -> Json:
         machine = self._deps.machine
-        group = self._groups.of("") or {}
+        root = self._cgroups.of("") or {}
         return {
             "nodeName": self._deps.node_name,
             "systemContainers": self._system_containers(),
             "startTime": wire.shown_time(self._start_ns),
-            **group,
-            "memory": wire.node_memory(machine.memory(), group.get("memory", {})),
+            **root,
+            "memory": wire.node_memory(machine.memory(), root.get("memory", {})),
             "fs": wire.filesystem(node_fs),
             "runtime": self._runtime(images),
             "rlimit": wire.rlimit(machine.pids()),
@@ -99,10 +103,10 @@ class SummaryProvider:
 
     def _system_containers(self) -> list[Json]:
         path = self._deps.pods_cgroup
-        group = self._groups.of(path) if path else None
-        if group is None:
+        used = self._cgroups.of(path) if path else None
+        if used is None:
             return []
-        return [{"name": PODS, "startTime": wire.shown_time(self._start_ns), **group}]
+        return [{"name": PODS, "startTime": wire.shown_time(self._start_ns), **used}]
 
     def _pod(self, pod: Pod, usage: PodUsage, listed: RuntimePod, node_fs: FilesystemStats) -> Json:
         containers = {c.id: c.created_at_ns for c in listed.containers}
@@ -112,19 +116,20 @@ class SummaryProvider:
             "podRef": {"name": listed.name, "namespace": listed.namespace, "uid": listed.uid},
             "startTime": wire.shown_time(newest.created_at_ns),
             "containers": parts,
-            **self._pod_group(pod, usage, parts),
+            **self._pod_cgroup(pod, usage, parts),
             **self._volumes(pod, usage),
             "ephemeral-storage": wire.filesystem(node_fs, usage.ephemeral_storage),
             "process_stats": {"process_count": usage.processes},
         }
 
-    def _pod_group(self, pod: Pod, usage: PodUsage, parts: Sequence[Json]) -> Json:
-        """Of the pod's cgroup, else what the runtime says of the pod, else of all containers."""
+    def _pod_cgroup(self, pod: Pod, usage: PodUsage, parts: Sequence[Json]) -> Json:
+        """CPU, memory, I/O and swap: of the pod's cgroup, else what the runtime says of the pod,
+        else of all containers together."""
         stats = self._deps.stats
         if stats.pod_cgroup is not None and not stats.by_sandbox:
-            group = self._groups.of(stats.pod_cgroup(pod))
-            if group is not None:
-                return group
+            used = self._cgroups.of(stats.pod_cgroup(pod))
+            if used is not None:
+                return used
         found = added_up(parts)
         if usage.memory is not None:
             found["memory"] = wire.cgroup_memory(usage.memory, self._deps.clock.wall_ns())
@@ -148,7 +153,7 @@ class SummaryProvider:
     ) -> Json:
         core_ns, nano_cores = row.cpu_usage_core_ns, row.cpu_usage_nano_cores
         if nano_cores is None and core_ns is not None:
-            nano_cores = self._groups.rates.rate(row.container_id, row.cpu_time_ns, core_ns)
+            nano_cores = self._cgroups.rates.rate(row.container_id, row.cpu_time_ns, core_ns)
         layer = None
         if row.rootfs_used_bytes is not None:
             layer = DiskUse(row.rootfs_used_bytes, row.rootfs_inodes_used or 0)

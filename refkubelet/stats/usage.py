@@ -1,7 +1,7 @@
 """What each pod uses: memory, processes, disk. The pods' part of the summary API, and what eviction
 ranks by.
 
-Rules: EVIC-029, EVIC-101. Pure. A value of None means that nobody measured it.
+Rules: EVIC-029, EVIC-101. Pure. A value of None was not measured.
 """
 
 from __future__ import annotations

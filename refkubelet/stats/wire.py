@@ -1,6 +1,6 @@
 """Statistics in the form of the summary API: upstream's JSON names. Pure.
 
-What nobody measured is left out. Upstream: k8s.io/kubelet pkg/apis/stats/v1alpha1: types.go.
+What was not measured is left out. Upstream: k8s.io/kubelet pkg/apis/stats/v1alpha1: types.go.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def node_memory(stats: MemoryStats, root: Json) -> Json:
 
 
 def pressured(found: Json, pressure: Mapping[str, Any]) -> Json:
-    """With the time lost to waiting for it."""
+    """With the time that processes lost waiting for the resource (PSI)."""
     return {**found, "psi": pressure}
 
 
@@ -131,7 +131,7 @@ def rlimit(pids: PidStats) -> Json:
 
 
 def only_cpu_and_memory(summary: Mapping[str, Any]) -> Json:
-    """The short form of a summary, for those who scrape often."""
+    """The short form of a summary, for monitors that ask often."""
     pods = [_only(pod, POD_LITTLE) for pod in summary["pods"]]
     for pod in pods:
         pod["containers"] = [_only(c, CONTAINER_LITTLE) for c in pod["containers"]]

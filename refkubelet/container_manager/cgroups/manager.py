@@ -1,12 +1,12 @@
 """The container manager: which cgroup is made, changed and removed when.
 
-Four occasions. At start the groups above the pods are made and limited. Every minute, before a
-pod's group is made and after a pod was killed, the classes share the CPU anew (CG-036). A pod's
-group is made before its sandbox and removed after its end (CG-040, CG-042). Housekeeping removes
-those of nobody (CG-043).
+Four occasions. At start the cgroups above the pods are made and limited. Every minute, before a
+pod's cgroup is made and after a pod was killed, the CPU is shared anew between the QoS classes
+(CG-036). A pod's cgroup is made before its sandbox and removed after its end (CG-040, CG-042).
+Housekeeping removes cgroups of unknown pods (CG-043).
 Reading and writing is done at once: the kernel answers in microseconds, unless it must reclaim
 memory first. What must never happen here: a pod fails because of a limit that could not be written
-(CG-040); a group of a pod that a worker knows is taken for an orphan.
+(CG-040); a cgroup of a pod that a worker knows is taken for an orphan.
 Upstream: pkg/kubelet/cm/container_manager_linux.go, node_container_manager_linux.go,
 qos_container_manager_linux.go, pod_container_manager_linux.go.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.container_manager.cgroups.allocatable import enforced
-from refkubelet.container_manager.cgroups.node_config import NodeCgroups, ReservedGroup
+from refkubelet.container_manager.cgroups.node_config import NodeCgroups, ReservedCgroup
 from refkubelet.container_manager.cgroups.orphans import Orphans
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree, shown
@@ -49,7 +49,8 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 PERIOD_S: Final = 60.0
-"""Of the classes' update, and of another try to limit the node's group (CG-035, CG-036)."""
+"""How often the QoS classes are updated, and a limit of the node's cgroup that was refused is tried
+again (CG-035, CG-036)."""
 ENFORCED: Final = "NodeAllocatableEnforced"
 NOT_ENFORCED: Final = "FailedNodeAllocatableEnforcement"
 
@@ -78,18 +79,18 @@ class ContainerManager:
         self.node = node
         self._deps = deps
         self._tree = deps.tree
-        self._groups: Mapping[QosClass, CgroupName] = {
+        self._classes: Mapping[QosClass, CgroupName] = {
             qos: (*node.root, *words) for qos, words in QOS_GROUPS.items()
         }
         self._requests: dict[str, tuple[Pod, PodRequest]] = {}
         self._enforced = False
-        self._orphans = Orphans(deps.tree, tuple(self._groups.values()), deps.kill, deps.clock)
+        self._orphans = Orphans(deps.tree, tuple(self._classes.values()), deps.kill, deps.clock)
         self._complaints = Complaints(log, deps.clock)
 
     # The node and the classes
 
     def start(self) -> None:
-        """Make the groups above the pods, limit them (CG-024..026, CG-035).
+        """Make the cgroups above the pods and limit them (CG-024..026, CG-035).
 
         Raises `ContainerManagerError` for what only the user can change.
         """
@@ -108,11 +109,11 @@ class ContainerManager:
             raise ContainerManagerError(str(error)) from None
         self._enforce_node()
         self.update_qos(hugepages=True)
-        for group in self.node.reserved_groups:
-            self._enforce_reserved(group)
+        for cgroup in self.node.reserved_cgroups:
+            self._enforce_reserved(cgroup)
 
     def _start_class(self, qos: QosClass) -> None:
-        name, tree = self._groups[qos], self._tree
+        name, tree = self._classes[qos], self._tree
         config = qos_configs((), self.node.page_sizes)[qos]
         if not tree.exists(name):
             self._complain(name, tree.create(name, config))
@@ -127,7 +128,8 @@ class ContainerManager:
         return node_config(amounts, node.all_cpus)
 
     def _enforce_node(self) -> None:
-        """Limits below what is used may be refused until pods were evicted: once a minute."""
+        """Limit the cgroup of all pods. A limit below what is used may be refused until pods were
+        evicted; `run` tries again."""
         recorder = self._deps.recorder
         try:
             self._tree.update(self.node.root, self._node_config())
@@ -139,23 +141,23 @@ class ContainerManager:
         self._enforced = True
         recorder.node_event("Normal", ENFORCED, "Updated Node Allocatable limit across pods")
 
-    def _enforce_reserved(self, group: ReservedGroup) -> None:
-        """CG-035. Raises `ContainerManagerError` when the group is not there."""
+    def _enforce_reserved(self, cgroup: ReservedCgroup) -> None:
+        """Limit a reserved cgroup (CG-035). Raises `ContainerManagerError` when it is not there."""
         recorder, tree = self._deps.recorder, self._tree
-        name = parse_path(group.path, tree.driver)
-        config = node_config(group.limits, self.node.all_cpus, cpu_only=group.cpu_only)
+        name = parse_path(cgroup.path, tree.driver)
+        config = node_config(cgroup.limits, self.node.all_cpus, cpu_only=cgroup.cpu_only)
         try:
             problem = tree.problem(name)
             if problem is None:
                 tree.update(name, config)
         except (CgroupError, CgroupNameError) as error:
             problem = str(error)
-        kind = f"{group.title} Compressible" if group.cpu_only else group.title
+        kind = f"{cgroup.title} Compressible" if cgroup.cpu_only else cgroup.title
         if problem is not None:
-            message = f'Failed to enforce {kind} Cgroup Limits on "{group.path}": {problem}'
+            message = f'Failed to enforce {kind} Cgroup Limits on "{cgroup.path}": {problem}'
             recorder.node_event("Warning", NOT_ENFORCED, message)
             raise ContainerManagerError(message)
-        message = f"Updated limits on {group.title.lower()} cgroup {group.path}"
+        message = f"Updated limits on {cgroup.title.lower()} cgroup {cgroup.path}"
         recorder.node_event("Normal", ENFORCED, message)
 
     async def run(self) -> None:
@@ -167,8 +169,8 @@ class ContainerManager:
                 self._enforce_node()
 
     def update_qos(self, *, hugepages: bool = False) -> None:
-        """Share out anew between the classes; a failure is logged (CG-036). `hugepages`: lift
-        their limits, too, which never change."""
+        """Share CPU and memory anew between the QoS classes; a failure is logged (CG-036).
+        `hugepages`: lift the limits of huge pages, too, which never change."""
         node = self.node
         configs = qos_configs(
             self._active_requests(),
@@ -179,14 +181,15 @@ class ContainerManager:
         what = "QoS cgroups not updated"
         for qos, config in configs.items():
             try:
-                self._tree.update(self._groups[qos], config)
+                self._tree.update(self._classes[qos], config)
             except CgroupError as error:
                 self._complaints.failed(what, error, CgroupError)
                 return
         self._complaints.over(what)
 
     def _active_requests(self) -> Iterable[PodRequest]:
-        """Pods are values: what one asks for is computed once."""
+        """What the active pods ask for, computed once for each pod object, as these never
+        change."""
         before, self._requests = self._requests, {}
         for pod in self._deps.active_pods():
             known = before.get(uid(pod))
@@ -197,14 +200,14 @@ class ContainerManager:
     # Pods
 
     def exists(self, pod: Pod) -> bool:
-        """Whether the pod's group is there in every tree that matters (CG-015)."""
+        """Whether the pod's cgroup is there in every tree that matters (CG-015)."""
         try:
             return self._tree.exists(self._name(pod))
         except CgroupNameError:
             return False
 
     def ensure(self, pod: Pod) -> None:
-        """Make the group of that (allocated) pod, if it is not there (CG-040).
+        """Make the cgroup of that (allocated) pod, if it is not there (CG-040).
 
         Raises `CgroupError` when it cannot be made; limits that were refused are logged only.
         """
@@ -218,12 +221,12 @@ class ContainerManager:
             raise CgroupError(f"failed to create container for {words} : {error}") from None
 
     def config_of(self, pod: Pod) -> ResourceConfig:
-        """The limits that the group of that (allocated) pod should have (CG-027..031)."""
+        """The limits that the cgroup of that (allocated) pod should have (CG-027..031)."""
         exclusive = self._deps.has_exclusive_cpus(pod)
         return resource_config_for_pod(pod, self.node.pods, exclusive_cpus=exclusive)
 
     async def destroy(self, pod: Pod) -> None:
-        """Kill and remove all of the pod's group (CG-042). Raises `CgroupError`."""
+        """Kill and remove all of the pod's cgroup (CG-042). Raises `CgroupError`."""
         try:
             name = self._name(pod)
         except CgroupNameError:  # there cannot be one
@@ -258,13 +261,14 @@ class ContainerManager:
         self._tree.update(self._name(pod), config)
 
     def memory_usage_bytes(self, pod: Pod) -> int:
-        """Raises OSError."""
+        """What the pod's cgroup uses now. Raises OSError."""
         return self._tree.memory_usage_bytes(self._name(pod))
 
-    # Groups of nobody
+    # Cgroups of unknown pods
 
     def remove_orphans(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:
-        """Remove, in the background, the groups of pods whose UID is not in `keep` (CG-043)."""
+        """Remove, in the background, the cgroups of pods whose UID is not in `keep`
+        (CG-043)."""
         self._orphans.remove(keep, volumes_exist)
 
     async def stop(self) -> None:

@@ -29,8 +29,8 @@ _COMPRESSIBLE: Final = "-compressible"
 
 
 @dataclass(frozen=True, slots=True)
-class ReservedGroup:
-    """A group that stays as it is but for its limits (CG-035). `title`: `System Reserved`;
+class ReservedCgroup:
+    """A cgroup of which the kubelet sets nothing but limits (CG-035). `title`: `System Reserved`;
     `limits`: resource -> nano units; `cpu_only`: the `-compressible` kind."""
 
     title: str
@@ -41,19 +41,26 @@ class ReservedGroup:
 
 @dataclass(frozen=True, slots=True)
 class NodeCgroups:
-    """What the node has and how it is shared out. `root`: the group of all pods. `capacity`,
-    `reserved`: resource -> nano units; `enforce_pods`: reservations limit the pods. `all_cpus`: of
-    the machine, while no CPU manager gives any away (CG-032)."""
+    """What the container manager is told about its node (upstream: NodeConfig)."""
 
     root: CgroupName
+    """The cgroup of all pods."""
     capacity: Amounts
+    """What the node has: resource -> nano units."""
     reserved: tuple[Amounts, ...] = ()
+    """What is kept back from pods, without the eviction thresholds: resource -> nano units."""
     enforce_pods: bool = True
-    reserved_groups: tuple[ReservedGroup, ...] = ()
+    """Whether reservations limit the cgroup of all pods."""
+    reserved_cgroups: tuple[ReservedCgroup, ...] = ()
+    """In the order in which they are limited."""
     all_cpus: str = ""
+    """The machine's CPUs while no CPU manager gives any away (CG-032)."""
     page_sizes: tuple[int, ...] = ()
+    """Of huge pages, bytes."""
     pods: PodCgroupSettings = field(default_factory=PodCgroupSettings)
+    """How limits of pods' cgroups are made."""
     memory_qos: bool = False
+    """Whether memory is protected by class (gate MemoryQoS, v2 only)."""
 
 
 def node_cgroups(
@@ -73,7 +80,7 @@ def node_cgroups(
         capacity=capacity,
         reserved=(system, kube),
         enforce_pods="pods" in config.enforce_node_allocatable,
-        reserved_groups=tuple(_reserved_groups(config, kube, system)),
+        reserved_cgroups=tuple(_reserved_cgroups(config, kube, system)),
         all_cpus=format_cpuset(c.cpu for c in topology.cpus)
         if config.cpu_manager_policy == POLICY_NONE
         else "",
@@ -89,16 +96,16 @@ def node_cgroups(
     )
 
 
-def _reserved_groups(
+def _reserved_cgroups(
     config: KubeletConfiguration, kube: Amounts, system: Amounts
-) -> list[ReservedGroup]:
+) -> list[ReservedCgroup]:
     """In the order in which they are limited (CG-035)."""
     rows = (
         ("system-reserved", "System Reserved", config.system_reserved_cgroup, system),
         ("kube-reserved", "Kube Reserved", config.kube_reserved_cgroup, kube),
     )
     return [
-        ReservedGroup(title, path, limits, cpu_only=bool(suffix))
+        ReservedCgroup(title, path, limits, cpu_only=bool(suffix))
         for suffix in ("", _COMPRESSIBLE)
         for word, title, path, limits in rows
         if word + suffix in config.enforce_node_allocatable

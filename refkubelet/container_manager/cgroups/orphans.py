@@ -1,6 +1,7 @@
-"""Cgroups of pods that nobody knows: found by their names, removed in the background (CG-043).
+"""Cgroups of pods that the kubelet does not know: found by their names, removed in the background
+(CG-043).
 
-What must never happen here: a group of a pod that a worker knows is taken for an orphan; a look at
+What must never happen here: a cgroup of a pod that a worker knows is taken for an orphan; a look at
 every directory while nothing changes.
 Upstream: pkg/kubelet/kubelet_pods.go: cleanupOrphanedPodCgroups;
 pkg/kubelet/cm/pod_container_manager_linux.go: GetAllPodsFromCgroups.
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Orphans:
-    """`parents`: the groups that pods' groups are made in; `kill`: SIGKILL to a process."""
+    """`parents`: the cgroups that pods' cgroups are made in; `kill`: SIGKILL to a process."""
 
     def __init__(
         self,
@@ -42,15 +43,15 @@ class Orphans:
         self._removing: dict[str, asyncio.Task[None]] = {}
 
     def remove(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:
-        """Remove, in the background, the groups of pods whose UID is not in `keep`.
+        """Remove, in the background, the cgroups of pods whose UID is not in `keep`.
 
-        While volumes of such a pod are there its group gets no CPU to speak of instead. Nothing is
+        While volumes of such a pod are there, its cgroup stays and gets the least CPU. Nothing is
         read while the directories and `keep` are those of a look that found nothing to do.
         """
         look = ([link_count(d) for d in self._directories], frozenset(keep))
         if look == self._looked_at:
             return
-        orphans = [(pod, name) for pod, name in self._pod_groups() if pod not in keep]
+        orphans = [(pod, name) for pod, name in self._pod_cgroups() if pod not in keep]
         self._looked_at = None if orphans else look
         for pod, name in orphans:
             if volumes_exist(pod):
@@ -60,7 +61,7 @@ class Orphans:
                 task = asyncio.create_task(self._remove_orphan(pod, name), name=f"cgroup {pod}")
                 self._removing[pod] = task
 
-    def _pod_groups(self) -> Iterable[tuple[str, CgroupName]]:
+    def _pod_cgroups(self) -> Iterable[tuple[str, CgroupName]]:
         for name in self._parents:
             path = self._tree.path(name)
             for child in self._tree.children(name, like="pod"):

@@ -1,7 +1,7 @@
 """The end of a cgroup: what runs in it is killed, and its directories go, the deepest first.
 
 What must never happen here: a wait without end. A process that cannot be killed, or that the kernel
-does not let go within a second, leaves the group where it is, and somebody tries again.
+does not let go within a second, leaves the cgroup where it is; the caller tries again later.
 Rules: CG-042, CG-102. Upstream: pkg/kubelet/cm/pod_container_manager_linux.go: Destroy;
 opencontainers/cgroups utils.go: RemovePath.
 """
@@ -31,7 +31,7 @@ def reason(error: OSError) -> str:
 async def remove_all(
     directories: Sequence[CgroupDir], kill: Callable[[int], None], clock: Clock
 ) -> list[CgroupDir]:
-    """Empty and remove these, the same group in every tree; those that stay.
+    """Empty and remove these directories of one cgroup in every tree. Returns those that stay.
 
     `kill` sends SIGKILL. Raises `CgroupError` when processes cannot be killed.
     """
@@ -55,7 +55,7 @@ def subdirectories(directory: CgroupDir, like: str = "") -> Iterator[CgroupDir]:
 
 
 def _pids_below(directory: CgroupDir) -> Iterator[int]:
-    """Every process in the group and below; a group that goes meanwhile has none."""
+    """Every process in the cgroup and below; a cgroup that is removed meanwhile has none."""
     try:
         pids = [int(line) for line in (directory / "cgroup.procs").read_text().split()]
     except OSError:

@@ -1,6 +1,6 @@
-"""The directories and files of cgroups, v1 and v2 behind one face; no rule about who gets what.
+"""The directories and files of cgroups, v1 and v2 behind one interface; no rule about limits.
 
-v1 has a tree for each controller and a group is a directory in all of them; v2 has one tree, where
+v1 has a tree for each controller and a cgroup is a directory in all of them; v2 has one tree, where
 controllers are switched on level by level. Every call works on the kernel as it is now: nothing is
 remembered between calls but what cannot change while a kubelet runs.
 Rules: CG-010, CG-015, CG-016, CG-044. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go;
@@ -27,7 +27,7 @@ from simtime import Clock
 NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")
 NEEDED_V2: Final = ("cpu", "cpuset", "memory", "hugetlb", "pids")
 OF_THE_RUNTIME: Final = "devices"
-"""The tree in which the runtime makes pods' groups, too; the kubelet only removes them there."""
+"""The tree in which the runtime makes pods' cgroups; the kubelet only removes them there."""
 _CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
 _MOST_FILES: Final = 500
 
@@ -35,7 +35,7 @@ _MOST_FILES: Final = 500
 class CgroupTree:
     """The cgroups of a machine below `root`, /sys/fs/cgroup.
 
-    `driver`: how groups are named (CG-010); systemd itself is never asked. `page_sizes`: of huge
+    `driver`: how cgroups are named (CG-010); systemd itself is never asked. `page_sizes`: of huge
     pages, bytes. Raises OSError where no cgroups are mounted.
     """
 
@@ -59,8 +59,8 @@ class CgroupTree:
     # Is it there
 
     def problem(self, name: CgroupName, *, literal: bool = False) -> str | None:
-        """Why the group does not count as existing; None when it does (CG-015). `literal`: the name
-        is a path as the user gave it, whatever the driver."""
+        """Why the cgroup does not count as existing; None when it does (CG-015). `literal`: the
+        name is a path as the user gave it, whatever the driver."""
         path = cgroup_path(name, "cgroupfs") if literal else self.path(name)
         if self.version == 1:
             wanted = [m for c, m in self._mounts.items() if c in NEEDED_V1]
@@ -87,9 +87,9 @@ class CgroupTree:
     # Make and change
 
     def create(self, name: CgroupName, config: ResourceConfig) -> str | None:
-        """Make the group with all above it, and give it its limits.
+        """Make the cgroup with all above it, and give it its limits.
 
-        Returns what went wrong with a limit: the group is there all the same (CG-040). Raises
+        Returns what went wrong with a limit: the cgroup is there all the same (CG-040). Raises
         `CgroupError` when it could not be made.
         """
         words = [word for word in self.path(name).split("/") if word]
@@ -175,11 +175,11 @@ class CgroupTree:
     # What it says
 
     def read(self, name: CgroupName, controller: str, file: str) -> str:
-        """A file of the group. Raises OSError."""
+        """A file of the cgroup. Raises OSError."""
         return (self._directory(controller, self.path(name)[1:]) / file).read_text()
 
     def memory_usage_bytes(self, name: CgroupName) -> int:
-        """Of the group with all below. Raises OSError."""
+        """Use of the cgroup with all below. Raises OSError."""
         file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
         return int(self.read(name, "memory", file))
 
@@ -190,7 +190,7 @@ class CgroupTree:
             return 0
 
     def _file(self, controller: str, path: str, name: str) -> CgroupDir:
-        """The files that are written again and again are named once."""
+        """The path of a file, kept: the same files are written again and again."""
         key = (controller, path, name)
         file = self._files.get(key)
         if file is None:
@@ -219,7 +219,7 @@ class CgroupTree:
         return sorted(found)
 
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
-        """Kill what runs in the group and below, and remove all of it (CG-042).
+        """Kill what runs in the cgroup and below, and remove all of it (CG-042).
 
         `kill` sends SIGKILL; waits up to a second for processes to go. Raises `CgroupError`.
         """
@@ -231,7 +231,7 @@ class CgroupTree:
             )
 
     def directories(self, name: CgroupName) -> list[CgroupDir]:
-        """The group in every tree."""
+        """The cgroup's directory in every tree."""
         path = self.path(name)[1:]
         return [tree / path for tree in self._trees]
 
@@ -262,7 +262,8 @@ def _controllers_of(directory: CgroupDir) -> tuple[str, ...]:
 
 
 def _inherit_cpuset(directory: CgroupDir, above: CgroupDir) -> None:
-    """v1: a group without CPUs or nodes takes no process; it gets those above it (CG-143)."""
+    """v1: a cgroup without CPUs or NUMA nodes takes no process; it gets those of the cgroup above
+    (CG-143)."""
     for file in _CPUSET_FILES:
         if not (directory / file).read_text().strip():
             (directory / file).write_text((above / file).read_text().strip())

@@ -212,7 +212,8 @@ def _with_extra(plan: _Plan, left: dict[int, int], rest: int, group: int) -> Ite
 
 
 def _turns(nodes: tuple[int, ...], left: dict[int, int], rest: int, group: int) -> Iterator[int]:
-    """Whose turn it is to give a group, until the rest is given or nobody can."""
+    """The nodes in turn, each giving a group of CPUs, until the rest is given or no node has a
+    group left."""
     while rest > 0 and any(left[n] >= group for n in nodes):
         for node in nodes:
             if rest > 0 and left[node] >= group:

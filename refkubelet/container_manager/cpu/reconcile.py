@@ -22,7 +22,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.model.cpuset import CpuSet, format_cpuset
 from refkubelet.model.objects import ContainerStatus, PodStatus
-from refkubelet.model.pod import containers, uid
+from refkubelet.model.pod import bare_container_id, containers, uid
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -95,12 +95,11 @@ class CpuReconciler:
     def _running(self) -> Iterator[tuple[str, str, str]]:
         """Pod UID, name and id of every container that its pod's status shows as running."""
         for pod in tuple(self._deps.active.pods()):
-            status = self._deps.status(uid(pod))
-            shown = {s.name: s for s in _statuses(status)}
+            shown = {s.name: s for s in _statuses(self._deps.status(uid(pod)))}
             for container in containers(pod):
-                one = shown.get(container.name)
-                if one is not None and one.containerID and one.state and one.state.running:
-                    yield uid(pod), container.name, one.containerID.rpartition("://")[2]
+                status = shown.get(container.name)
+                if status and status.containerID and status.state and status.state.running:
+                    yield uid(pod), container.name, bare_container_id(status.containerID)
 
 
 def _statuses(status: PodStatus | None) -> Iterator[ContainerStatus]:

@@ -1,4 +1,5 @@
-"""Policy static of the CPU manager: decisions about CPUs of one's own, as functions. Pure.
+"""Policy static of the CPU manager: decisions about CPUs that a container has for itself, as
+functions. Pure.
 
 Every CPU is in one of two pools: shared by all containers without CPUs of their own, or one
 container's alone. Reserved CPUs stay in the shared pool (option strict-cpu-reservation: in none).
@@ -182,8 +183,9 @@ def static_policy(
     topology: CpuTopology, options: StaticOptions, reserved_nano_cpus: int, named: CpuSet = EMPTY
 ) -> StaticPolicy:
     """The policy for a reservation, which must not be 0: then nothing would be left to share, once
-    all CPUs were somebody's own. `named`: the CPUs that are reserved, if the configuration says
-    so; else those that would be taken first. Raises ValueError, the start failure."""
+    containers had all CPUs for themselves. `named`: the CPUs that are reserved, if the
+    configuration says so; else those that would be taken first. Raises ValueError, the start
+    failure."""
     if options.align_by_socket and len(topology.units["socket"]) > len(topology.units["node"]):
         raise ValueError(
             "Align by socket is not compatible with hardware where "

@@ -1,8 +1,7 @@
 """Policy Static of the memory manager: decisions about memory of NUMA nodes, as functions. Pure.
 
-A container's memory comes from one node, or from a group of nodes that gives memory together and
-to nobody alone. What must never happen here: a node that gives memory both alone and in a group, or
-in two groups.
+A container's memory comes from one node, or from a group of nodes that gives memory only together.
+What must never happen here: a node that gives memory both alone and in a group, or in two groups.
 
 Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager/policy_static.go: calculateHints, Allocate,
 validateState.
@@ -133,7 +132,8 @@ def _includes(hint: TopologyHint, mask: NumaMask) -> bool:
 
 
 def _best(hints: Iterable[TopologyHint]) -> TopologyHint:
-    """A preferred one, of those the narrowest; without hints one that names no nodes."""
+    """The narrowest of the preferred hints, else of all; a hint that names no nodes where there are
+    none."""
     return min(hints, key=_rank, default=TopologyHint())
 
 

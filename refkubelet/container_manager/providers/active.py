@@ -20,7 +20,8 @@ log = logging.getLogger(__name__)
 
 
 class Assignments(Protocol):
-    """Who has what, as a value; `entries`: pod UID -> container name -> what it has."""
+    """What containers were given of a resource, as a value; `entries`: pod UID -> container name ->
+    what it has."""
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]: ...
@@ -39,7 +40,8 @@ class ActiveContainers:
     sources_ready: Callable[[], bool]
 
     def names(self, also: Pod | None = None) -> Mapping[str, frozenset[str]] | None:
-        """Pod UID -> names of its containers, with those of `also`; None: nobody can know yet."""
+        """Pod UID -> names of its containers, with those of `also`; None: not all
+        pods are known yet."""
         if not self.sources_ready():
             return None
         pods = [*self.pods(), *((also,) if also is not None else ())]
@@ -47,7 +49,7 @@ class ActiveContainers:
 
     def without_stale(self, state: A, also: Pod | None = None) -> A:
         """The state without what containers have that no active pod has; the same object when there
-        is none, or nobody can know yet. `also` is active, too."""
+        is nothing to release, or not all pods are known yet. `also` is active, too."""
         names = self.names(also)
         if names is None:
             return state

@@ -1,1 +1,3 @@
-"""Topology hints, how they are merged, and what a pod is admitted with (CG-083)."""
+"""Merges the hints of all providers and admits pods by them (CG-083). Read `manager` first; `merge`
+and `policies` decide.
+"""

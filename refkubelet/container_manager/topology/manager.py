@@ -66,8 +66,8 @@ class TopologyManager:
 
 
 def allocated(manager: TopologyManager) -> AdmitHandler:
-    """A handler that lets every provider allocate what the containers ask for. What is allocated
-    already stays as it is, so resizes are asked about, too."""
+    """A handler that lets every provider allocate what the containers ask for (LIFE-223, CG-080).
+    What is allocated already stays as it is, so resizes are asked about, too."""
 
     async def handler(asked: PodAdmitAttributes) -> Refusal | None:
         return await manager.admit(asked.pod)

@@ -29,7 +29,7 @@ from refkubelet.container_manager.providers.hints import (
 @dataclass(frozen=True, slots=True)
 class NumaInfo:
     """`distances`: node -> its distance to every node, in the order of `nodes`; may be left out
-    where nobody prefers close nodes."""
+    unless close nodes are preferred."""
 
     nodes: tuple[int, ...]
     distances: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

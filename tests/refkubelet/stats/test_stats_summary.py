@@ -23,7 +23,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems, SandboxUsage
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats import wire
-from refkubelet.stats.cgroup_stats import CpuRates, GroupStats
+from refkubelet.stats.cgroup_stats import CgroupStats, CpuRates
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
@@ -289,7 +289,7 @@ def test_pressure_and_swap_of_groups_SRV_030(tmp_path: Path) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        groups = GroupStats(Machine(), loop.clock)
+        groups = CgroupStats(Machine(), loop.clock)
         found = groups.of("")
         assert found is not None
         assert found["memory"]["usageBytes"] == 50  # the root of v2 adds up (EVIC-026)

@@ -19,7 +19,7 @@ from refkubelet.container_manager.cgroups.allocatable import (
     shown,
 )
 from refkubelet.container_manager.cgroups.node_config import (
-    ReservedGroup,
+    ReservedCgroup,
     node_cgroups,
     reservation_problem,
     reservations_of,
@@ -172,7 +172,7 @@ def test_reserved_groups_in_their_order_CG_035() -> None:
         kube_reserved_cgroup="/kube",
         system_reserved_cgroup="/sys",
     )
-    assert node_of(config).reserved_groups == (
-        ReservedGroup("System Reserved", "/sys", {"cpu": 2 * NANO}, cpu_only=False),
-        ReservedGroup("Kube Reserved", "/kube", {"cpu": NANO}, cpu_only=True),
+    assert node_of(config).reserved_cgroups == (
+        ReservedCgroup("System Reserved", "/sys", {"cpu": 2 * NANO}, cpu_only=False),
+        ReservedCgroup("Kube Reserved", "/kube", {"cpu": NANO}, cpu_only=True),
     )

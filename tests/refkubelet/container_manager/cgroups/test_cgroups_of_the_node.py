@@ -12,7 +12,7 @@ from manager_world import GI, World, pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
-from refkubelet.container_manager.cgroups.node_config import ReservedGroup
+from refkubelet.container_manager.cgroups.node_config import ReservedCgroup
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.cgroups.limits import ResourceConfig, Version
 from refkubelet.model.objects import decode_pod
@@ -116,11 +116,11 @@ async def test_a_second_kubelet_finds_the_groups_and_limits_them_anew_CG_035(wor
 async def test_reserved_groups_are_limited_CG_035(version: Version) -> None:
     limits = {"cpu": NANO, "memory": GI * NANO}
     groups = (
-        ReservedGroup("System Reserved", "/sys", limits, cpu_only=False),
-        ReservedGroup("Kube Reserved", "/kube", limits, cpu_only=True),
+        ReservedCgroup("System Reserved", "/sys", limits, cpu_only=False),
+        ReservedCgroup("Kube Reserved", "/kube", limits, cpu_only=True),
     )
 
-    world = World(CgroupFS(version), reserved_groups=groups)
+    world = World(CgroupFS(version), reserved_cgroups=groups)
     for path in ("/sys", "/kube"):
         world.tree.create((path[1:],), ResourceConfig())
     world.manager.start()
@@ -142,9 +142,9 @@ async def test_reserved_groups_are_limited_CG_035(version: Version) -> None:
     ],
 )
 async def test_a_reserved_group_must_be_there_CG_035(version: int, wanted: str) -> None:
-    group = ReservedGroup("Kube Reserved", "/no", {"cpu": NANO}, cpu_only=False)
+    group = ReservedCgroup("Kube Reserved", "/no", {"cpu": NANO}, cpu_only=False)
 
-    world = World(CgroupFS(version), reserved_groups=(group,))
+    world = World(CgroupFS(version), reserved_cgroups=(group,))
     with pytest.raises(ContainerManagerError, match=wanted):
         world.manager.start()
     kind, reason, message = world.told.node[-1]

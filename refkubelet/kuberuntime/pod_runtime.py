@@ -17,7 +17,12 @@ from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.api.client import ApiError
-from refkubelet.cri.records import DEFAULT_RUNTIME, HandlerFeatures, PodRuntime, PodRuntimeError
+from refkubelet.cri.records import (
+    DEFAULT_RUNTIME,
+    HandlerFeatures,
+    PodRuntime,
+    PodRuntimeError,
+)
 from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.model.objects import Pod

@@ -17,7 +17,11 @@ from typing import Any
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.cri.client import CriClient
-from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePodStatus,
+)
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.actuated import ActuatedResources

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from refkubelet.cri.records import ContainerState, RuntimePod, RuntimePodStatus, SandboxState
+from refkubelet.cri.records import (
+    ContainerState,
+    RuntimePod,
+    RuntimePodStatus,
+    SandboxState,
+)
 
 
 class PlegState(Enum):

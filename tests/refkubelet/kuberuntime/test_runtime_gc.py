@@ -16,7 +16,12 @@ from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget, make_pod, re
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_UID
-from refkubelet.cri.records import ContainerState, ListedContainer, ListedSandbox, SandboxState
+from refkubelet.cri.records import (
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    SandboxState,
+)
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.gc_choice import (

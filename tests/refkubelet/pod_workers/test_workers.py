@@ -9,7 +9,12 @@ import msgspec
 import pytest
 from worker_world import StepError, make_pod, running_workers
 
-from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePod, RuntimePodStatus
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePod,
+    RuntimePodStatus,
+)
 from refkubelet.model.objects import PodStatus
 from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wait_s
 from refkubelet.pod_workers.sync_status import KillPodOptions, SyncPodType, UpdatePodOptions

@@ -5,6 +5,7 @@ from typing import Any
 from fakeapi import FakeApi, Response
 
 PODS = "/api/v1/namespaces/default/pods"
+POD_A = f"{PODS}/a"
 NODES = "/api/v1/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

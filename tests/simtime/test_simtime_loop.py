@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random  # noqa: TID251 - to show that nothing draws from it
 import threading  # noqa: TID251 - to show that there is none
 from contextlib import suppress
 from pathlib import Path
@@ -177,9 +176,6 @@ def test_readable_descriptors_are_served_in_order_of_their_numbers() -> None:
     run_virtual(main)
 
 
-# -- nothing left to wait for ------------------------------------------------------------------
-
-
 async def waits_for_an_event() -> None:
     await asyncio.Event().wait()
 
@@ -253,9 +249,6 @@ def test_a_run_may_reach_its_limit() -> None:
         return loop_now()
 
     assert run_virtual(main, limit_s=600) == 600.0
-
-
-# -- asyncio's own tools -----------------------------------------------------------------------
 
 
 def test_timeouts_and_wait_for() -> None:
@@ -367,9 +360,6 @@ def test_run_virtual_inside_a_loop_is_refused() -> None:
     run_virtual(main)
 
 
-# -- refusals ----------------------------------------------------------------------------------
-
-
 def test_threads_are_refused() -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="wants a thread, and virtual time"):
@@ -398,102 +388,6 @@ def test_child_processes_and_networks_are_refused() -> None:
             )
 
     run_virtual(main)
-
-
-# -- seeds ---------------------------------------------------------------------------------------
-
-
-def order_of_steps(seed: int | None, workers: int = 6) -> list[int]:
-    async def main() -> list[int]:
-        order: list[int] = []
-
-        async def worker(number: int) -> None:
-            for _ in range(3):
-                await asyncio.sleep(1)
-                order.append(number)
-
-        async with asyncio.TaskGroup() as group:
-            for number in range(workers):
-                group.create_task(worker(number))
-        return order
-
-    return run_virtual(main, seed=seed)
-
-
-def test_without_a_seed_the_order_is_asyncios_own() -> None:
-    """Which is first come, first served, except among timers of one moment (a heap)."""
-    order = order_of_steps(None)
-    assert order == order_of_steps(None)
-    assert [sorted(order[start : start + 6]) for start in (0, 6, 12)] == [list(range(6))] * 3
-
-
-@given(st.integers(0, 2**64))
-def test_a_seed_gives_one_order_in_which_everybody_takes_part(seed: int) -> None:
-    order = order_of_steps(seed)
-    assert order == order_of_steps(seed)
-    for start in range(0, 18, 6):
-        assert sorted(order[start : start + 6]) == list(range(6))
-
-
-def test_seeds_give_different_orders() -> None:
-    assert len({tuple(order_of_steps(seed)) for seed in range(10)}) == 10
-
-
-def test_the_order_does_not_hang_on_the_global_dice() -> None:
-    random.seed(1)
-    first = order_of_steps(3)
-    random.seed(2)
-    assert order_of_steps(3) == first
-
-
-def test_callbacks_keep_their_place_among_shuffled_steps() -> None:
-    """Only steps of tasks move: what asyncio itself schedules stays in order."""
-
-    async def main() -> list[str]:
-        loop = asyncio.get_running_loop()
-        seen: list[str] = []
-
-        async def step(name: str) -> None:
-            seen.append(name)
-
-        tasks = []
-        for number in range(4):
-            tasks.append(loop.create_task(step(f"task{number}")))
-            loop.call_soon(seen.append, f"call{number}")
-        await asyncio.gather(*tasks)
-        return seen
-
-    for seed in range(5):
-        seen = run_virtual(main, seed=seed)
-        assert seen[1::2] == ["call0", "call1", "call2", "call3"]
-
-
-@given(st.lists(st.sampled_from([1.0, 2.0]), min_size=1, max_size=40), st.data())
-def test_timers_of_the_same_instant_run_in_the_order_they_were_set(
-    times: list[float], data: st.DataObject
-) -> None:
-    dropped = data.draw(st.sets(st.integers(0, len(times) - 1)))
-    ran: list[int] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        timers = [loop.call_at(when, ran.append, number) for number, when in enumerate(times)]
-        for number in sorted(dropped):
-            timers[number].cancel()
-        await asyncio.sleep(3)
-
-    run_virtual(main)
-    kept = [number for number in range(len(times)) if number not in dropped]
-    assert ran == sorted(kept, key=lambda number: times[number])
-
-
-@pytest.mark.parametrize("forever_s", [float("inf"), float("nan")])
-def test_a_sleep_without_end_is_nothing_to_wait_for(forever_s: float) -> None:
-    async def main() -> None:
-        await asyncio.sleep(forever_s)
-
-    with pytest.raises(NothingToWaitFor, match="main for sleep"):
-        run_virtual(main)
 
 
 def test_a_coroutine_in_place_of_its_function_is_refused() -> None:

@@ -15,7 +15,6 @@ from cgroup_sides import (
     NO_SUCH_PID,
     TREES,
     V1,
-    disks,
     eventually,
     outcome,
     read,
@@ -23,11 +22,9 @@ from cgroup_sides import (
     side,
     write,
 )
+from cgroupfs_helpers import UNLIMITED, equal, group, put
 
 __all__ = ["side"]
-
-MIB: Final = 1 << 20
-UNLIMITED: Final = "9223372036854771712\n"
 
 DEFAULTS: Final = {
     "cpu": {
@@ -110,6 +107,7 @@ DEFAULTS: Final = {
     },
 }
 
+
 # tree, file -> what is written -> the errno, or what it then reads
 WRITES: Final = {
     ("cpu", "cpu.shares"): {
@@ -179,17 +177,6 @@ WRITES: Final = {
     },
     ("unified", "cgroup.type"): {"domain": "EINVAL", "threaded": "threaded", "x": "EINVAL"},
 }  # fmt: skip
-
-
-def group(side: Any, tree: str, name: str = "g") -> Any:
-    """A new cgroup below this side's own."""
-    path = side.tree(tree) / name
-    path.mkdir()
-    return path
-
-
-def put(process: Any, path: Any) -> None:
-    (path / "cgroup.procs").write_text(str(process.pid))
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -302,19 +289,15 @@ def test_a_zombie_keeps_its_place_in_the_count_and_nothing_else_CG_102_CG_142(si
     put(child, inner)
     assert read(outer / "pids.current") == "1\n"
     child.kill(signal.SIGKILL)
-    eventually(lambda: _equal(read(inner / "cgroup.procs"), ""))
+    eventually(lambda: equal(read(inner / "cgroup.procs"), ""))
     assert read(inner / "pids.current") == "1\n"
     assert write(other / "cgroup.procs", str(child.pid)) == "ok"
     assert read(other / "pids.current") == "0\n"
     eventually(inner.rmdir)
     assert read(outer / "pids.current") == "1\n"
     assert child.reap() == -signal.SIGKILL
-    eventually(lambda: _equal(read(outer / "pids.current"), "0\n"))
+    eventually(lambda: equal(read(outer / "pids.current"), "0\n"))
     assert write(other / "cgroup.procs", str(child.pid)) == "ESRCH"
-
-
-def _equal(seen: Any, wanted: Any) -> None:
-    assert seen == wanted
 
 
 def test_pids_max_below_the_count_is_no_error_CG_142(side: Any) -> None:
@@ -391,7 +374,7 @@ def test_the_v1_freezer_stops_the_subtree_and_holds_back_signals_CG_144(side: An
     child.mkdir()
     put(process, child)
     assert write(path / "freezer.state", "FROZEN") == "ok"
-    eventually(lambda: _equal(read(path / "freezer.state"), "FROZEN\n"))
+    eventually(lambda: equal(read(path / "freezer.state"), "FROZEN\n"))
     assert read(child / "freezer.state") == "FROZEN\n"
     assert read(child / "freezer.parent_freezing") == "1\n"
     assert read(child / "freezer.self_freezing") == "0\n"
@@ -400,297 +383,8 @@ def test_the_v1_freezer_stops_the_subtree_and_holds_back_signals_CG_144(side: An
     process.kill(signal.SIGKILL)
     assert read(child / "cgroup.procs") == f"{process.pid}\n"
     assert write(path / "freezer.state", "THAWED") == "ok"
-    eventually(lambda: _equal(read(child / "cgroup.procs"), ""))
+    eventually(lambda: equal(read(child / "cgroup.procs"), ""))
     assert process.reap() == -signal.SIGKILL
-
-
-LIMITS: Final = {
-    "{} 1048576": "1048576", "{} 0": "", "{} -1": "EINVAL", "{} 1K": "1", "{}  5": "5",
-    "{}\t6": "6", "{}": "EINVAL", "{} ": "EINVAL", "{} 5 6": "5", "{} 0x10": "", "{} 010": "10",
-    "{} +5": "EINVAL", "{} 18446744073709551615": "", "{} max": "EINVAL", "{},9": "EINVAL",
-    " {} 7 \n": "7", "0{} 8": "8", "0x{} 9": "EINVAL", "-{} 9": "EINVAL", "{} rbps=5": "EINVAL",
-    "{}\n4": "4", "254:1000 5": "ENODEV", "254:1000": "EINVAL", "x": "EINVAL", "\n": "EINVAL",
-    "{} 99999999999999999999999": "200376420520689663",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["read_bps", "write_bps", "read_iops", "write_iops"])
-def test_limits_of_disks_CG_146(side: Any, kind: str) -> None:
-    disk = disks()[0]
-    path = group(side, "blkio") / f"blkio.throttle.{kind}_device"
-    for text, wanted in LIMITS.items():
-        before = read(path)
-        result = write(path, text.format(disk))
-        if wanted.startswith("E"):
-            assert (result, read(path)) == (wanted, before), text
-        else:
-            value = int(wanted or "0") & (2**32 - 1 if kind.endswith("iops") else 2**64 - 1)
-            assert (result, read(path)) == ("ok", f"{disk} {value}\n" if wanted else ""), text
-
-
-def test_a_disk_that_was_configured_has_rows_here_and_above_CG_146(side: Any) -> None:
-    outer = group(side, "blkio")
-    inner = outer / "inner"
-    inner.mkdir()
-    one, two = disks()[:2]
-    assert write(inner / "blkio.throttle.read_bps_device", f"{one} x") == "EINVAL"
-    assert write(outer / "blkio.throttle.read_bps_device", f"{two} 5") == "ok"
-    assert write(outer / "blkio.throttle.read_bps_device", f"{one} 6") == "ok"
-    assert write(outer / "blkio.bfq.weight_device", f"{one} 6") == "EOPNOTSUPP"
-    assert read(outer / "blkio.throttle.read_bps_device") == f"{two} 5\n{one} 6\n"
-    words = ("Read", "Write", "Sync", "Async", "Discard", "Total")
-    rows = {disk: "".join(f"{disk} {word} 0\n" for word in words) for disk in (one, two)}
-    for file in ("io_serviced", "io_service_bytes", "io_serviced_recursive"):
-        assert read(outer / f"blkio.throttle.{file}") == f"{rows[two]}{rows[one]}Total 0\n"
-        assert read(inner / f"blkio.throttle.{file}") == f"{rows[one]}Total 0\n"
-    assert write(outer / "blkio.reset_stats", "1") == "ok"
-
-
-DEVICE_RULES: Final = {
-    "c 1:3 rwm": "ok", "b *:* m": "ok", "c *:5 r": "ok", "c 1:3 rr": "ok", "c 1:3 rwmr": "ok",
-    " c 1:3 rwm\n": "ok", "c 1:3 rwm x": "ok", "c\t1:3\tr": "ok", "c 01:3 r": "ok",
-    "c 1:4294967295 r": "ok", "c 1:4294967296 r": "EINVAL", "c 123456789012:3 r": "EINVAL",
-    "c 1:3": "EINVAL", "c 1:3 ": "EINVAL", "c 1:3 x": "EINVAL", "c 1:3 rx": "EINVAL",
-    "c 1:3 r w": "EINVAL", "x 1:3 rwm": "EINVAL", "c 1 rwm": "EINVAL", "c  1:3 rwm": "EINVAL",
-    "c 1:3  rwm": "EINVAL", "c 1: r": "EINVAL", "c :3 r": "EINVAL", "c 1:-1 r": "EINVAL",
-    "c 0x1:3 r": "EINVAL", "c 1:*3 r": "EINVAL", "c": "EINVAL", "\n": "EINVAL",
-}  # fmt: skip
-
-
-def test_how_devices_are_written_CG_147(side: Any) -> None:
-    path = group(side, "devices")
-    for text, wanted in DEVICE_RULES.items():
-        assert write(path / "devices.deny", text) == wanted, text
-        assert write(path / "devices.allow", text) == wanted, text
-    assert read(path / "devices.list") == "a *:* rwm\n"
-    assert write(path / "devices.deny", "anything that begins with a") == "ok"
-    assert read(path / "devices.list") == ""
-
-
-def test_a_list_of_allowed_devices_CG_147(side: Any) -> None:
-    path = group(side, "devices")
-    for file, text, wanted in (
-        ("deny", "a", ""),
-        ("allow", "c 1:3 rw", "c 1:3 rw\n"),
-        ("allow", "c 5:* m", "c 1:3 rw\nc 5:* m\n"),
-        ("allow", "c 1:3 m", "c 1:3 rwm\nc 5:* m\n"),
-        ("deny", "c 1:3 w", "c 1:3 rm\nc 5:* m\n"),
-        ("deny", "c 5:1 m", "c 1:3 rm\nc 5:* m\n"),
-        ("deny", "c 1:3 rm", "c 5:* m\n"),
-        ("allow", "b 4294967295:0 r", "c 5:* m\nb *:0 r\n"),
-        ("allow", "a", "a *:* rwm\n"),
-    ):
-        assert write(path / f"devices.{file}", text) == "ok", text
-        assert read(path / "devices.list") == wanted, text
-
-
-def test_a_child_never_has_more_devices_than_its_parent_CG_147(side: Any) -> None:
-    path = group(side, "devices")
-    child = path / "child"
-    assert write(path / "devices.deny", "a") == "ok"
-    for text in ("c 1:3 rw", "c 5:* rwm"):
-        assert write(path / "devices.allow", text) == "ok"
-    child.mkdir()
-    assert read(child / "devices.list") == "c 1:3 rw\nc 5:* rwm\n"
-    for text in ("c 1:3 m", "c 9:9 r", "a", "c *:* r", "b 5:1 r"):
-        assert write(child / "devices.allow", text) == "EPERM", text
-    assert write(child / "devices.allow", "c 5:1 rwm") == "ok"
-    assert write(path / "devices.allow", "a") == write(path / "devices.deny", "a") == "EINVAL"
-    assert write(path / "devices.deny", "c 5:* rwm") == "ok"
-    assert read(child / "devices.list") == "c 1:3 rw\n"
-
-
-def test_exceptions_of_an_open_parent_CG_147(side: Any) -> None:
-    path = group(side, "devices")
-    child = path / "child"
-    assert write(path / "devices.deny", "c 1:3 r") == "ok"
-    child.mkdir()
-    assert read(child / "devices.list") == "a *:* rwm\n"
-    for text, wanted in (("c 1:3 r", "EPERM"), ("c *:3 rw", "EPERM"), ("c 1:3 w", "ok"),
-                         ("c 1:4 r", "ok")):  # fmt: skip
-        assert write(child / "devices.allow", text) == wanted, text
-    assert write(child / "devices.deny", "a") == "ok"
-    for text, wanted in (("c 1:3 r", "EPERM"), ("c *:* w", "ok"), ("c 1:4 r", "ok")):
-        assert write(child / "devices.allow", text) == wanted, text
-    assert read(child / "devices.list") == "c *:* w\nc 1:4 r\n"
-    assert write(path / "devices.deny", "c 2:2 w") == "ok"
-    assert read(child / "devices.list") == "c 1:4 r\n"
-    assert write(child / "devices.allow", "a") == "ok"
-    assert write(path / "devices.deny", "c 7:7 m") == "ok"
-    assert write(child / "devices.allow", "c 7:7 m") == "EPERM"
-
-
-def test_memory_and_swap_limits_are_raised_and_lowered_in_order_CG_131(side: Any) -> None:
-    path = group(side, "memory")
-    limit, with_swap = path / "memory.limit_in_bytes", path / "memory.memsw.limit_in_bytes"
-    assert write(with_swap, "1M") == "EINVAL"
-    assert write(limit, "1M") == "ok"
-    assert write(with_swap, "1M") == "ok"
-    assert write(limit, "2M") == "EINVAL"
-    assert write(with_swap, "512K") == "EINVAL"
-    child = path / "child"
-    child.mkdir()
-    assert write(child / "memory.limit_in_bytes", "8M") == "ok"
-    assert "hierarchical_memory_limit 1048576\n" in read(child / "memory.stat")
-
-
-def test_a_v1_limit_below_the_usage_is_refused_and_kills_nobody_CG_131(side: Any) -> None:
-    path, hog = group(side, "memory"), side.hog()
-    put(hog, path)
-    hog.holds(40 * MIB)
-    assert int(read(path / "memory.usage_in_bytes")) >= 40 * MIB
-    assert int(read(side.tree("memory") / "memory.usage_in_bytes")) >= 40 * MIB
-    assert write(path / "memory.limit_in_bytes", "10M") == "EBUSY"
-    assert read(path / "memory.limit_in_bytes") == UNLIMITED
-    assert write(path / "memory.limit_in_bytes", "100M") == "ok"
-    assert read(path / "cgroup.procs") == f"{hog.pid}\n"
-
-
-def test_the_oom_killer_comes_at_the_limit_and_counts_in_the_group_CG_132(side: Any) -> None:
-    path, hog = group(side, "memory"), side.hog()
-    child = path / "child"
-    child.mkdir()
-    put(hog, child)
-    assert write(path / "memory.limit_in_bytes", "20M") == "ok"
-    hog.holds(60 * MIB)
-    eventually(lambda: _equal(read(child / "cgroup.procs"), ""))
-    assert hog.reap() == -signal.SIGKILL
-    assert "oom_kill 1\n" in read(child / "memory.oom_control")
-    assert "oom_kill 0\n" in read(path / "memory.oom_control")
-    assert int(read(path / "memory.failcnt")) > 0
-    assert int(read(path / "memory.max_usage_in_bytes")) <= 20 * MIB
-
-
-def test_memory_stays_where_it_was_charged_CG_111(side: Any) -> None:
-    old, new, hog = group(side, "memory", "old"), group(side, "memory", "new"), side.hog()
-    put(hog, old)
-    hog.holds(30 * MIB)
-    put(hog, new)
-    assert int(read(old / "memory.usage_in_bytes")) >= 30 * MIB
-    assert int(read(new / "memory.usage_in_bytes")) < 10 * MIB
-
-
-def test_usage_thresholds_fire_in_both_directions_and_at_the_end_CG_133(side: Any) -> None:
-    path, hog = group(side, "memory"), side.hog()
-    put(hog, path)
-    seen = side.threshold(path, 30 * MIB)
-    assert seen() == 0
-    hog.holds(50 * MIB)
-    assert eventually(lambda: _some(seen())) >= 1
-    hog.holds(1)
-    assert eventually(lambda: _some(seen())) >= 1
-    put(hog, side.tree("memory"))
-    eventually(path.rmdir)
-    assert eventually(lambda: _some(seen())) >= 1
-
-
-def _some(count: int) -> int:
-    assert count > 0
-    return count
-
-
-def test_event_control_wants_descriptors_CG_133(side: Any) -> None:
-    control = group(side, "memory") / "cgroup.event_control"
-    assert write(control, "x") == "EINVAL"
-    assert write(control, "7") == "EINVAL"
-    assert write(control, "99998 99999 1M") == "EBADF"
-
-
-def test_new_memory_groups_take_two_settings_of_their_parent_CG_130(side: Any) -> None:
-    path = group(side, "memory")
-    assert write(path / "memory.swappiness", "10") == "ok"
-    assert write(path / "memory.oom_control", "1") == "ok"
-    (path / "child").mkdir()
-    assert read(path / "child" / "memory.swappiness") == "10\n"
-    assert read(path / "child" / "memory.oom_control").startswith("oom_kill_disable 1\n")
-    assert write(path / "memory.oom_control", "2") == "EINVAL"
-
-
-def test_v2_says_where_processes_are_CG_122(side: Any) -> None:
-    path, child = group(side, "unified"), side.child()
-    inner = path / "inner"
-    inner.mkdir()
-    put(child, inner)
-    assert read(path / "cgroup.events") == "populated 1\nfrozen 0\n"
-    child.kill(signal.SIGKILL)
-    eventually(lambda: _equal(read(path / "cgroup.events"), "populated 0\nfrozen 0\n"))
-    child.reap()
-
-
-def test_v2_freezes_a_subtree_and_frozen_processes_die_CG_123(side: Any) -> None:
-    path, child = group(side, "unified"), side.child()
-    inner = path / "inner"
-    inner.mkdir()
-    put(child, inner)
-    assert write(path / "cgroup.freeze", "1") == "ok"
-    eventually(lambda: _equal(read(inner / "cgroup.events"), "populated 1\nfrozen 1\n"))
-    assert read(inner / "cgroup.freeze") == "0\n"
-    assert write(inner / "cgroup.freeze", "0") == "ok"
-    assert read(inner / "cgroup.events") == "populated 1\nfrozen 1\n"
-    child.kill(signal.SIGKILL)
-    eventually(lambda: _equal(read(inner / "cgroup.events"), "populated 0\nfrozen 1\n"))
-    assert child.reap() == -signal.SIGKILL
-
-
-def test_v2_kills_a_subtree_CG_124(side: Any) -> None:
-    path, one, two = group(side, "unified"), side.child(), side.child()
-    inner = path / "inner"
-    inner.mkdir()
-    put(one, path)
-    put(two, inner)
-    for text, wanted in (("0", "ERANGE"), ("2", "ERANGE"), ("x", "EINVAL"), ("1\n", "ok")):
-        assert write(path / "cgroup.kill", text) == wanted
-    assert (one.reap(), two.reap()) == (-9, -9)
-    eventually(lambda: _equal(read(path / "cgroup.events"), "populated 0\nfrozen 0\n"))
-
-
-def test_v2_limits_depth_and_number_CG_125(side: Any) -> None:
-    path = group(side, "unified")
-    inner = path / "inner"
-    inner.mkdir()
-    assert write(path / "cgroup.max.depth", "1") == "ok"
-    assert outcome((inner / "deeper").mkdir) == "EAGAIN"
-    (path / "beside").mkdir()
-    assert write(path / "cgroup.max.descendants", "2") == "ok"
-    assert outcome((path / "third").mkdir) == "EAGAIN"
-    assert "nr_descendants 2\n" in read(path / "cgroup.stat")
-
-
-def test_v2_threaded_groups_CG_113(side: Any) -> None:
-    path, child = group(side, "unified"), side.child()
-    a = path / "a"
-    b = a / "b"
-    a.mkdir()
-    b.mkdir()
-    put(child, a)
-    assert write(a / "cgroup.type", "threaded") == "EOPNOTSUPP"
-    put(child, path)
-    assert write(a / "cgroup.type", "threaded") == "ok"
-    types = [read(p / "cgroup.type") for p in (path, a, b)]
-    assert types == ["domain threaded\n", "threaded\n", "domain invalid\n"]
-    assert read(a / "cgroup.procs") == "EOPNOTSUPP"
-    assert write(b / "cgroup.procs", str(child.pid)) == "EOPNOTSUPP"
-    assert write(b / "cgroup.type", "threaded") == "ok"
-    assert write(a / "cgroup.threads", str(child.pid)) == "ok"
-    assert read(a / "cgroup.threads") == f"{child.pid}\n"
-    assert read(path / "cgroup.procs") == f"{child.pid}\n"
-    outside = group(side, "unified", "outside")
-    assert write(outside / "cgroup.threads", str(child.pid)) == "EOPNOTSUPP"
-
-
-def test_pressure_triggers_CG_126(side: Any) -> None:
-    path = group(side, "unified")
-    file = path / "memory.pressure"
-    for text in ("some 150000 2000000", "full 150000 2000000", "some 1 10000000"):
-        assert write(file, text) == "ok", text
-    for text in ("some 0 2000000", "some 2000001 2000000", "some 1 12000000", "some 1 400000"):
-        assert write(file, text) == "EINVAL", text
-    for text in ("most 1 2000000", "some 1", " some 1 2000000", "x"):
-        assert write(file, text) == "EINVAL", text
-    assert write(path / "cgroup.pressure", "0") == "ok"
-    assert not file.exists()
-    assert write(path / "cgroup.pressure", "1") == "ok"
-    assert file.exists()
 
 
 def test_every_difference_says_why() -> None:

@@ -104,7 +104,7 @@ class ContainerStarter:
         self.backoff = BackoffTable(options.restart_delays)
 
     async def start(self, start: PodStart, container: Container) -> None:
-        """All steps of a start. Raises `StartError`."""
+        """All steps of a start, and their events. Raises `StartError`."""
         self._check_back_off(start.pod, container, start.status)
         self._check_image_volumes(start, container)
         try:
@@ -121,7 +121,8 @@ class ContainerStarter:
         await self._post_start(start.pod, container, container_id)
 
     def _check_back_off(self, pod: Pod, container: Container, status: RuntimePodStatus) -> None:
-        """BACK-001, BACK-002: judged by the newest exited instance; none means no back-off."""
+        """Count this attempt, or raise `StartError` while the back-off since the exit of the newest
+        exited instance lasts (BACK-001, BACK-002)."""
         dead = newest_exited(status, container.name)
         if dead is None:
             return
@@ -143,7 +144,8 @@ class ContainerStarter:
         )
 
     def _check_image_volumes(self, start: PodStart, container: Container) -> None:
-        """An event for each failure; the last one is the reason."""
+        """Raises `StartError` for image volumes without an image: an event for each, and the last
+        one is the reason."""
         failures = failures_of(container, start.volume_images)
         for failure in failures:
             self._fail(start.pod, container, failure.reason)
@@ -211,7 +213,8 @@ class ContainerStarter:
         self._events.normal(start.pod, name, reasons.EVENT_STARTED, reasons.CONTAINER_STARTED)
 
     async def _post_start(self, pod: Pod, container: Container, container_id: str) -> None:
-        """A failing hook kills the container, with its preStop hook and the pod's grace."""
+        """Run the postStart hook. If it fails, the container is killed, with its preStop hook and
+        the pod's grace, and `StartError` is raised."""
         lifecycle = container.lifecycle
         if lifecycle is None or lifecycle.postStart is None:
             return
@@ -256,7 +259,7 @@ class ContainerStarter:
 
 
 def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
-    """The id of the container whose processes an ephemeral container wants to see (LIFE-134);
+    """The id of the container whose processes an ephemeral container can see (LIFE-134);
     "" for every other container. Raises `ContainerConfigError` when there is no such container."""
     for ephemeral in pod.spec.ephemeralContainers or ():
         name = ephemeral.targetContainerName

@@ -1,7 +1,7 @@
 """Garbage collection of dead containers, sandboxes and log directories: GC-001..011, GC-020.
 
-What goes is chosen by `gc_choice` (pure); the collector lists, asks and removes. What must never
-happen: one failure ends the run. A removal that fails is logged and tried again by the next run;
+`gc_choice` decides what goes; the collector lists and removes. What must never happen: one failure
+ends the run. A removal that fails is logged and tried again by the next run;
 only a list that fails makes the whole run a failed one (GC-001).
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go, pkg/kubelet/pod_container_deletor.go;
 pkg/kubelet/kubelet.go: StartGarbageCollection.
@@ -69,8 +69,9 @@ class ContainerGC:
     async def garbage_collect(
         self, all_sources_ready: bool, evict_terminated: bool = False
     ) -> list[str]:
-        """One run: containers, sandboxes, log directories; the parts that could not even begin, as
-        texts. `evict_terminated` also takes everything of terminated pods (GC-004)."""
+        """One run: containers, sandboxes, log directories. Returns the errors of the parts that
+        could not even begin. `evict_terminated`: take everything of terminated pods, too (GC-004).
+        """
 
         def may_go(uid: str) -> bool:
             if self._pods.should_pod_content_be_removed(uid):
@@ -78,7 +79,7 @@ class ContainerGC:
             return evict_terminated and self._pods.should_pod_runtime_be_removed(uid)
 
         errors: list[str] = []
-        surely = may_go if all_sources_ready else _nobody
+        surely = may_go if all_sources_ready else _no_pod
         parts = ((self._containers, surely), (self._sandboxes, may_go), (self._log_dirs, surely))
         for part, question in parts:
             try:
@@ -95,7 +96,7 @@ class ContainerGC:
         for container in removable_containers(listed, now_ns, self._options.gc, may_go):
             try:
                 await self._remove(container)
-            except Exception as error:  # the others go all the same
+            except Exception as error:  # the others are removed all the same
                 what = f"cannot remove container {container.name} ({container.id})"
                 self._complaints.failed(what, error, CriCallError, LogRemovalError)
 
@@ -127,8 +128,8 @@ class ContainerGC:
                 link.unlink(missing_ok=True)
 
     async def _may_log_again(self, container_id: str) -> bool:
-        """Whether the container is there and has not exited; a runtime that cannot say so does not
-        save the link."""
+        """Whether the container is there and has not exited. If the runtime does not answer, the
+        link goes."""
         try:
             record = await self._client.container_status(container_id)
         except CriCallError:
@@ -136,7 +137,7 @@ class ContainerGC:
         return record.state is not ContainerState.EXITED
 
 
-def _nobody(uid: str) -> bool:
+def _no_pod(uid: str) -> bool:
     """No pod's content may go as long as a source may still bring that pod."""
     return False
 
@@ -166,6 +167,7 @@ class GarbageCollection:
         self._clock = clock
 
     async def run(self) -> None:
+        """Collect every 60 s, until cancelled."""
         while True:
             await self.collect()
             await self._clock.sleep(CONTAINER_GC_PERIOD_S)
@@ -189,7 +191,7 @@ class GarbageCollection:
 
 class ContainerDeletor:
     """Removes old instances as soon as a newer one has died (GC-020, LIFE-003). `dropped`: how
-    many found no room and were left to the collector."""
+    many were left to the collector because the queue was full."""
 
     def __init__(self, client: CriClient, options: RuntimeOptions, clock: Clock) -> None:
         self._client = client
@@ -201,8 +203,8 @@ class ContainerDeletor:
     def delete_containers_in_pod(
         self, container_id: str, status: RuntimePodStatus, remove_all: bool = False
     ) -> None:
-        """After the death of `container_id`: queue what goes. What finds the queue full is left to
-        the garbage collector."""
+        """Queue what can be removed after the death of `container_id`. What the full queue does not
+        take is left to the garbage collector."""
         keep = max(self._options.gc.max_per_pod_container, 1)
         for record in dead_to_delete(container_id, status, keep, remove_all=remove_all):
             try:

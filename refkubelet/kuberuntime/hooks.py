@@ -49,9 +49,8 @@ class HookRunner:
     async def run(
         self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
     ) -> None:
-        """Until the handler ends; there is no time limit here. Raises `HookError`, whatever went
-        wrong: a hook that fails in a way nobody thought of is a failed hook (LIFE-142, LIFE-143).
-        """
+        """Run the handler to its end, without a time limit. Raises `HookError` whatever goes wrong:
+        an unexpected exception, too, is a failed hook (LIFE-142, LIFE-143)."""
         try:
             await self._run(container_id, pod, container, handler)
         except HookError:
@@ -119,11 +118,11 @@ class HookRunner:
 
 
 class _NoPodIp(Exception):
-    """There is nobody to ask."""
+    """The pod has no address to send the request to."""
 
 
 def without_tls(request: HttpRequest) -> HttpRequest:
-    """The same request over plain HTTP; what was meant for a TLS server only stays here."""
+    """The same request over plain HTTP, without the credentials meant for the TLS server."""
     headers = tuple((name, v) for name, v in request.headers if name != "Authorization")
     return HttpRequest("http" + request.url.removeprefix("https"), headers)
 
@@ -131,7 +130,7 @@ def without_tls(request: HttpRequest) -> HttpRequest:
 def exec_message(
     command: list[str], pod: Pod, container: Container, *, error: str, output: bytes = b""
 ) -> str:
-    """The message of PostStartHookError, as the kubelet words it."""
+    """The message of a failed exec hook, in the kubelet's words. `output`: stdout, then stderr."""
     said = quoted(output.decode(errors="surrogateescape"))
     return (
         f"Exec lifecycle hook ([{' '.join(command)}]) for Container {quoted(container.name)} "

@@ -51,7 +51,7 @@ class Kill:
 
 
 class TerminationOrder:
-    """Who has stopped, and whom each sidecar waits for (LIFE-144)."""
+    """Which containers have stopped, and which ones each sidecar waits for (LIFE-144)."""
 
     def __init__(self, pod: Pod, running_names: Sequence[str]) -> None:
         self._stopped = {name: asyncio.Event() for name in running_names}
@@ -119,7 +119,7 @@ class ContainerKiller:
         return [error for error in results if error is not None]
 
     async def _stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
-        """The error, whatever it is: the other sandboxes are stopped all the same."""
+        """Any error is returned and not raised, so that the other sandboxes are stopped, too."""
         try:
             await self._client.stop_pod_sandbox(sandbox_id)
         except Exception as error:
@@ -132,7 +132,7 @@ class ContainerKiller:
         return None
 
     async def stop(self) -> None:
-        """Give up the hooks that go on although their containers were stopped."""
+        """Cancel the hooks that still run although their containers were stopped."""
         hooks = list(self._late_hooks)
         for hook in hooks:
             hook.cancel()
@@ -165,7 +165,7 @@ class ContainerKiller:
     async def _before_stop(
         self, pod: Pod | None, kill: Kill, grace_s: int, order: TerminationOrder | None
     ) -> int:
-        """The event, the hook, the wait for others; the grace that is left."""
+        """Record the event, run the hook, wait for other containers; the grace that is left."""
         message = kill.message or reasons.stopping(kill.name)
         self._events.normal(pod, kill.name, reasons.EVENT_KILLING, message)
         if grace_s > 0:
@@ -231,8 +231,8 @@ def kill_error(container_name: str, error: Exception) -> SyncError:
 
 def container_spec(pod: Pod, name: str) -> Container | None:
     """The container of that name in the spec: regular, init or ephemeral."""
-    everyone = (*containers(pod), *ephemeral_containers(pod.spec))
-    return next((c for c in everyone if c.name == name), None)
+    candidates = (*containers(pod), *ephemeral_containers(pod.spec))
+    return next((c for c in candidates if c.name == name), None)
 
 
 def noted_grace_s(container: ListedContainer) -> int:

@@ -38,12 +38,11 @@ PIECE_BYTES: Final = 64 * 1024  # some 2 ms of compressing
 
 @dataclass(frozen=True, slots=True)
 class LogPolicy:
-    """`max_size_bytes`: a log of that size or more is rotated; negative: never. `max_files`: how
-    many files a container may have, the log itself included. Defaults of GC-201."""
+    """When and how logs are rotated; the defaults are those of GC-201."""
 
-    max_size_bytes: int = 10 * 1024 * 1024
-    max_files: int = 5
-    workers: int = 1
+    max_size_bytes: int = 10 * 1024 * 1024  # a log of this size or more is rotated; negative: never
+    max_files: int = 5  # of a container, the log itself included
+    workers: int = 1  # logs that are rotated at the same time
     period_s: float = 10.0
 
     @classmethod
@@ -121,8 +120,8 @@ class ContainerLogManager:
                 self._busy.discard(container.id)
 
     async def _handle(self, container: ContainerRecord) -> None:
-        """A missing log is opened again, once for a runtime that then makes none; a big one is
-        rotated."""
+        """Rotate a big log. A missing one is opened again; if the runtime then makes none, it is
+        not asked another time."""
         size_bytes = _size_bytes(container.log_path)
         if size_bytes is None:
             await self._runtime.reopen_container_log(container.id)
@@ -178,8 +177,8 @@ async def compress(path: str) -> None:
 
 
 def _size_bytes(path: str) -> int | None:
-    """None: there is no such file. A container without a log path counts as one with an empty
-    log."""
+    """The size of the file; None: there is no such file. A container without a log path counts as
+    one with an empty log."""
     if not path:
         return 0
     try:

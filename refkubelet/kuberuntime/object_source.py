@@ -1,8 +1,8 @@
 """ConfigMaps, Secrets and services as the API server has them, for the variables of containers.
 
 Services are followed from the start of the kubelet; ConfigMaps and Secrets are read when a
-container that refers to them starts. What must never happen: a kubelet that stops because a server
-is away.
+container that refers to them starts. What must never happen: the kubelet stops because the server
+does not answer.
 Rules: LIFE-137. Upstream: pkg/kubelet/util/manager; kubelet.go: the service lister.
 """
 

@@ -1,8 +1,7 @@
-"""The runtime manager's part of the configuration, put together with what the machine has.
-
-Rules: BACK-013, BACK-014, BACK-210, CG-033, CG-050.
+"""`RuntimeOptions` from the kubelet's configuration and from what the machine has.
 
 What must never happen here: a file of the node that cannot be read keeps the kubelet from starting.
+Rules: BACK-013, BACK-014, BACK-210, CG-033, CG-050.
 """
 
 from __future__ import annotations
@@ -39,16 +38,15 @@ CRIO_SOCKET: Final = "run/crio/crio.sock"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where the kubelet runs. `node_ips`: primary first; `root_dir`: its own directory;
-    `container_logs_dir` None: no links to container logs; `allocatable`: what all pods may have, in
-    nano units; `login_dirs` None: the node's logins to registries are looked for in `root_dir`."""
+    """Where the kubelet runs."""
 
     node_name: str = ""
-    node_ips: tuple[str, ...] = ()
+    node_ips: tuple[str, ...] = ()  # the primary one first
     root_dir: Path = Path("/var/lib/kubelet")
-    container_logs_dir: Path | None = None
-    allocatable: Mapping[str, int] = field(default_factory=dict)
+    container_logs_dir: Path | None = None  # None: no links to container logs
+    allocatable: Mapping[str, int] = field(default_factory=dict)  # for all pods, in nano units
     login_dirs: LoginDirs | None = None
+    """Where the node's logins to registries are looked for; None: in `root_dir`."""
 
 
 def image_options(
@@ -68,7 +66,7 @@ def image_options(
 def runtime_options(
     config: KubeletConfiguration, machine: Machine, around: Surroundings
 ) -> RuntimeOptions:
-    """All that the runtime manager is told once."""
+    """The options of the runtime manager."""
     single_kill, cgroup_v2 = config.single_process_oom_kill, machine.cgroup_version() == 2
     return RuntimeOptions(
         root_dir=around.root_dir,
@@ -140,7 +138,7 @@ def verification_policy(config: KubeletConfiguration) -> VerificationPolicy | No
 
 
 def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOptions:
-    """CG-033, CG-050."""
+    """Swap and protection of memory (CG-033, CG-050)."""
     v2, total_bytes = machine.cgroup_version() == 2, machine.memory().total_bytes
     reserved = (parsed(config.kube_reserved), parsed(config.system_reserved))
     left = enforced({"memory": total_bytes * NANO}, reserved)["memory"]

@@ -1,4 +1,4 @@
-"""GetContainerEvents as values: what happened to one container or sandbox, and how its pod is now.
+"""GetContainerEvents as values: what happened to one container or sandbox, and its pod's status.
 
 The event carries the status of the sandbox and of all its containers, as they were when it was
 made (CRI-140), so nothing has to be asked. What must never happen here: an event that lacks its
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class PodEventKind(Enum):
-    """CRI-141."""
+    """What happened (CRI-141)."""
 
     CREATED = "created"
     STARTED = "started"
@@ -57,7 +57,7 @@ class PodEvent:
 
 class PodEventReader:
     """`events` is one stream from now on, until the runtime ends it or the caller stops.
-    `own_directories` as in `pods.PodReader`."""
+    `own_directories` as in `pod_reader.PodReader`."""
 
     def __init__(
         self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
@@ -80,8 +80,8 @@ class PodEventReader:
 
 
 def pod_event(message: Any, now_s: float, own_directories: tuple[str, ...] = ()) -> PodEvent | None:
-    """None for an event without its sandbox, or of a kind nobody knows. Raises `ValueError` for a
-    status that lacks what it must have (CRI-008)."""
+    """The event; None for one without its sandbox or of an unknown kind. Raises `ValueError` for a
+    status that lacks a required field (CRI-008)."""
     kind = KINDS.get(message.container_event_type)
     sandbox = message.pod_sandbox_status
     if kind is None or not sandbox.HasField("metadata"):

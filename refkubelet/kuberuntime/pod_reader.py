@@ -40,8 +40,9 @@ class _Grouped:
 
 
 class PodReader:
-    """Lists pods and reads their statuses. `own_directories`: the kubelet's; what containers leave
-    in other places is read if no link leads there. Raises `CriCallError`."""
+    """Lists pods and reads their statuses. `own_directories`: those in which only the kubelet and
+    the runtime make entries; termination messages elsewhere are read only if no link leads there.
+    All methods raise `CriCallError`."""
 
     def __init__(
         self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
@@ -52,8 +53,8 @@ class PodReader:
         self._last: dict[bool, _Grouped] = {}
 
     async def pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
-        """All pods, oldest first; the very same tuple while nothing changes, and the very same
-        pods that did not."""
+        """All pods, oldest first. While nothing changes the answer is the same tuple, and pods that
+        did not change are the same objects."""
         only_alive = not all_states
         sandboxes = await self._client.list_pod_sandboxes(ready_only=only_alive)
         containers = await self._client.list_containers(running_only=only_alive)
@@ -65,11 +66,14 @@ class PodReader:
         return last.pods
 
     async def pod(self, uid: str) -> RuntimePod | None:
+        """One pod from lists filtered by its UID; None: the runtime has nothing of it."""
         sandboxes = await self._client.list_pod_sandboxes(uid=uid)
         containers = await self._client.list_containers(uid=uid)
         return next((pod for pod in group_pods(sandboxes, containers) if pod.uid == uid), None)
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
+        """The statuses of all that was listed, newest first; what vanished since is left out
+        (CRI-086)."""
         taken_at_s = self._clock.monotonic_s()
         sandboxes: list[SandboxRecord] = []
         containers: list[ContainerRecord] = []
@@ -103,7 +107,7 @@ class PodReader:
 
 
 def pod_ips(sandboxes: list[SandboxRecord]) -> tuple[str, ...]:
-    """The newest sandbox's, if it is READY (CRI-035, LIFE-176)."""
+    """The addresses of the newest sandbox, if it is READY (CRI-035, LIFE-176)."""
     newest = sandboxes[0] if sandboxes else None
     return newest.ips if newest is not None and newest.state is SandboxState.READY else ()
 

@@ -3,7 +3,7 @@
 `spec.runtimeClassName` names a RuntimeClass of the API server, whose handler goes into
 RunPodSandbox; the handler says in its Status answer whether it can do user namespaces
 (`spec.hostUsers: false`) and recursive read-only mounts. What must never happen here: a pod that
-asks for isolation runs without it; a question to the API server for a pod that asks for nothing.
+asks for isolation runs without it; a request to the API server for a pod that needs none.
 Upstream: pkg/kubelet/runtimeclass/runtimeclass_manager.go, pkg/kubelet/kubelet_pods.go
 (resolveRecursiveReadOnly), pkg/kubelet/userns.
 """
@@ -32,7 +32,7 @@ NOTHING_SPECIAL: Final = HandlerFeatures()
 
 
 class ClassReader(Protocol):
-    """The part of the API client that is needed here."""
+    """The part of the API client that reads RuntimeClasses."""
 
     async def get_runtime_class(self, name: str) -> RuntimeClass: ...
 
@@ -70,7 +70,8 @@ class PodRuntimes:
         return PodRuntime(handler, users, recursive)
 
     def read_only_is_recursive(self, pod: Pod) -> bool:
-        """Whether the pod's handler, as far as it is known by now, can do that."""
+        """Whether the pod's handler makes read-only mounts read-only all the way down; False while
+        the handler is not known yet."""
         name = class_name(pod)
         handler = self._known.get(name) if name else ""
         return (
@@ -90,7 +91,7 @@ class PodRuntimes:
         except ApiError as error:
             if error.not_found:
                 raise PodRuntimeError(not_found(name)) from error
-            if name in self._known:  # the server is away; what it said last serves
+            if name in self._known:  # without an answer the last one counts
                 return self._known[name]
             raise PodRuntimeError(f"failed to lookup RuntimeClass {name}: {error}") from error
         self._known[name] = found.handler
@@ -125,5 +126,5 @@ def not_found(name: str) -> str:
 
 
 def no_user_namespaces(handler: str) -> str:
-    who = f"RuntimeClass handler {quoted(handler)}" if handler else "runtime"
-    return f"can't set `spec.hostUsers: false`, {who} does not support user namespaces"
+    subject = f"RuntimeClass handler {quoted(handler)}" if handler else "runtime"
+    return f"can't set `spec.hostUsers: false`, {subject} does not support user namespaces"

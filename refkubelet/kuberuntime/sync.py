@@ -52,7 +52,7 @@ class _Stop(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SyncTools:
-    """What every sync works with."""
+    """What every sync works with; the fields are the parts of the `RuntimeManager`."""
 
     client: CriClient
     deps: RuntimeDeps
@@ -66,7 +66,7 @@ class SyncTools:
 
 @dataclass(slots=True)
 class PodSync:
-    """One sync; use it once."""
+    """One sync; use it once. The last three fields become its result."""
 
     tools: SyncTools
     pod: Pod
@@ -86,6 +86,7 @@ class PodSync:
         )
 
     async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
+        """The steps of LIFE-130 in their order. Raises `_Stop` when the sync cannot go on."""
         actions = self.actions
         if actions.sandbox_changed_event:
             self._event("Normal", reasons.EVENT_SANDBOX_CHANGED, reasons.SANDBOX_CHANGED)
@@ -112,11 +113,12 @@ class PodSync:
             await self._start(start, container)
 
     def _resets(self) -> bool:
-        """LIFE-125; with the whole pod killed the records go in the next sync."""
+        """Whether this sync removes all containers to start over (LIFE-125). If it kills the whole
+        pod, they are removed in the next one."""
         return bool(self.actions.resets) and not self.actions.kill_pod
 
     async def _resize(self) -> None:
-        """CG-065: an error ends the resizing, not the sync; the next sync goes on with it."""
+        """An error ends the resize, not the sync; the next sync goes on with it (CG-065)."""
         actions, tools = self.actions, self.tools
         if not (actions.updates or actions.resizes_by_restart or actions.resizes_pod_level):
             return
@@ -131,7 +133,8 @@ class PodSync:
             self.errors.append(SyncError(SyncAction.RESIZE_POD, target, reason, str(error)))
 
     def _ends_sync(self, container: Container) -> bool:
-        """LIFE-122: only a plain init container holds up the rest."""
+        """Whether nothing starts after this container failed to: only after a plain init container
+        (LIFE-122)."""
         return container in self.actions.init_to_start and not is_sidecar(container)
 
     # -- killing -----------------------------------------------------------------------------
@@ -157,7 +160,8 @@ class PodSync:
                 raise _Stop from None
 
     async def _reset_containers(self) -> None:
-        """LIFE-125, BACK-110: no grace, no hooks; the logs stay, and count the restarts."""
+        """Kill without grace and hooks, and remove; the logs stay, because the restarts are counted
+        by them (LIFE-125, BACK-110)."""
         for record in self.actions.resets:
             self.count += 1
             reason = reasons.KILL_CONTAINER_ERROR
@@ -174,7 +178,8 @@ class PodSync:
                 raise _Stop from None
 
     async def _remove_init_records(self, *, keep_newest: bool) -> None:
-        """Old ones before a start (BACK-106), all of them before a new sandbox (LIFE-130)."""
+        """Remove the old instances of init containers before a start (BACK-106), and all of them
+        before a new sandbox (LIFE-130)."""
         inits = self.pod.spec.initContainers or []
         for container in inits:
             records = [c for c in self.status.containers if c.name == container.name]
@@ -218,6 +223,7 @@ class PodSync:
         )
 
     async def _start(self, start: PodStart, container: Container) -> bool:
+        """Start it; a failure goes into the reason cache and the result. Whether it was started."""
         self.count += 1
         try:
             await self._note_resources(container)
@@ -241,7 +247,7 @@ class PodSync:
         return True
 
     def _failed_to_start(self, container: Container, error: Exception) -> None:
-        """In a way nobody thought of: shown like any failed start, and the next container follows
+        """An unexpected exception is shown like any failed start, and the next container follows
         (LIFE-122)."""
         what = f"start of container {container.name} in {pod_ref(self.pod)}"
         self.tools.complaints.failed(what, error)
@@ -250,7 +256,7 @@ class PodSync:
         self.errors.append(SyncError(SyncAction.START_CONTAINER, container.name, reason, text))
 
     async def _note_resources(self, container: Container) -> None:
-        """CG-060: before it exists. Raises `StartError`."""
+        """Note them before the container exists (CG-060). Raises `StartError`."""
         try:
             self.tools.actuated.set(self.pod, container)
             await self.tools.actuated.saved()

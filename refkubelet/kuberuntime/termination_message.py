@@ -1,8 +1,9 @@
-"""What an exited container had to say for itself: LIFE-145.
+"""The termination message of an exited container (LIFE-145).
 
-Its termination log, else (policy FallbackToLogsOnError, after a failure) the end of its log. What
-must never happen here: a big log is read as a whole; an unreadable file hides the exit; a link that
-a container made, or the kind of the file, decides what is read (`untrusted_files`).
+It is the content of its termination log, or, after a failure and with the policy
+FallbackToLogsOnError, the end of its log. What must never happen here: a big log is read as a
+whole; an unreadable file hides the exit; a link that a container made, or a file that is no regular
+one, makes the kubelet read something else (`untrusted_files`).
 Upstream: kuberuntime_container.go: convertToKubeContainerStatus, getTerminationMessage.
 """
 
@@ -34,7 +35,8 @@ def termination_message(record: ContainerRecord, trusted: Sequence[str] = ()) ->
 
 
 def wants_logs(record: ContainerRecord) -> bool:
-    """Policy FallbackToLogsOnError, a failure, and the container could run at all."""
+    """Whether the end of the log counts: the policy is FallbackToLogsOnError, and the container
+    failed after it could be run."""
     return (
         record.termination_message_policy == FALLBACK_TO_LOGS
         and record.exit_code != 0

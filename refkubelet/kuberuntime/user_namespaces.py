@@ -1,8 +1,8 @@
 """User and group ids of pods that do not share the node's: a range of their own for each.
 
 A range is taken when the sandbox is first made, and written to `<root>/pods/<uid>/userns`, so that
-a new kubelet gives the pod the same one. It is free again when the pod's directory is gone; nothing
-else remembers it. What must never happen here: two pods with ids in common.
+a new kubelet gives the pod the same one. It is free again when the pod's directory is gone: there
+is no other record. What must never happen here: two pods with ids in common.
 Upstream: pkg/kubelet/userns/userns_manager.go.
 """
 
@@ -45,8 +45,8 @@ class _File(msgspec.Struct):
 
 
 class UserNamespaces:
-    """Gives ranges of `ids_per_pod` ids, beginning after the first such range of the machine, which
-    is the node's own."""
+    """Gives each pod a range of `ids_per_pod` ids. The first range of the machine is the node's
+    own, so pods get those after it."""
 
     def __init__(self, root_dir: Path, ids_per_pod: int) -> None:
         self._pods = root_dir / "pods"

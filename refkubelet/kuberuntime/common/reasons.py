@@ -59,32 +59,32 @@ KILLING_FOR_RESET: Final = "killing"  # LIFE-125
 
 
 def stopping(container_name: str) -> str:
-    """LIFE-240."""
+    """The message of a Killing event without another reason (LIFE-240)."""
     return f"Stopping container {container_name}"
 
 
 def http_fallback(host: str) -> str:
-    """LIFE-142."""
+    """The event message of an HTTPS hook that plain HTTP answered (LIFE-142)."""
     return f"request to HTTPS lifecycle hook {host} got HTTP response, retry with HTTP succeeded"
 
 
 def back_off_event(container_name: str, pod_ref: str) -> str:
-    """LIFE-242, BACK-008."""
+    """The event message of a start that waits for its back-off (LIFE-242, BACK-008)."""
     return f"Back-off restarting failed container {container_name} in pod {pod_ref}"
 
 
 def back_off_message(duration: str, container_name: str, pod_ref: str) -> str:
-    """BACK-009; `duration` as Go prints it."""
+    """The waiting message during a back-off of `duration`, as Go prints it (BACK-009)."""
     return f"back-off {duration} restarting failed container={container_name} pod={pod_ref}"
 
 
 def pulling(image: str) -> str:
-    """BACK-204."""
+    """The event message before a pull (BACK-204)."""
     return f"Pulling image {quoted(image)}"
 
 
 def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
-    """BACK-204."""
+    """The event message after a pull; the times as Go prints them (BACK-204)."""
     return (
         f"Successfully pulled image {quoted(image)} in {took} ({took_in_all} including waiting). "
         f"Image size: {size_bytes} bytes."
@@ -92,39 +92,40 @@ def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
 
 
 def already_present(image: str, *, verified: bool = True) -> str:
-    """BACK-202; `verified`: somebody looked whether the pod may use it (BACK-210)."""
+    """The event message without a pull (BACK-202). `verified`: it was checked that the pod may use
+    the image (BACK-210)."""
     ending = " and can be accessed by the pod" if verified else ""
     return f"Container image {quoted(image)} already present on machine{ending}"
 
 
 def failed_to_pull(image: str, error: str) -> str:
-    """BACK-204."""
+    """The event message of a pull that failed (BACK-204)."""
     return f"Failed to pull image {quoted(image)}: {error}"
 
 
 def back_off_pulling(image: str) -> str:
-    """BACK-206."""
+    """The event message, and the front of the waiting message, of a pull that waits (BACK-206)."""
     return f"Back-off pulling image {quoted(image)}"
 
 
 def not_present(image: str) -> str:
-    """BACK-202."""
+    """The message for an absent image that must not be pulled (BACK-202)."""
     return f"Container image {quoted(image)} is not present with pull policy of Never"
 
 
 def failed_to_inspect(error: str) -> str:
-    """BACK-203: the name between the quotes is really empty."""
+    """The message of an image that cannot be inspected; its name stays empty (BACK-203)."""
     return f'Failed to inspect image "": {error}'
 
 
 def invalid_image(image: str, why: str) -> str:
-    """BACK-201."""
+    """The message for an image name that cannot be parsed (BACK-201)."""
     name = quoted(image)
     return f"Failed to apply default image tag {name}: couldn't parse image name {name}: {why}"
 
 
 def intent_not_recorded(image: str, error: str) -> str:
-    """BACK-211."""
+    """The message of a pull that is not tried because it could not be recorded (BACK-211)."""
     return (
         f"Failed to record image pull intent for container image {quoted(image)}: "
         f"failed to record image pull intent: {error}"
@@ -132,26 +133,26 @@ def intent_not_recorded(image: str, error: str) -> str:
 
 
 def pull_secrets_missing(names: Iterable[str]) -> str:
-    """BACK-209."""
+    """The event message about pull secrets that cannot be had (BACK-209)."""
     return (
         f"Unable to retrieve some image pull secrets ({', '.join(names)}); attempting to pull the "
         "image may not succeed."
     )
 
 
-MISSING_CLUSTER_DNS: Final = (  # LIFE-135; ClusterFirstWithHostNet is told so, too
+MISSING_CLUSTER_DNS: Final = (  # LIFE-135; also for pods with ClusterFirstWithHostNet
     'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" '
     'policy. Falling back to "Default" policy.'
 )
 
 
 def missing_cluster_dns(pod_ref: str) -> str:
-    """LIFE-135."""
+    """The event message about the pod; the node's event has `MISSING_CLUSTER_DNS` (LIFE-135)."""
     return f"pod: {quoted(pod_ref)}. {MISSING_CLUSTER_DNS}"
 
 
 def no_claims(names: Iterable[str]) -> str:
-    """For a pod with resourceClaims."""
+    """The event message for a pod with resourceClaims."""
     return (
         "Failed to prepare dynamic resources: refkubelet has no drivers for resource claims, and "
         f"the pod wants {', '.join(names)}"

@@ -42,7 +42,8 @@ class BackoffLimits:
 
 
 def expired(entry: BackoffEntry, event_ns: int) -> bool:
-    """The event (a container's finish) came more than 600 s after the last update (BACK-003)."""
+    """Whether the event (a container's finish) came more than 600 s after the last update
+    (BACK-003)."""
     return event_ns - entry.last_update_ns > EXPIRY_NS
 
 
@@ -68,13 +69,14 @@ def next_entry(
 
 
 class BackoffTable:
-    """Entries by key."""
+    """The back-off entries of crash loops, or of image pulls, by key."""
 
     def __init__(self, limits: BackoffLimits) -> None:
         self.limits = limits
         self._entries: dict[str, BackoffEntry] = {}
 
     def get(self, key: str) -> BackoffEntry | None:
+        """The entry of that key, expired or not."""
         return self._entries.get(key)
 
     def wait_until(self, key: str, event_ns: int, now_ns: int) -> int | None:

@@ -77,8 +77,10 @@ def over_limit(dead: Sequence[ListedContainer], limits: GcOptions) -> list[Liste
 def _keep_per_unit(
     dead: Sequence[ListedContainer], limit: int
 ) -> tuple[list[ListedContainer], list[ListedContainer]]:
-    """An instance that never ran stays while it is the newest, and takes no place: how the one
-    before it ended may not have been told yet (a kubelet died between create and start)."""
+    """Those of `dead` that stay and those that go, at most `limit` per unit.
+
+    An instance that never ran stays while it is the newest, and is not counted: a kubelet that died
+    between create and start may not have reported yet how the instance before it ended."""
     counts: dict[tuple[str, str], int] = {}
     kept: list[ListedContainer] = []
     gone: list[ListedContainer] = []
@@ -114,8 +116,8 @@ def removable_sandboxes(
         by_pod.setdefault(sandbox.labels.get(POD_UID, ""), []).append(sandbox)
     return [
         sandbox.id
-        for uid, group in by_pod.items()
-        for sandbox in reversed(group if content_may_go(uid) else group[1:])
+        for uid, of_pod in by_pod.items()
+        for sandbox in reversed(of_pod if content_may_go(uid) else of_pod[1:])
         if sandbox.state is not SandboxState.READY and sandbox.id not in owners
     ]
 

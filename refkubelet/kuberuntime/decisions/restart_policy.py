@@ -51,8 +51,8 @@ def _own_policy_restarts(container: Container) -> bool:
 
 def starts_at_next_sync(container: Container, pod: Pod, newest: ContainerRecord | None) -> bool:
     """Whether the next sync starts it, seen from its newest record (LIFE-114, BACK-101): never in
-    a deleted pod; otherwise whatever has no record or has come to nothing, and exited containers
-    as LIFE-124 says."""
+    a deleted pod; otherwise containers without a record or in state CREATED or UNKNOWN, and exited
+    ones as LIFE-124 says."""
     if is_being_deleted(pod):
         return False
     if newest is None:

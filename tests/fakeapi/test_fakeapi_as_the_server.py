@@ -28,6 +28,8 @@ from fakeapi.openapi import openapi_document
 from fakeapi.resources import GROUP_VERSIONS, RESOURCES
 from simtime import run_virtual
 
+pytestmark = pytest.mark.virtual_time
+
 SECRETS = "/api/v1/namespaces/default/secrets"
 
 
@@ -35,104 +37,86 @@ def secret(**fields: Any) -> dict[str, Any]:
     return {"metadata": {"name": "s"}, "data": {"k": "dg=="}, **fields}
 
 
-def test_kubectl_finds_that_the_server_checks_fields_and_tries_requests() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        paths = (await get(api, "/openapi/v3"))["paths"]
-        assert paths["api/v1"] == {"serverRelativeURL": "/openapi/v3/api/v1"}
-        leases = await get(api, paths["apis/coordination.k8s.io/v1"]["serverRelativeURL"])
-        ((path, operations),) = leases["paths"].items()
-        assert path == "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
-        kind = operations["patch"]["x-kubernetes-group-version-kind"]
-        assert kind == {"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"}
-        names = [row["name"] for row in operations["patch"]["parameters"]]
-        assert names == ["dryRun", "fieldManager", "fieldValidation"]
-        for nowhere in ("/openapi/v2", "/openapi/v3/apis/apps/v1", "/openapi/v3/api"):
-            refused(await api.request("GET", nowhere), 404, "NotFound")
-
-    run_virtual(main)
+async def test_kubectl_finds_that_the_server_checks_fields_and_tries_requests() -> None:
+    api = FakeApi()
+    paths = (await get(api, "/openapi/v3"))["paths"]
+    assert paths["api/v1"] == {"serverRelativeURL": "/openapi/v3/api/v1"}
+    leases = await get(api, paths["apis/coordination.k8s.io/v1"]["serverRelativeURL"])
+    ((path, operations),) = leases["paths"].items()
+    assert path == "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    kind = operations["patch"]["x-kubernetes-group-version-kind"]
+    assert kind == {"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"}
+    names = [row["name"] for row in operations["patch"]["parameters"]]
+    assert names == ["dryRun", "fieldManager", "fieldValidation"]
+    for nowhere in ("/openapi/v2", "/openapi/v3/apis/apps/v1", "/openapi/v3/api"):
+        refused(await api.request("GET", nowhere), 404, "NotFound")
 
 
-def test_unknown_fields_are_refused_where_strictness_is_asked_for() -> None:
-    async def main() -> None:
-        api, strict = FakeApi(), {"fieldValidation": "Strict"}
-        wrong = pod("a", contaners=[])
-        wrong["spec"]["containers"][0]["imag"] = "busybox:1"
-        answer = await api.request("POST", PODS, body=wrong, params=strict)
-        assert refused(answer, 400, "BadRequest") == (
-            'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
-            'unknown field "spec.containers[0].imag", unknown field "spec.contaners"'
-        )
-        ok(await api.request("POST", PODS, body=wrong))  # as a kubelet or an old client asks
-        ok(await api.request("POST", PODS, body=pod("b"), params=strict))
-        change = {"metadata": {"$patch": "replace", "labels": {"x": "y"}}, "statuss": {}}
-        answer = await api.request(
-            "PATCH",
-            f"{PODS}/b",
-            body=change,
-            params=strict,
-            content_type="application/strategic-merge-patch+json",
-        )
-        assert refused(answer, 400, "BadRequest").endswith('error: unknown field "statuss"')
-
-    run_virtual(main)
+async def test_unknown_fields_are_refused_where_strictness_is_asked_for() -> None:
+    api, strict = FakeApi(), {"fieldValidation": "Strict"}
+    wrong = pod("a", contaners=[])
+    wrong["spec"]["containers"][0]["imag"] = "busybox:1"
+    answer = await api.request("POST", PODS, body=wrong, params=strict)
+    assert refused(answer, 400, "BadRequest") == (
+        'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
+        'unknown field "spec.containers[0].imag", unknown field "spec.contaners"'
+    )
+    ok(await api.request("POST", PODS, body=wrong))  # as a kubelet or an old client asks
+    ok(await api.request("POST", PODS, body=pod("b"), params=strict))
+    change = {"metadata": {"$patch": "replace", "labels": {"x": "y"}}, "statuss": {}}
+    answer = await api.request(
+        "PATCH",
+        f"{PODS}/b",
+        body=change,
+        params=strict,
+        content_type="application/strategic-merge-patch+json",
+    )
+    assert refused(answer, 400, "BadRequest").endswith('error: unknown field "statuss"')
 
 
-def test_server_side_apply_is_another_type_of_patch() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        yaml = b"metadata:\n  labels: {x: y}\n"
-        answer = await patch(api, f"{PODS}/a", yaml, "application/apply-patch+yaml")
-        assert "application/apply-patch+yaml" in refused(answer, 415, "UnsupportedMediaType")
-
-    run_virtual(main)
+async def test_server_side_apply_is_another_type_of_patch() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    yaml = b"metadata:\n  labels: {x: y}\n"
+    answer = await patch(api, f"{PODS}/a", yaml, "application/apply-patch+yaml")
+    assert "application/apply-patch+yaml" in refused(answer, 415, "UnsupportedMediaType")
 
 
-def test_what_leaves_a_selection_is_told_as_it_was() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        events: list[dict[str, Any]] = []
-        await create(api, CONFIGMAPS, configmap("c", colour="red"))
+async def test_what_leaves_a_selection_is_told_as_it_was() -> None:
+    api = FakeApi()
+    events: list[dict[str, Any]] = []
+    await create(api, CONFIGMAPS, configmap("c", colour="red"))
 
-        async def follow() -> None:
-            async for event in api.watch(CONFIGMAPS, params={"labelSelector": "colour=red"}):
-                events.append(event)
+    async def follow() -> None:
+        async for event in api.watch(CONFIGMAPS, params={"labelSelector": "colour=red"}):
+            events.append(event)
 
-        watch = asyncio.create_task(follow())
-        await asyncio.sleep(1)
-        changed = ok(await patch(api, f"{CONFIGMAPS}/c", {"metadata": {"labels": {"colour": "b"}}}))
-        await asyncio.sleep(1)
-        watch.cancel()
-        assert [event["type"] for event in events] == ["ADDED", "DELETED"]
-        last = events[1]["object"]["metadata"]
-        assert last["labels"] == {"colour": "red"}
-        assert last["resourceVersion"] == changed["metadata"]["resourceVersion"]
-
-    run_virtual(main)
+    watch = asyncio.create_task(follow())
+    await asyncio.sleep(1)
+    changed = ok(await patch(api, f"{CONFIGMAPS}/c", {"metadata": {"labels": {"colour": "b"}}}))
+    await asyncio.sleep(1)
+    watch.cancel()
+    assert [event["type"] for event in events] == ["ADDED", "DELETED"]
+    last = events[1]["object"]["metadata"]
+    assert last["labels"] == {"colour": "red"}
+    assert last["resourceVersion"] == changed["metadata"]["resourceVersion"]
 
 
-def test_secrets_keep_their_type_and_fold_on_every_write() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, SECRETS, secret(type="a/b"))
-        put = await api.request("PUT", f"{SECRETS}/s", body=secret(stringData={"l": "w"}))
-        assert ok(put)["type"] == "a/b"
-        assert put.body["data"] == {"k": "dg==", "l": "dw=="}
-        other = await patch(api, f"{SECRETS}/s", {"type": "c/d"})
-        assert "type: Invalid value" in refused(other, 422, "Invalid")
-
-    run_virtual(main)
+async def test_secrets_keep_their_type_and_fold_on_every_write() -> None:
+    api = FakeApi()
+    await create(api, SECRETS, secret(type="a/b"))
+    put = await api.request("PUT", f"{SECRETS}/s", body=secret(stringData={"l": "w"}))
+    assert ok(put)["type"] == "a/b"
+    assert put.body["data"] == {"k": "dg==", "l": "dw=="}
+    other = await patch(api, f"{SECRETS}/s", {"type": "c/d"})
+    assert "type: Invalid value" in refused(other, 422, "Invalid")
 
 
-def test_immutable_secrets() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, SECRETS, secret(immutable=True))
-        changed = await patch(api, f"{SECRETS}/s", {"stringData": {"k": "w"}})
-        assert "data: Forbidden" in refused(changed, 422, "Invalid")
-
-    run_virtual(main)
+async def test_immutable_secrets() -> None:
+    api = FakeApi()
+    await create(api, SECRETS, secret(immutable=True))
+    changed = await patch(api, f"{SECRETS}/s", {"stringData": {"k": "w"}})
+    assert "data: Forbidden" in refused(changed, 422, "Invalid")
 
 
 @pytest.mark.parametrize(
@@ -143,28 +127,22 @@ def test_immutable_secrets() -> None:
         (PODS, pod(nodeSelector={"k": 1}), "spec.nodeSelector.k: wanted a string, got 1"),
     ],
 )
-def test_values_of_maps_are_texts(path: str, body: dict[str, Any], words: str) -> None:
-    async def main() -> None:
-        answer = await FakeApi().request("POST", path, body=body)
-        assert words in refused(answer, 400, "BadRequest")
-
-    run_virtual(main)
+async def test_values_of_maps_are_texts(path: str, body: dict[str, Any], words: str) -> None:
+    answer = await FakeApi().request("POST", path, body=body)
+    assert words in refused(answer, 400, "BadRequest")
 
 
-def test_a_pod_is_replaced_by_its_own_manifest() -> None:
+async def test_a_pod_is_replaced_by_its_own_manifest() -> None:
     """What admission added is not lost, and not missed, when a client puts what it once posted."""
 
-    async def main() -> None:
-        api = FakeApi()
-        made = await create(api, PODS, pod(priority=7))
-        manifest = pod()
-        manifest["spec"]["containers"][0]["image"] = "busybox:2"
-        put = ok(await api.request("PUT", f"{PODS}/a", body=manifest))
-        assert put["spec"]["tolerations"] == made["spec"]["tolerations"]
-        assert put["spec"]["priority"] == 7
-        assert put["metadata"]["generation"] == 2
-
-    run_virtual(main)
+    api = FakeApi()
+    made = await create(api, PODS, pod(priority=7))
+    manifest = pod()
+    manifest["spec"]["containers"][0]["image"] = "busybox:2"
+    put = ok(await api.request("PUT", f"{PODS}/a", body=manifest))
+    assert put["spec"]["tolerations"] == made["spec"]["tolerations"]
+    assert put["spec"]["priority"] == 7
+    assert put["metadata"]["generation"] == 2
 
 
 @pytest.mark.parametrize(
@@ -181,24 +159,18 @@ def test_a_pod_is_replaced_by_its_own_manifest() -> None:
         ({"labelSelector": "a=b c"}, 400, "invalid selector: 'a=b c'"),
     ],
 )
-def test_lists_refuse_what_they_cannot_answer(
+async def test_lists_refuse_what_they_cannot_answer(
     params: dict[str, str], code: int, words: str
 ) -> None:
-    async def main() -> None:
-        answer = await FakeApi().request("GET", PODS, params=params)
-        assert words in refused(answer, code, "BadRequest" if code == 400 else "Timeout")
-
-    run_virtual(main)
+    answer = await FakeApi().request("GET", PODS, params=params)
+    assert words in refused(answer, code, "BadRequest" if code == 400 else "Timeout")
 
 
-def test_a_set_needs_no_blank_before_it() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, CONFIGMAPS, configmap("c", colour="red"))
-        listed = await get(api, CONFIGMAPS, labelSelector="colour in(red,blue)")
-        assert len(listed["items"]) == 1
-
-    run_virtual(main)
+async def test_a_set_needs_no_blank_before_it() -> None:
+    api = FakeApi()
+    await create(api, CONFIGMAPS, configmap("c", colour="red"))
+    listed = await get(api, CONFIGMAPS, labelSelector="colour in(red,blue)")
+    assert len(listed["items"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -225,14 +197,11 @@ def test_a_wrong_word_is_refused_where_it_is_written(
         sentence(FakeApi())
 
 
-def test_so_many_requests_are_remembered() -> None:
-    async def main() -> None:
-        api = FakeApi(request_limit=3)
-        for number in range(5):
-            await api.request("GET", PODS, params={"limit": str(number)})
-        assert [record.params["limit"] for record in api.requests()] == ["2", "3", "4"]
-
-    run_virtual(main)
+async def test_so_many_requests_are_remembered() -> None:
+    api = FakeApi(request_limit=3)
+    for number in range(5):
+        await api.request("GET", PODS, params={"limit": str(number)})
+    assert [record.params["limit"] for record in api.requests()] == ["2", "3", "4"]
 
 
 def test_times_are_those_of_the_loop_that_runs() -> None:
@@ -247,19 +216,16 @@ def test_times_are_those_of_the_loop_that_runs() -> None:
     assert run_virtual(lambda: later("b", 60)) == "2026-01-01T00:01:00Z"
 
 
-def test_each_namespace_has_its_default_account() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, "/api/v1/namespaces", {"metadata": {"name": "team"}})
-        listed = await get(api, "/api/v1/serviceaccounts")
-        places = {item["metadata"]["namespace"] for item in listed["items"]}
-        assert places == {"default", "kube-node-lease", "kube-public", "kube-system", "team"}
-        assert set(names(listed)) == {"default"}
-        await api.request("DELETE", "/api/v1/namespaces/team")
-        account = await api.request("GET", "/api/v1/namespaces/team/serviceaccounts/default")
-        assert account.status == 404
-
-    run_virtual(main)
+async def test_each_namespace_has_its_default_account() -> None:
+    api = FakeApi()
+    await create(api, "/api/v1/namespaces", {"metadata": {"name": "team"}})
+    listed = await get(api, "/api/v1/serviceaccounts")
+    places = {item["metadata"]["namespace"] for item in listed["items"]}
+    assert places == {"default", "kube-node-lease", "kube-public", "kube-system", "team"}
+    assert set(names(listed)) == {"default"}
+    await api.request("DELETE", "/api/v1/namespaces/team")
+    account = await api.request("GET", "/api/v1/namespaces/team/serviceaccounts/default")
+    assert account.status == 404
 
 
 def test_schemas_of_all_kinds_lead_to_schemas() -> None:

@@ -9,6 +9,8 @@ from fakeapi_helpers import POD_A, PODS, create, get, ok, patch, pod, refused
 from fakeapi import FakeApi
 from simtime import run_virtual
 
+pytestmark = pytest.mark.virtual_time
+
 
 async def history(api: FakeApi) -> list[tuple[Any, ...]]:
     """What a watcher of pods saw: type, generation, deletionTimestamp (time of day), grace."""
@@ -25,27 +27,24 @@ async def history(api: FakeApi) -> list[tuple[Any, ...]]:
 ONE_SECOND = {"timeoutSeconds": "1"}
 
 
-def test_a_bound_pod_is_marked_and_waits_for_its_kubelet_STAT_030() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod(terminationGracePeriodSeconds=20))
-        answer = ok(await api.request("DELETE", POD_A))
-        assert answer["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:20Z"
-        assert answer["metadata"]["deletionGracePeriodSeconds"] == 20
-        assert await get(api, POD_A) == answer
-        again = ok(await api.request("DELETE", POD_A))
-        assert again == answer
-        uid = {"preconditions": {"uid": answer["metadata"]["uid"]}, "gracePeriodSeconds": 0}
-        ok(await api.request("DELETE", POD_A, body=uid))
-        refused(await api.request("GET", POD_A), 404, "NotFound")
-        assert await history(api) == [
-            ("ADDED", 1, "-", None),
-            ("MODIFIED", 2, "00:00:20Z", 20),
-            ("MODIFIED", 2, "00:00:00Z", 0),
-            ("DELETED", 2, "00:00:00Z", 0),
-        ]
-
-    run_virtual(main)
+async def test_a_bound_pod_is_marked_and_waits_for_its_kubelet_STAT_030() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod(terminationGracePeriodSeconds=20))
+    answer = ok(await api.request("DELETE", POD_A))
+    assert answer["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:20Z"
+    assert answer["metadata"]["deletionGracePeriodSeconds"] == 20
+    assert await get(api, POD_A) == answer
+    again = ok(await api.request("DELETE", POD_A))
+    assert again == answer
+    uid = {"preconditions": {"uid": answer["metadata"]["uid"]}, "gracePeriodSeconds": 0}
+    ok(await api.request("DELETE", POD_A, body=uid))
+    refused(await api.request("GET", POD_A), 404, "NotFound")
+    assert await history(api) == [
+        ("ADDED", 1, "-", None),
+        ("MODIFIED", 2, "00:00:20Z", 20),
+        ("MODIFIED", 2, "00:00:00Z", 0),
+        ("DELETED", 2, "00:00:00Z", 0),
+    ]
 
 
 def test_a_second_delete_can_only_shorten_as_recorded_in_s21() -> None:
@@ -89,109 +88,85 @@ AT_ONCE: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
-def test_pods_that_go_at_once(name: str) -> None:
+async def test_pods_that_go_at_once(name: str) -> None:
     body, options, phase = AT_ONCE[name]
 
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, body)
-        if phase:
-            ok(await patch(api, f"{POD_A}/status", {"status": {"phase": phase}}))
-        answer = ok(await api.request("DELETE", POD_A, body=options))
-        assert answer["kind"] == "Pod"
-        refused(await api.request("GET", POD_A), 404, "NotFound")
-        kinds = [(kind, grace) for kind, _, _, grace in await history(api)]
-        assert kinds[-2:] == [("MODIFIED", 0), ("DELETED", 0)]  # golden s26
-
-    run_virtual(main)
+    api = FakeApi()
+    await create(api, PODS, body)
+    if phase:
+        ok(await patch(api, f"{POD_A}/status", {"status": {"phase": phase}}))
+    answer = ok(await api.request("DELETE", POD_A, body=options))
+    assert answer["kind"] == "Pod"
+    refused(await api.request("GET", POD_A), 404, "NotFound")
+    kinds = [(kind, grace) for kind, _, _, grace in await history(api)]
+    assert kinds[-2:] == [("MODIFIED", 0), ("DELETED", 0)]  # golden s26
 
 
-def test_a_negative_grace_is_one_second() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        answer = ok(await api.request("DELETE", POD_A, params={"gracePeriodSeconds": "-5"}))
-        assert answer["metadata"]["deletionGracePeriodSeconds"] == 1
-
-    run_virtual(main)
+async def test_a_negative_grace_is_one_second() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    answer = ok(await api.request("DELETE", POD_A, params={"gracePeriodSeconds": "-5"}))
+    assert answer["metadata"]["deletionGracePeriodSeconds"] == 1
 
 
-def test_preconditions_guard_a_delete_MIRR_025() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        made = await create(api, PODS, pod())
-        for wanted in ({"uid": "other"}, {"resourceVersion": "1"}):
-            answer = await api.request("DELETE", POD_A, body={"preconditions": wanted})
-            assert "Precondition failed" in refused(answer, 409, "Conflict")
-        assert await get(api, POD_A) == made
-        version = {"resourceVersion": made["metadata"]["resourceVersion"]}
-        ok(await api.request("DELETE", POD_A, body={"preconditions": version}))
-        missing = await api.request("DELETE", f"{PODS}/x")
-        assert refused(missing, 404, "NotFound") == 'pods "x" not found'  # MIRR-026
-
-    run_virtual(main)
+async def test_preconditions_guard_a_delete_MIRR_025() -> None:
+    api = FakeApi()
+    made = await create(api, PODS, pod())
+    for wanted in ({"uid": "other"}, {"resourceVersion": "1"}):
+        answer = await api.request("DELETE", POD_A, body={"preconditions": wanted})
+        assert "Precondition failed" in refused(answer, 409, "Conflict")
+    assert await get(api, POD_A) == made
+    version = {"resourceVersion": made["metadata"]["resourceVersion"]}
+    ok(await api.request("DELETE", POD_A, body={"preconditions": version}))
+    missing = await api.request("DELETE", f"{PODS}/x")
+    assert refused(missing, 404, "NotFound") == 'pods "x" not found'  # MIRR-026
 
 
-def test_finalizers_hold_an_object_until_they_are_gone() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        body = pod()
-        body["metadata"]["finalizers"] = ["example.com/wait"]
-        await create(api, PODS, body)
-        marked = ok(await api.request("DELETE", POD_A, body={"gracePeriodSeconds": 0}))
-        assert marked["metadata"]["deletionGracePeriodSeconds"] == 0
-        ok(await patch(api, POD_A, {"metadata": {"finalizers": None}}, MERGE))
-        refused(await api.request("GET", POD_A), 404, "NotFound")
-
-    run_virtual(main)
+async def test_finalizers_hold_an_object_until_they_are_gone() -> None:
+    api = FakeApi()
+    body = pod()
+    body["metadata"]["finalizers"] = ["example.com/wait"]
+    await create(api, PODS, body)
+    marked = ok(await api.request("DELETE", POD_A, body={"gracePeriodSeconds": 0}))
+    assert marked["metadata"]["deletionGracePeriodSeconds"] == 0
+    ok(await patch(api, POD_A, {"metadata": {"finalizers": None}}, MERGE))
+    refused(await api.request("GET", POD_A), 404, "NotFound")
 
 
 MERGE = "application/merge-patch+json"
 
 
-def test_a_pod_deleted_and_made_again_is_another_pod_STAT_024() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        first = await create(api, PODS, pod())
-        await api.request("DELETE", POD_A, body={"gracePeriodSeconds": 0})
-        second = await create(api, PODS, pod())
-        assert second["metadata"]["uid"] != first["metadata"]["uid"]
-        late = {"metadata": {"uid": first["metadata"]["uid"]}, "status": {"phase": "Failed"}}
-        refused(await patch(api, f"{POD_A}/status", late), 409, "Conflict")
-
-    run_virtual(main)
+async def test_a_pod_deleted_and_made_again_is_another_pod_STAT_024() -> None:
+    api = FakeApi()
+    first = await create(api, PODS, pod())
+    await api.request("DELETE", POD_A, body={"gracePeriodSeconds": 0})
+    second = await create(api, PODS, pod())
+    assert second["metadata"]["uid"] != first["metadata"]["uid"]
+    late = {"metadata": {"uid": first["metadata"]["uid"]}, "status": {"phase": "Failed"}}
+    refused(await patch(api, f"{POD_A}/status", late), 409, "Conflict")
 
 
-def test_delete_of_a_collection_takes_the_selected_ones() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        for name in ("a", "b"):
-            await create(api, PODS, pod(name, node=None))
-        ok(await api.request("DELETE", PODS, params={"fieldSelector": "metadata.name=a"}))
-        listed = await get(api, PODS)
-        assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
-
-    run_virtual(main)
+async def test_delete_of_a_collection_takes_the_selected_ones() -> None:
+    api = FakeApi()
+    for name in ("a", "b"):
+        await create(api, PODS, pod(name, node=None))
+    ok(await api.request("DELETE", PODS, params={"fieldSelector": "metadata.name=a"}))
+    listed = await get(api, PODS)
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
 
 
-def test_eviction_deletes() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        answer = await api.request("POST", f"{POD_A}/eviction", body={})
-        assert answer.status == 201
-        assert "deletionTimestamp" in (await get(api, POD_A))["metadata"]
-
-    run_virtual(main)
+async def test_eviction_deletes() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    answer = await api.request("POST", f"{POD_A}/eviction", body={})
+    assert answer.status == 201
+    assert "deletionTimestamp" in (await get(api, POD_A))["metadata"]
 
 
-def test_a_deleted_namespace_takes_its_objects_along() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, "/api/v1/namespaces", {"metadata": {"name": "x"}})
-        await create(api, "/api/v1/namespaces/x/pods", pod())
-        answer = ok(await api.request("DELETE", "/api/v1/namespaces/x"))
-        assert answer["status"] == "Success"
-        assert (await get(api, "/api/v1/pods"))["items"] == []
-
-    run_virtual(main)
+async def test_a_deleted_namespace_takes_its_objects_along() -> None:
+    api = FakeApi()
+    await create(api, "/api/v1/namespaces", {"metadata": {"name": "x"}})
+    await create(api, "/api/v1/namespaces/x/pods", pod())
+    answer = ok(await api.request("DELETE", "/api/v1/namespaces/x"))
+    assert answer["status"] == "Success"
+    assert (await get(api, "/api/v1/pods"))["items"] == []

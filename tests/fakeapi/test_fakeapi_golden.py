@@ -12,6 +12,8 @@ from fakeapi import FakeApi
 from fakeapi.jsontools import without_null
 from simtime import run_virtual
 
+pytestmark = pytest.mark.virtual_time
+
 API_RUNS = sorted(
     path.parent
     for path in GOLDEN.glob("**/kubelet-api-calls.jsonl")
@@ -41,42 +43,36 @@ def test_there_are_recorded_runs() -> None:
 
 
 @pytest.mark.parametrize("run", API_RUNS, ids=run_id)
-def test_a_created_pod_has_the_recorded_spec_and_status(run: Path) -> None:
+async def test_a_created_pod_has_the_recorded_spec_and_status(run: Path) -> None:
     """Defaults, default tolerations, priority, QoS class: SRC-036 and the API's own."""
     recorded = first_rows(run)
     manifests = [doc for doc in yaml.safe_load_all((run / "manifest.yaml").read_text()) if doc]
 
-    async def main() -> None:
-        for manifest in manifests:
-            row = recorded.get(manifest["metadata"]["name"])
-            if row is None:
-                continue  # a static pod: its mirror is the next test's
-            api = FakeApi()
-            answer = await api.request("POST", PODS, body=manifest)
-            assert answer.status == 201
-            assert answer.body["spec"] == row["spec"]
-            assert answer.body["status"] == row["status"]
-            assert answer.body["metadata"]["generation"] == row["metadata"]["generation"]
-
-    run_virtual(main)
+    for manifest in manifests:
+        row = recorded.get(manifest["metadata"]["name"])
+        if row is None:
+            continue  # a static pod: its mirror is the next test's
+        api = FakeApi()
+        answer = await api.request("POST", PODS, body=manifest)
+        assert answer.status == 201
+        assert answer.body["spec"] == row["spec"]
+        assert answer.body["status"] == row["status"]
+        assert answer.body["metadata"]["generation"] == row["metadata"]["generation"]
 
 
-def test_a_created_mirror_is_the_recorded_one_MIRR_023() -> None:
+async def test_a_created_mirror_is_the_recorded_one_MIRR_023() -> None:
     run = GOLDEN / "s20"
     calls = rows(run / "kubelet-api-calls.jsonl")
     posted = next(c["request"] for c in calls if c["verb"] == "create" and c["resource"] == "pods")
     row = first_rows(run)["st-golden"]
 
-    async def main() -> None:
-        answer = await FakeApi().request("POST", PODS, body=posted)
-        made = answer.body
-        assert made["spec"] == row["spec"]
-        assert made["status"] == row["status"]
-        assert made["metadata"]["uid"] != posted["metadata"]["uid"]
-        for field in ("annotations", "ownerReferences", "generation"):
-            assert made["metadata"][field] == row["metadata"][field]
-
-    run_virtual(main)
+    answer = await FakeApi().request("POST", PODS, body=posted)
+    made = answer.body
+    assert made["spec"] == row["spec"]
+    assert made["status"] == row["status"]
+    assert made["metadata"]["uid"] != posted["metadata"]["uid"]
+    for field in ("annotations", "ownerReferences", "generation"):
+        assert made["metadata"][field] == row["metadata"][field]
 
 
 def statuses_after_patches(run: Path, pod: str) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from fakeapi import FakeApi
 from fakeapi.resources.pod_defaults import default_pod, qos_class
 from fakeapi.resources.quantity import NANO, QuantityError, parse_quantity
-from simtime import run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 
 def defaulted(**spec: Any) -> dict[str, Any]:
@@ -171,58 +172,46 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_invalid_pods_are_422_and_name_the_field(name: str) -> None:
+async def test_invalid_pods_are_422_and_name_the_field(name: str) -> None:
     spec, words = INVALID[name]
 
-    async def main() -> None:
-        answer = await FakeApi().request("POST", PODS, body=pod(**spec))
-        message = refused(answer, 422, "Invalid")
-        assert message.startswith('Pod "a" is invalid: ')
-        assert words in message
-        assert answer.body["details"]["causes"]
-
-    run_virtual(main)
+    answer = await FakeApi().request("POST", PODS, body=pod(**spec))
+    message = refused(answer, 422, "Invalid")
+    assert message.startswith('Pod "a" is invalid: ')
+    assert words in message
+    assert answer.body["details"]["causes"]
 
 
-def test_several_wrong_fields_are_all_listed() -> None:
-    async def main() -> None:
-        body = pod("A!", restartPolicy="x", dnsPolicy="y")
-        answer = await FakeApi().request("POST", PODS, body=body)
-        refused(answer, 422, "Invalid")
-        fields = [cause["field"] for cause in answer.body["details"]["causes"]]
-        assert fields == ["metadata.name", "spec.restartPolicy", "spec.dnsPolicy"]
-
-    run_virtual(main)
+async def test_several_wrong_fields_are_all_listed() -> None:
+    body = pod("A!", restartPolicy="x", dnsPolicy="y")
+    answer = await FakeApi().request("POST", PODS, body=body)
+    refused(answer, 422, "Invalid")
+    fields = [cause["field"] for cause in answer.body["details"]["causes"]]
+    assert fields == ["metadata.name", "spec.restartPolicy", "spec.dnsPolicy"]
 
 
-def test_status_changes_only_through_status() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        made = await create(api, PODS, pod())
-        running = {"status": {"phase": "Running"}, "spec": {"nodeName": "other"}}
-        through_main = ok(await patch(api, POD_A, {"status": {"phase": "Running"}}))
-        assert through_main == made
-        through_status = ok(await patch(api, f"{POD_A}/status", running))
-        assert through_status["status"] == {"phase": "Running", "qosClass": "BestEffort"}
-        assert through_status["spec"] == made["spec"]
-        assert through_status["metadata"]["generation"] == 1
-        put = ok(await api.request("PUT", f"{POD_A}/status", body=through_status | {"status": {}}))
-        assert put["status"] == {"qosClass": "BestEffort"}
-
-    run_virtual(main)
+async def test_status_changes_only_through_status() -> None:
+    api = FakeApi()
+    made = await create(api, PODS, pod())
+    running = {"status": {"phase": "Running"}, "spec": {"nodeName": "other"}}
+    through_main = ok(await patch(api, POD_A, {"status": {"phase": "Running"}}))
+    assert through_main == made
+    through_status = ok(await patch(api, f"{POD_A}/status", running))
+    assert through_status["status"] == {"phase": "Running", "qosClass": "BestEffort"}
+    assert through_status["spec"] == made["spec"]
+    assert through_status["metadata"]["generation"] == 1
+    put = ok(await api.request("PUT", f"{POD_A}/status", body=through_status | {"status": {}}))
+    assert put["status"] == {"qosClass": "BestEffort"}
 
 
-def test_owner_references_do_not_change_through_status() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
-        change = {"metadata": {"ownerReferences": [owner], "labels": {"l": "1"}}}
-        made = ok(await patch(api, f"{POD_A}/status", change))
-        assert "ownerReferences" not in made["metadata"]
-        assert made["metadata"]["labels"] == {"l": "1"}
-
-    run_virtual(main)
+async def test_owner_references_do_not_change_through_status() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
+    change = {"metadata": {"ownerReferences": [owner], "labels": {"l": "1"}}}
+    made = ok(await patch(api, f"{POD_A}/status", change))
+    assert "ownerReferences" not in made["metadata"]
+    assert made["metadata"]["labels"] == {"l": "1"}
 
 
 ALLOWED: list[dict[str, Any]] = [
@@ -243,106 +232,88 @@ FORBIDDEN: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("spec", ALLOWED, ids=str)
-def test_spec_changes_that_the_api_allows_grow_the_generation(spec: dict[str, Any]) -> None:
-    async def main() -> None:
-        api = FakeApi()
-        tolerant = pod(tolerations=[{"operator": "Exists", "effect": "NoExecute"}])
-        made = await create(api, PODS, tolerant)
-        if "tolerations" in spec:
-            spec["tolerations"] = [*made["spec"]["tolerations"], *spec["tolerations"]]
-        changed = ok(await patch(api, POD_A, {"spec": spec}))
-        assert changed["metadata"]["generation"] == 2
-        assert changed["spec"] != made["spec"]
-
-    run_virtual(main)
+async def test_spec_changes_that_the_api_allows_grow_the_generation(spec: dict[str, Any]) -> None:
+    api = FakeApi()
+    tolerant = pod(tolerations=[{"operator": "Exists", "effect": "NoExecute"}])
+    made = await create(api, PODS, tolerant)
+    if "tolerations" in spec:
+        spec["tolerations"] = [*made["spec"]["tolerations"], *spec["tolerations"]]
+    changed = ok(await patch(api, POD_A, {"spec": spec}))
+    assert changed["metadata"]["generation"] == 2
+    assert changed["spec"] != made["spec"]
 
 
 @pytest.mark.parametrize("spec", FORBIDDEN, ids=str)
-def test_other_spec_changes_are_forbidden(spec: dict[str, Any]) -> None:
-    async def main() -> None:
-        api = FakeApi()
-        made = await create(api, PODS, pod())
-        answer = await patch(api, POD_A, {"spec": spec})
-        assert "pod updates may not change fields other than" in refused(answer, 422, "Invalid")
-        assert await get(api, POD_A) == made
-
-    run_virtual(main)
+async def test_other_spec_changes_are_forbidden(spec: dict[str, Any]) -> None:
+    api = FakeApi()
+    made = await create(api, PODS, pod())
+    answer = await patch(api, POD_A, {"spec": spec})
+    assert "pod updates may not change fields other than" in refused(answer, 422, "Invalid")
+    assert await get(api, POD_A) == made
 
 
-def test_ephemeral_containers_are_added_through_their_own_door_only() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        path, debug = f"{POD_A}/ephemeralcontainers", {"name": "debug", "image": "x:1"}
-        wanted = {"spec": {"ephemeralContainers": [debug], "nodeName": "elsewhere"}}
-        made = ok(await patch(api, path, wanted))
-        assert [c["name"] for c in made["spec"]["ephemeralContainers"]] == ["debug"]
-        assert made["spec"]["ephemeralContainers"][0]["imagePullPolicy"] == "IfNotPresent"
-        assert made["spec"]["nodeName"] == "n"
-        assert made["metadata"]["generation"] == 2
-        changed = {"spec": {"ephemeralContainers": [{**debug, "image": "x:2"}]}}
-        another = {"spec": {"ephemeralContainers": [{**debug, "name": "more"}]}}
-        for wrong_path, body in ((path, changed), (POD_A, another)):
-            refused(await patch(api, wrong_path, body), 422, "Invalid")
-
-    run_virtual(main)
+async def test_ephemeral_containers_are_added_through_their_own_door_only() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    path, debug = f"{POD_A}/ephemeralcontainers", {"name": "debug", "image": "x:1"}
+    wanted = {"spec": {"ephemeralContainers": [debug], "nodeName": "elsewhere"}}
+    made = ok(await patch(api, path, wanted))
+    assert [c["name"] for c in made["spec"]["ephemeralContainers"]] == ["debug"]
+    assert made["spec"]["ephemeralContainers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert made["spec"]["nodeName"] == "n"
+    assert made["metadata"]["generation"] == 2
+    changed = {"spec": {"ephemeralContainers": [{**debug, "image": "x:2"}]}}
+    another = {"spec": {"ephemeralContainers": [{**debug, "name": "more"}]}}
+    for wrong_path, body in ((path, changed), (POD_A, another)):
+        refused(await patch(api, wrong_path, body), 422, "Invalid")
 
 
-def test_resize_changes_resources_and_nothing_else() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        wanted = {"name": "main", "image": "other", "resources": {"requests": {"cpu": "1"}}}
-        made = ok(await patch(api, f"{POD_A}/resize", {"spec": {"containers": [wanted]}}))
-        container = made["spec"]["containers"][0]
-        assert container["resources"] == {"requests": {"cpu": "1"}}
-        assert container["image"] == "busybox:1"
-        assert made["metadata"]["generation"] == 2
-
-    run_virtual(main)
+async def test_resize_changes_resources_and_nothing_else() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    wanted = {"name": "main", "image": "other", "resources": {"requests": {"cpu": "1"}}}
+    made = ok(await patch(api, f"{POD_A}/resize", {"spec": {"containers": [wanted]}}))
+    container = made["spec"]["containers"][0]
+    assert container["resources"] == {"requests": {"cpu": "1"}}
+    assert container["image"] == "busybox:1"
+    assert made["metadata"]["generation"] == 2
 
 
 @pytest.mark.parametrize(
     ("before", "after", "verb"), [(None, "h", "add"), ("h", None, "remove"), ("h", "i", "update")]
 )
-def test_the_mirror_annotation_is_immutable_MIRR_027(
+async def test_the_mirror_annotation_is_immutable_MIRR_027(
     before: str | None, after: str | None, verb: str
 ) -> None:
-    async def main() -> None:
-        api = FakeApi()
-        body = pod()
-        if before:
-            body["metadata"]["annotations"] = {"kubernetes.io/config.mirror": before}
-        await create(api, PODS, body)
-        change = {"metadata": {"annotations": {"kubernetes.io/config.mirror": after}}}
-        for path in (POD_A, f"{POD_A}/status"):
-            answer = await patch(api, path, change)
-            assert f"may not {verb} mirror pod annotation" in refused(answer, 422, "Invalid")
-        harmless = {"metadata": {"annotations": {"note": "x"}}}
-        assert (await patch(api, POD_A, harmless)).ok
-
-    run_virtual(main)
+    api = FakeApi()
+    body = pod()
+    if before:
+        body["metadata"]["annotations"] = {"kubernetes.io/config.mirror": before}
+    await create(api, PODS, body)
+    change = {"metadata": {"annotations": {"kubernetes.io/config.mirror": after}}}
+    for path in (POD_A, f"{POD_A}/status"):
+        answer = await patch(api, path, change)
+        assert f"may not {verb} mirror pod annotation" in refused(answer, 422, "Invalid")
+    harmless = {"metadata": {"annotations": {"note": "x"}}}
+    assert (await patch(api, POD_A, harmless)).ok
 
 
-def test_binding_gives_a_node_once() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod(node=None))
-        binding = {"target": {"kind": "Node", "name": "n"}}
-        bound = await api.request("POST", f"{POD_A}/binding", body=binding)
-        assert (bound.status, bound.body["status"]) == (201, "Success")
-        made = await get(api, POD_A)
-        assert made["spec"]["nodeName"] == "n"
-        assert made["status"]["conditions"] == [
-            {
-                "type": "PodScheduled",
-                "status": "True",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }
-        ]
-        again = await api.request("POST", f"{POD_A}/binding", body=binding)
-        assert 'already assigned to node "n"' in refused(again, 409, "Conflict")
-        aimless = await api.request("POST", f"{POD_A}/binding", body={})
-        assert "target.name: Required value" in refused(aimless, 422, "Invalid")
-
-    run_virtual(main)
+async def test_binding_gives_a_node_once() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod(node=None))
+    binding = {"target": {"kind": "Node", "name": "n"}}
+    bound = await api.request("POST", f"{POD_A}/binding", body=binding)
+    assert (bound.status, bound.body["status"]) == (201, "Success")
+    made = await get(api, POD_A)
+    assert made["spec"]["nodeName"] == "n"
+    assert made["status"]["conditions"] == [
+        {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+    ]
+    again = await api.request("POST", f"{POD_A}/binding", body=binding)
+    assert 'already assigned to node "n"' in refused(again, 409, "Conflict")
+    aimless = await api.request("POST", f"{POD_A}/binding", body={})
+    assert "target.name: Required value" in refused(aimless, 422, "Invalid")

@@ -12,6 +12,8 @@ from fakeapi import ApiUnreachable, FakeApi, StatusError
 from fakeapi.selectors import label_selector
 from simtime import NothingToWaitFor, run_virtual
 
+pytestmark = pytest.mark.virtual_time
+
 BRIEF = {"timeoutSeconds": "1"}
 
 
@@ -23,108 +25,92 @@ async def seen(api: FakeApi, path: str, **params: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_without_a_version_the_present_comes_first() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, CONFIGMAPS, configmap("a"))
-        for params in ({}, {"resourceVersion": "0"}):
-            assert await seen(api, CONFIGMAPS, **params) == [("ADDED", "a")]
-
-    run_virtual(main)
+async def test_without_a_version_the_present_comes_first() -> None:
+    api = FakeApi()
+    await create(api, CONFIGMAPS, configmap("a"))
+    for params in ({}, {"resourceVersion": "0"}):
+        assert await seen(api, CONFIGMAPS, **params) == [("ADDED", "a")]
 
 
-def test_a_watch_from_a_list_misses_nothing_SRC_050() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, CONFIGMAPS, configmap("a"))
-        version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
-        await create(api, CONFIGMAPS, configmap("b"))
-        await patch(api, f"{CONFIGMAPS}/a", {"data": {"k": "2"}})
-        await api.request("DELETE", f"{CONFIGMAPS}/b")
-        assert await seen(api, CONFIGMAPS, resourceVersion=version) == [
-            ("ADDED", "b"),
-            ("MODIFIED", "a"),
-            ("DELETED", "b"),
-        ]
-
-    run_virtual(main)
+async def test_a_watch_from_a_list_misses_nothing_SRC_050() -> None:
+    api = FakeApi()
+    await create(api, CONFIGMAPS, configmap("a"))
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    await create(api, CONFIGMAPS, configmap("b"))
+    await patch(api, f"{CONFIGMAPS}/a", {"data": {"k": "2"}})
+    await api.request("DELETE", f"{CONFIGMAPS}/b")
+    assert await seen(api, CONFIGMAPS, resourceVersion=version) == [
+        ("ADDED", "b"),
+        ("MODIFIED", "a"),
+        ("DELETED", "b"),
+    ]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12), st.integers(0, 12))
-def test_a_watch_can_be_cut_anywhere_and_resumed(steps: list[tuple[str, bool]], cut: int) -> None:
+async def test_a_watch_can_be_cut_anywhere_and_resumed(
+    steps: list[tuple[str, bool]], cut: int
+) -> None:
     """Watching to any event and then from its resourceVersion sees what one long watch sees."""
 
-    async def main() -> None:
-        api = FakeApi()
-        start = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
-        for number, (name, keep) in enumerate(steps):
-            body = {"metadata": {"name": name}, "data": {"n": str(number)}}
-            if not (await api.request("PUT", f"{CONFIGMAPS}/{name}", body=body)).ok:
-                await create(api, CONFIGMAPS, body)
-            if not keep:
-                await api.request("DELETE", f"{CONFIGMAPS}/{name}")
-        params = {"resourceVersion": start, **BRIEF}
-        whole = [event async for event in api.watch(CONFIGMAPS, params=params)]
-        first = whole[:cut]
-        last = first[-1]["object"]["metadata"]["resourceVersion"] if first else start
-        params = {"resourceVersion": last, **BRIEF}
-        assert first + [event async for event in api.watch(CONFIGMAPS, params=params)] == whole
-        versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in whole]
-        assert versions == sorted(set(versions))
-
-    run_virtual(main)
+    api = FakeApi()
+    start = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    for number, (name, keep) in enumerate(steps):
+        body = {"metadata": {"name": name}, "data": {"n": str(number)}}
+        if not (await api.request("PUT", f"{CONFIGMAPS}/{name}", body=body)).ok:
+            await create(api, CONFIGMAPS, body)
+        if not keep:
+            await api.request("DELETE", f"{CONFIGMAPS}/{name}")
+    params = {"resourceVersion": start, **BRIEF}
+    whole = [event async for event in api.watch(CONFIGMAPS, params=params)]
+    first = whole[:cut]
+    last = first[-1]["object"]["metadata"]["resourceVersion"] if first else start
+    params = {"resourceVersion": last, **BRIEF}
+    assert first + [event async for event in api.watch(CONFIGMAPS, params=params)] == whole
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in whole]
+    assert versions == sorted(set(versions))
 
 
-def test_an_object_enters_and_leaves_a_selection() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
-        await create(api, CONFIGMAPS, configmap("a"))
-        for label in ("blue", "blue", None):
-            change = {"metadata": {"labels": {"colour": label}}, "data": {"l": str(label)}}
-            ok(await patch(api, f"{CONFIGMAPS}/a", change))
-            ok(await patch(api, f"{CONFIGMAPS}/a", {"data": {"again": str(label)}}))
-        blue = await seen(api, CONFIGMAPS, resourceVersion=version, labelSelector="colour=blue")
-        assert blue == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-
-    run_virtual(main)
+async def test_an_object_enters_and_leaves_a_selection() -> None:
+    api = FakeApi()
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    await create(api, CONFIGMAPS, configmap("a"))
+    for label in ("blue", "blue", None):
+        change = {"metadata": {"labels": {"colour": label}}, "data": {"l": str(label)}}
+        ok(await patch(api, f"{CONFIGMAPS}/a", change))
+        ok(await patch(api, f"{CONFIGMAPS}/a", {"data": {"again": str(label)}}))
+    blue = await seen(api, CONFIGMAPS, resourceVersion=version, labelSelector="colour=blue")
+    assert blue == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-def test_a_kubelet_watches_its_own_pods_SRC_050() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod("mine", node="n"))
-        await create(api, PODS, pod("other", node="m"))
-        await create(api, PODS, pod("loose", node=None))
-        selector = {"fieldSelector": "spec.nodeName=n"}
-        assert names(await get(api, "/api/v1/pods", **selector)) == ["mine"]
-        version = (await get(api, "/api/v1/pods"))["metadata"]["resourceVersion"]
-        binding = {"target": {"name": "n"}}
-        ok(await api.request("POST", f"{PODS}/loose/binding", body=binding))
-        events = await seen(api, "/api/v1/pods", resourceVersion=version, **selector)
-        assert events == [("ADDED", "loose")]
-
-    run_virtual(main)
+async def test_a_kubelet_watches_its_own_pods_SRC_050() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod("mine", node="n"))
+    await create(api, PODS, pod("other", node="m"))
+    await create(api, PODS, pod("loose", node=None))
+    selector = {"fieldSelector": "spec.nodeName=n"}
+    assert names(await get(api, "/api/v1/pods", **selector)) == ["mine"]
+    version = (await get(api, "/api/v1/pods"))["metadata"]["resourceVersion"]
+    binding = {"target": {"name": "n"}}
+    ok(await api.request("POST", f"{PODS}/loose/binding", body=binding))
+    events = await seen(api, "/api/v1/pods", resourceVersion=version, **selector)
+    assert events == [("ADDED", "loose")]
 
 
-def test_a_watch_waits_for_hours_of_virtual_time() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        arrived: list[tuple[float, str]] = []
-        loop = asyncio.get_running_loop()
+async def test_a_watch_waits_for_hours_of_virtual_time() -> None:
+    api = FakeApi()
+    arrived: list[tuple[float, str]] = []
+    loop = asyncio.get_running_loop()
 
-        async def follow() -> None:
-            async for event in api.watch(CONFIGMAPS, params={"timeoutSeconds": "7200"}):
-                arrived.append((loop.time(), event["object"]["metadata"]["name"]))
+    async def follow() -> None:
+        async for event in api.watch(CONFIGMAPS, params={"timeoutSeconds": "7200"}):
+            arrived.append((loop.time(), event["object"]["metadata"]["name"]))
 
-        task = asyncio.create_task(follow())
-        await asyncio.sleep(3600)
-        await create(api, CONFIGMAPS, configmap("late"))
-        await task
-        assert arrived == [(3600.0, "late")]
-        assert loop.time() == 7200.0
-
-    run_virtual(main)
+    task = asyncio.create_task(follow())
+    await asyncio.sleep(3600)
+    await create(api, CONFIGMAPS, configmap("late"))
+    await task
+    assert arrived == [(3600.0, "late")]
+    assert loop.time() == 7200.0
 
 
 def test_a_watch_of_nothing_is_nothing_to_wait_for() -> None:
@@ -136,34 +122,28 @@ def test_a_watch_of_nothing_is_nothing_to_wait_for() -> None:
         run_virtual(main)
 
 
-def test_one_name_can_be_watched() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        for name in ("a", "b"):
-            await create(api, CONFIGMAPS, configmap(name))
-        assert await seen(api, f"{CONFIGMAPS}/a") == [("ADDED", "a")]
-
-    run_virtual(main)
+async def test_one_name_can_be_watched() -> None:
+    api = FakeApi()
+    for name in ("a", "b"):
+        await create(api, CONFIGMAPS, configmap(name))
+    assert await seen(api, f"{CONFIGMAPS}/a") == [("ADDED", "a")]
 
 
-def test_streaming_list_ends_with_a_bookmark_SRC_051() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        params = {
-            "sendInitialEvents": "true",
-            "resourceVersionMatch": "NotOlderThan",
-            "allowWatchBookmarks": "true",
-            **BRIEF,
-        }
-        events = [event async for event in api.watch("/api/v1/pods", params=params)]
-        assert [event["type"] for event in events] == ["ADDED", "BOOKMARK", "BOOKMARK"]
-        mark = events[1]["object"]
-        assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-        assert mark["metadata"]["resourceVersion"] == str(api.store.revision)
-        assert mark["kind"] == "Pod"
-
-    run_virtual(main)
+async def test_streaming_list_ends_with_a_bookmark_SRC_051() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    params = {
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": "true",
+        **BRIEF,
+    }
+    events = [event async for event in api.watch("/api/v1/pods", params=params)]
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK", "BOOKMARK"]
+    mark = events[1]["object"]
+    assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert mark["metadata"]["resourceVersion"] == str(api.store.revision)
+    assert mark["kind"] == "Pod"
 
 
 def gone(events: list[dict[str, Any]]) -> None:
@@ -173,82 +153,67 @@ def gone(events: list[dict[str, Any]]) -> None:
     assert status["message"].startswith("too old resource version: ")
 
 
-def test_a_forgotten_version_is_410() -> None:
-    async def main() -> None:
-        api = FakeApi(history=3)
-        version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
-        for number in range(5):
-            await create(api, CONFIGMAPS, configmap(f"c{number}"))
-        params = {"resourceVersion": version}
-        gone([event async for event in api.watch(CONFIGMAPS, params=params)])
-        newest = str(api.store.revision)
-        assert await seen(api, CONFIGMAPS, resourceVersion=newest) == []
-
-    run_virtual(main)
+async def test_a_forgotten_version_is_410() -> None:
+    api = FakeApi(history=3)
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    for number in range(5):
+        await create(api, CONFIGMAPS, configmap(f"c{number}"))
+    params = {"resourceVersion": version}
+    gone([event async for event in api.watch(CONFIGMAPS, params=params)])
+    newest = str(api.store.revision)
+    assert await seen(api, CONFIGMAPS, resourceVersion=newest) == []
 
 
-def test_compact_ends_watches_that_lag() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
-        await create(api, CONFIGMAPS, configmap("a"))
-        api.compact()
-        params = {"resourceVersion": version}
-        gone([event async for event in api.watch(CONFIGMAPS, params=params)])
-
-    run_virtual(main)
+async def test_compact_ends_watches_that_lag() -> None:
+    api = FakeApi()
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    await create(api, CONFIGMAPS, configmap("a"))
+    api.compact()
+    params = {"resourceVersion": version}
+    gone([event async for event in api.watch(CONFIGMAPS, params=params)])
 
 
-def test_a_version_from_the_future_is_a_timeout() -> None:
-    async def main() -> None:
-        answer = await FakeApi().request(
-            "GET", CONFIGMAPS, params={"watch": "1", "resourceVersion": "999"}
-        )
-        assert "Too large resource version" in refused(answer, 504, "Timeout")
-        with pytest.raises(StatusError, match="Too large"):
-            await anext(FakeApi().watch(CONFIGMAPS, params={"resourceVersion": "999"}))
-
-    run_virtual(main)
+async def test_a_version_from_the_future_is_a_timeout() -> None:
+    answer = await FakeApi().request(
+        "GET", CONFIGMAPS, params={"watch": "1", "resourceVersion": "999"}
+    )
+    assert "Too large resource version" in refused(answer, 504, "Timeout")
+    with pytest.raises(StatusError, match="Too large"):
+        await anext(FakeApi().watch(CONFIGMAPS, params={"resourceVersion": "999"}))
 
 
-def test_an_outage_breaks_open_watches_even_if_it_is_over_at_once() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        broken: list[str] = []
+async def test_an_outage_breaks_open_watches_even_if_it_is_over_at_once() -> None:
+    api = FakeApi()
+    broken: list[str] = []
 
-        async def follow() -> None:
-            try:
-                async for _ in api.watch(CONFIGMAPS):
-                    pass
-            except ApiUnreachable as error:
-                broken.append(str(error))
-
-        task = asyncio.create_task(follow())
-        await asyncio.sleep(1)
-        with api.down():
-            pass
-        await task
-        assert len(broken) == 1
-
-    run_virtual(main)
-
-
-def test_watchers_leave_nothing_behind() -> None:
-    async def main() -> None:
-        api = FakeApi()
-
-        async def follow() -> None:
+    async def follow() -> None:
+        try:
             async for _ in api.watch(CONFIGMAPS):
                 pass
+        except ApiUnreachable as error:
+            broken.append(str(error))
 
-        tasks = [asyncio.create_task(follow()) for _ in range(3)]
-        await asyncio.sleep(1)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        assert api.store._waiting == []
+    task = asyncio.create_task(follow())
+    await asyncio.sleep(1)
+    with api.down():
+        pass
+    await task
+    assert len(broken) == 1
 
-    run_virtual(main)
+
+async def test_watchers_leave_nothing_behind() -> None:
+    api = FakeApi()
+
+    async def follow() -> None:
+        async for _ in api.watch(CONFIGMAPS):
+            pass
+
+    tasks = [asyncio.create_task(follow()) for _ in range(3)]
+    await asyncio.sleep(1)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert api.store._waiting == []
 
 
 LABELS = {"app": "web", "tier": "front"}

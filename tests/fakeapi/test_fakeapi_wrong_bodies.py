@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakeapi import FakeApi
-from simtime import run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "containers is an object": (
@@ -67,31 +68,25 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_field_of_a_wrong_type_is_named(name: str) -> None:
+async def test_a_field_of_a_wrong_type_is_named(name: str) -> None:
     body, words = WRONG[name]
 
-    async def main() -> None:
-        answer = await FakeApi().request("POST", PODS, body=body)
-        message = refused(answer, 400, "BadRequest")
-        assert message.startswith("the body cannot be handled as a Pod: ")
-        assert words in message
-
-    run_virtual(main)
+    answer = await FakeApi().request("POST", PODS, body=body)
+    message = refused(answer, 400, "BadRequest")
+    assert message.startswith("the body cannot be handled as a Pod: ")
+    assert words in message
 
 
-def test_plain_numbers_are_quantities() -> None:
-    async def main() -> None:
-        container = {
-            "name": "m",
-            "image": "x:1",
-            "resources": {"limits": {"cpu": 1, "memory": 5.5}},
-        }
-        volumes = [{"name": "v", "emptyDir": {"sizeLimit": 1000}}]
-        made = await create(FakeApi(), PODS, pod(containers=[container], volumes=volumes))
-        resources = made["spec"]["containers"][0]["resources"]
-        assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": "5.5"}
-
-    run_virtual(main)
+async def test_plain_numbers_are_quantities() -> None:
+    container = {
+        "name": "m",
+        "image": "x:1",
+        "resources": {"limits": {"cpu": 1, "memory": 5.5}},
+    }
+    volumes = [{"name": "v", "emptyDir": {"sizeLimit": 1000}}]
+    made = await create(FakeApi(), PODS, pod(containers=[container], volumes=volumes))
+    resources = made["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": "5.5"}
 
 
 @pytest.mark.parametrize(
@@ -102,15 +97,12 @@ def test_plain_numbers_are_quantities() -> None:
         ({"preconditions": "uid"}, 'preconditions: wanted an object, got "uid"'),
     ],
 )
-def test_wrong_delete_options(options: Any, words: str) -> None:
-    async def main() -> None:
-        api = FakeApi()
-        made = await create(api, PODS, pod())
-        answer = await api.request("DELETE", f"{PODS}/a", body=options or [0])
-        assert words in refused(answer, 400, "BadRequest")
-        assert await get(api, f"{PODS}/a") == made
-
-    run_virtual(main)
+async def test_wrong_delete_options(options: Any, words: str) -> None:
+    api = FakeApi()
+    made = await create(api, PODS, pod())
+    answer = await api.request("DELETE", f"{PODS}/a", body=options or [0])
+    assert words in refused(answer, 400, "BadRequest")
+    assert await get(api, f"{PODS}/a") == made
 
 
 WORDS = [
@@ -147,19 +139,18 @@ SHAPED = st.fixed_dictionaries(
     st.sampled_from(["", "/status", "/binding", "/eviction", "/resize"]),
     ANYTHING | SHAPED,
 )
-def test_no_body_breaks_the_server(method: str, path: str, subresource: str, body: Any) -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await create(api, PODS, pod())
-        await create(api, NODES, {"metadata": {"name": "a"}})
-        target = f"{path}/a{subresource}"
-        if method == "POST" and not subresource:
-            answer = await api.request("POST", path, body=body)
-        elif "+json" in method:
-            answer = await patch(api, target, body, method)
-        else:
-            answer = await api.request(method, target, body=body)
-        assert answer.ok or answer.body["code"] == answer.status
-        assert answer.status != 500
-
-    run_virtual(main)
+async def test_no_body_breaks_the_server(
+    method: str, path: str, subresource: str, body: Any
+) -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    await create(api, NODES, {"metadata": {"name": "a"}})
+    target = f"{path}/a{subresource}"
+    if method == "POST" and not subresource:
+        answer = await api.request("POST", path, body=body)
+    elif "+json" in method:
+        answer = await patch(api, target, body, method)
+    else:
+        answer = await api.request(method, target, body=body)
+    assert answer.ok or answer.body["code"] == answer.status
+    assert answer.status != 500

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from allocation_pods import asking, pod_of
 
 from refkubelet.admission.admit_handler import Rejection
@@ -20,7 +20,9 @@ from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.pod_workers.resize_reports import ResizeReports
-from simtime import VirtualLoop, run_virtual
+from simtime import VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 
 class World:
@@ -90,211 +92,180 @@ def cpus(pod: Pod) -> int:
     return int((resources.requests or {})["cpu"])
 
 
-def in_world(tmp_path: Path, body: Callable[[World], Any]) -> None:
-    async def main() -> None:
-        await body(World(tmp_path))
-
-    run_virtual(main)
-
-
-def test_an_edited_spec_is_asked_about_at_once_and_allocated_CG_061(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        world.have("u-1", 1)
-        await world.edit("u-1", 3)
-        assert world.asked == [(0.0, "u-1")]
-        assert cpus(world.manager.allocated(world.pods["u-1"])) == 3
-        assert world.events == ["Normal ResizeStarted u-1"]
-        assert [c.type for c in world.conditions.of("u-1")] == ["PodResizeInProgress"]
-        assert world.synced == ["u-1"]
-        assert not world.manager.has_pending
-
-    in_world(tmp_path, body)
+async def test_an_edited_spec_is_asked_about_at_once_and_allocated_CG_061(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.have("u-1", 1)
+    await world.edit("u-1", 3)
+    assert world.asked == [(0.0, "u-1")]
+    assert cpus(world.manager.allocated(world.pods["u-1"])) == 3
+    assert world.events == ["Normal ResizeStarted u-1"]
+    assert [c.type for c in world.conditions.of("u-1")] == ["PodResizeInProgress"]
+    assert world.synced == ["u-1"]
+    assert not world.manager.has_pending
 
 
-def test_until_it_is_admitted_workers_see_what_was_allocated_CG_060(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        world.have("u-1", 1)
-        await world.edit("u-1", 9)
-        allocated = world.manager.allocated(world.pods["u-1"])
-        assert cpus(allocated) == 1
-        assert world.manager.allocated(world.pods["u-1"]) is allocated  # computed once
-        assert world.events == ["Warning ResizeDeferred u-1"]
-        assert world.reasons("u-1") == ["Deferred"]
-        stranger = web("u-9", 5)
-        assert world.manager.allocated(stranger) is stranger
-
-    in_world(tmp_path, body)
+async def test_until_it_is_admitted_workers_see_what_was_allocated_CG_060(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.have("u-1", 1)
+    await world.edit("u-1", 9)
+    allocated = world.manager.allocated(world.pods["u-1"])
+    assert cpus(allocated) == 1
+    assert world.manager.allocated(world.pods["u-1"]) is allocated  # computed once
+    assert world.events == ["Warning ResizeDeferred u-1"]
+    assert world.reasons("u-1") == ["Deferred"]
+    stranger = web("u-9", 5)
+    assert world.manager.allocated(stranger) is stranger
 
 
-def test_a_deferred_resize_is_tried_every_three_minutes_CG_061(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        task = asyncio.create_task(world.manager.run())
-        await world.clock.sleep(1000)
-        world.have("u-1", 1)
-        await world.edit("u-1", 9)
-        await world.clock.sleep(400)
-        assert world.asked == [(1000.0, "u-1"), (1180.0, "u-1"), (1360.0, "u-1")]
-        world.room = 9
-        await world.clock.sleep(200)
-        assert world.asked[-1] == (1540.0, "u-1")
-        await world.clock.sleep(1000)
-        assert len(world.asked) == 4
-        assert world.events == ["Warning ResizeDeferred u-1", "Normal ResizeStarted u-1"]
-        task.cancel()
-
-    in_world(tmp_path, body)
+async def test_a_deferred_resize_is_tried_every_three_minutes_CG_061(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    task = asyncio.create_task(world.manager.run())
+    await world.clock.sleep(1000)
+    world.have("u-1", 1)
+    await world.edit("u-1", 9)
+    await world.clock.sleep(400)
+    assert world.asked == [(1000.0, "u-1"), (1180.0, "u-1"), (1360.0, "u-1")]
+    world.room = 9
+    await world.clock.sleep(200)
+    assert world.asked[-1] == (1540.0, "u-1")
+    await world.clock.sleep(1000)
+    assert len(world.asked) == 4
+    assert world.events == ["Warning ResizeDeferred u-1", "Normal ResizeStarted u-1"]
+    task.cancel()
 
 
-def test_without_pending_resizes_the_manager_sleeps_CG_061(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.create_task(world.manager.run())
-        await asyncio.sleep(0)
-        assert not loop._scheduled  # type: ignore[attr-defined]
-        task.cancel()
-
-    in_world(tmp_path, body)
+async def test_without_pending_resizes_the_manager_sleeps_CG_061(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(world.manager.run())
+    await asyncio.sleep(0)
+    assert not loop._scheduled  # type: ignore[attr-defined]
+    task.cancel()
 
 
-def test_nothing_is_decided_before_every_source_was_seen_CG_061(tmp_path: Path) -> None:
+async def test_nothing_is_decided_before_every_source_was_seen_CG_061(tmp_path: Path) -> None:
     """What an earlier kubelet left waits 30 s then."""
 
-    async def body(world: World) -> None:
-        task = asyncio.create_task(world.manager.run())
-        world.have("u-1", 1)
-        world.pods["u-1"] = web("u-1", 2, generation=2)
-        world.ready = False
-        world.triggers.admitted(world.pods["u-1"])
-        await world.triggers.added([world.pods["u-1"]])
-        world.ready = True
-        await world.clock.sleep(60)
-        assert world.asked == [(30.0, "u-1")]
-        task.cancel()
-
-    in_world(tmp_path, body)
+    world = World(tmp_path)
+    task = asyncio.create_task(world.manager.run())
+    world.have("u-1", 1)
+    world.pods["u-1"] = web("u-1", 2, generation=2)
+    world.ready = False
+    world.triggers.admitted(world.pods["u-1"])
+    await world.triggers.added([world.pods["u-1"]])
+    world.ready = True
+    await world.clock.sleep(60)
+    assert world.asked == [(30.0, "u-1")]
+    task.cancel()
 
 
-def test_a_condition_of_an_earlier_kubelet_stays_only_if_it_is_true_LIFE_186(
+async def test_a_condition_of_an_earlier_kubelet_stays_only_if_it_is_true_LIFE_186(
     tmp_path: Path,
 ) -> None:
     told = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
 
-    async def body(world: World) -> None:
-        for pod_uid, amount in (("u-1", 9), ("u-2", 1)):
-            world.have(pod_uid, 1)
-            world.pods[pod_uid] = web(pod_uid, amount, status={"conditions": [told]})
-            world.triggers.admitted(world.pods[pod_uid])
-        assert world.reasons("u-1") == ["Deferred"]
-        assert world.reasons("u-2") == []
-        await world.triggers.added(world.pods.values())
-        assert [who for _, who in world.asked] == ["u-1"]
-        assert world.events == ["Warning ResizeDeferred u-1"]  # of another generation
-
-    in_world(tmp_path, body)
+    world = World(tmp_path)
+    for pod_uid, amount in (("u-1", 9), ("u-2", 1)):
+        world.have(pod_uid, 1)
+        world.pods[pod_uid] = web(pod_uid, amount, status={"conditions": [told]})
+        world.triggers.admitted(world.pods[pod_uid])
+    assert world.reasons("u-1") == ["Deferred"]
+    assert world.reasons("u-2") == []
+    await world.triggers.added(world.pods.values())
+    assert [who for _, who in world.asked] == ["u-1"]
+    assert world.events == ["Warning ResizeDeferred u-1"]  # of another generation
 
 
-def test_what_can_never_be_is_not_tried_again_CG_062(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        world.have("u-1", 1)
+async def test_what_can_never_be_is_not_tried_again_CG_062(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.have("u-1", 1)
 
-        async def never(pod: Pod) -> Rejection:
-            return Rejection("Infeasible", "no")
+    async def never(pod: Pod) -> Rejection:
+        return Rejection("Infeasible", "no")
 
-        world.manager._deps = replace_admit(world.manager._deps, never)
-        await world.edit("u-1", 2)
-        assert world.events == ["Warning ResizeInfeasible u-1"]
-        assert world.reasons("u-1") == ["Infeasible"]
-        assert not world.manager.has_pending
-
-    in_world(tmp_path, body)
+    world.manager._deps = replace_admit(world.manager._deps, never)
+    await world.edit("u-1", 2)
+    assert world.events == ["Warning ResizeInfeasible u-1"]
+    assert world.reasons("u-1") == ["Infeasible"]
+    assert not world.manager.has_pending
 
 
 def replace_admit(deps: AllocationDeps, admit: Any) -> AllocationDeps:
     return dataclasses.replace(deps, admit=admit)
 
 
-def test_room_goes_by_the_order_of_the_queue_CG_061(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        for number, priority in ((1, 0), (2, 7), (3, 3)):
-            world.have(f"u-{number}", 2, priority=priority)
-        world.room = 0
-        for number, priority in ((1, 0), (2, 7), (3, 3)):
-            await world.edit(f"u-{number}", 4, priority=priority)
-        world.asked.clear()
-        await world.edit("u-1", 1)  # takes less than it has
-        assert [who for _, who in world.asked] == ["u-2", "u-3", "u-1"]
-        world.asked.clear()
-        world.have("u-4", 2)
-        await world.edit("u-4", 1)
-        assert next(who for _, who in world.asked if who in ("u-4", "u-2")) == "u-4"
-
-    in_world(tmp_path, body)
+async def test_room_goes_by_the_order_of_the_queue_CG_061(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    for number, priority in ((1, 0), (2, 7), (3, 3)):
+        world.have(f"u-{number}", 2, priority=priority)
+    world.room = 0
+    for number, priority in ((1, 0), (2, 7), (3, 3)):
+        await world.edit(f"u-{number}", 4, priority=priority)
+    world.asked.clear()
+    await world.edit("u-1", 1)  # takes less than it has
+    assert [who for _, who in world.asked] == ["u-2", "u-3", "u-1"]
+    world.asked.clear()
+    world.have("u-4", 2)
+    await world.edit("u-4", 1)
+    assert next(who for _, who in world.asked if who in ("u-4", "u-2")) == "u-4"
 
 
-def test_a_resize_that_is_taken_back_is_no_longer_pending_CG_061(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        world.have("u-1", 1)
-        await world.edit("u-1", 9)
-        await world.edit("u-1", 1)
-        assert world.reasons("u-1") == []
-        asked = len(world.asked)
-        await world.triggers.room_was_made()
-        assert len(world.asked) == asked
-        assert not world.manager.has_pending
-
-    in_world(tmp_path, body)
+async def test_a_resize_that_is_taken_back_is_no_longer_pending_CG_061(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.have("u-1", 1)
+    await world.edit("u-1", 9)
+    await world.edit("u-1", 1)
+    assert world.reasons("u-1") == []
+    asked = len(world.asked)
+    await world.triggers.room_was_made()
+    assert len(world.asked) == asked
+    assert not world.manager.has_pending
 
 
-def test_which_changes_of_other_pods_make_room_CG_061(tmp_path: Path) -> None:
+async def test_which_changes_of_other_pods_make_room_CG_061(tmp_path: Path) -> None:
     def over(pod: Pod) -> bool:
         return pod.status is not None and pod.status.phase in ("Succeeded", "Failed")
 
-    async def body(world: World) -> None:
-        running, ended = web("u-2", 2, status={"phase": "Running"}), web("u-2", 2)
-        assert not world.triggers.makes_room(running, ended, over)
-        ended = web("u-2", 2, status={"phase": "Failed"})
-        assert not world.triggers.makes_room(running, ended, over)  # nothing is pending
-        world.have("u-1", 1)
-        await world.edit("u-1", 9)
-        assert world.triggers.makes_room(running, ended, over)
-        assert not world.triggers.makes_room(ended, ended, over)
-        assert not world.triggers.makes_room(None, ended, over)
-        smaller = web("u-2", 1, status={"phase": "Running"})
-        assert world.triggers.makes_room(running, smaller, over)
-        assert not world.triggers.makes_room(smaller, running, over)
-
-    in_world(tmp_path, body)
+    world = World(tmp_path)
+    running, ended = web("u-2", 2, status={"phase": "Running"}), web("u-2", 2)
+    assert not world.triggers.makes_room(running, ended, over)
+    ended = web("u-2", 2, status={"phase": "Failed"})
+    assert not world.triggers.makes_room(running, ended, over)  # nothing is pending
+    world.have("u-1", 1)
+    await world.edit("u-1", 9)
+    assert world.triggers.makes_room(running, ended, over)
+    assert not world.triggers.makes_room(ended, ended, over)
+    assert not world.triggers.makes_room(None, ended, over)
+    smaller = web("u-2", 1, status={"phase": "Running"})
+    assert world.triggers.makes_room(running, smaller, over)
+    assert not world.triggers.makes_room(smaller, running, over)
 
 
-def test_an_error_of_admission_puts_the_resize_off_CG_061(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        world.have("u-1", 1)
+async def test_an_error_of_admission_puts_the_resize_off_CG_061(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.have("u-1", 1)
 
-        async def broken(pod: Pod) -> Rejection:
-            raise RuntimeError("plugin died")
+    async def broken(pod: Pod) -> Rejection:
+        raise RuntimeError("plugin died")
 
-        world.manager._deps = replace_admit(world.manager._deps, broken)
-        await world.edit("u-1", 2)
-        assert world.manager.has_pending
-        assert world.events == []
-
-    in_world(tmp_path, body)
+    world.manager._deps = replace_admit(world.manager._deps, broken)
+    await world.edit("u-1", 2)
+    assert world.manager.has_pending
+    assert world.events == []
 
 
-def test_pods_that_are_gone_leave_the_queue_and_the_checkpoint_CG_060(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        one, _ = world.have("u-1", 1), world.have("u-2", 1)
-        await world.edit("u-1", 9)
-        del world.pods["u-1"]
-        world.triggers.removed(one)
-        await world.triggers.room_was_made()
-        assert not world.manager.has_pending
-        assert world.manager.allocated(one) is one
-        world.manager.keep_only(["u-3"])
-        assert world.conditions.of("u-1") == ()
-        assert not world.manager.wants_resize(web("u-2", 9))
-
-    in_world(tmp_path, body)
+async def test_pods_that_are_gone_leave_the_queue_and_the_checkpoint_CG_060(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    one, _ = world.have("u-1", 1), world.have("u-2", 1)
+    await world.edit("u-1", 9)
+    del world.pods["u-1"]
+    world.triggers.removed(one)
+    await world.triggers.room_was_made()
+    assert not world.manager.has_pending
+    assert world.manager.allocated(one) is one
+    world.manager.keep_only(["u-3"])
+    assert world.conditions.of("u-1") == ()
+    assert not world.manager.wants_resize(web("u-2", 9))
 
 
 # -- what workers tell ---------------------------------------------------------------------------
@@ -310,32 +281,30 @@ class Runtime:
         return None
 
 
-def test_a_resize_is_told_from_its_start_to_its_end_CG_063(tmp_path: Path) -> None:
-    async def body(world: World) -> None:
-        runtime = Runtime()
-        reinspected: list[str] = []
-        reports = ResizeReports(
-            world.conditions, world, runtime, cgroups=None, reinspect=reinspected.append
-        )
-        pod, status = web("u-1", 1, generation=2), RuntimePodStatus("u-1")
+async def test_a_resize_is_told_from_its_start_to_its_end_CG_063(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    runtime = Runtime()
+    reinspected: list[str] = []
+    reports = ResizeReports(
+        world.conditions, world, runtime, cgroups=None, reinspect=reinspected.append
+    )
+    pod, status = web("u-1", 1, generation=2), RuntimePodStatus("u-1")
+    reports.before_sync(pod, status)
+    assert [c.type for c in reports.of(pod)] == ["PodResizeInProgress"]
+    failure = SyncError(SyncAction.RESIZE_POD, "web", "ResizePodInPlaceError", "busy")
+    for _ in range(2):
+        reports.after_sync(pod, PodSyncResult((failure,), 1, resized=True))
+    assert world.events == ["Warning ResizeError u-1"]
+    assert world.reasons("u-1") == ["Error"]
+    assert reinspected == ["u-1", "u-1"]
+    reports.before_sync(pod, status)
+    assert world.reasons("u-1") == ["Error"]
+    runtime.in_progress = False
+    for _ in range(2):
         reports.before_sync(pod, status)
-        assert [c.type for c in reports.of(pod)] == ["PodResizeInProgress"]
-        failure = SyncError(SyncAction.RESIZE_POD, "web", "ResizePodInPlaceError", "busy")
-        for _ in range(2):
-            reports.after_sync(pod, PodSyncResult((failure,), 1, resized=True))
-        assert world.events == ["Warning ResizeError u-1"]
-        assert world.reasons("u-1") == ["Error"]
-        assert reinspected == ["u-1", "u-1"]
-        reports.before_sync(pod, status)
-        assert world.reasons("u-1") == ["Error"]
-        runtime.in_progress = False
-        for _ in range(2):
-            reports.before_sync(pod, status)
-        reports.after_sync(pod, PodSyncResult())
-        assert world.events == ["Warning ResizeError u-1", "Normal ResizeCompleted u-1"]
-        assert reports.of(pod) == ()
-        world.conditions.set_pending("u-1", "OutOfcpu", "", 3)
-        reports.at_end(pod)
-        assert reports.of(pod) == ()
-
-    in_world(tmp_path, body)
+    reports.after_sync(pod, PodSyncResult())
+    assert world.events == ["Warning ResizeError u-1", "Normal ResizeCompleted u-1"]
+    assert reports.of(pod) == ()
+    world.conditions.set_pending("u-1", "OutOfcpu", "", 3)
+    reports.at_end(pod)
+    assert reports.of(pod) == ()

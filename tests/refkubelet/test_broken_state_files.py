@@ -19,8 +19,8 @@ from refkubelet.checkpoints.checksum import checksum
 from refkubelet.config.kubelet_config import MemoryReservation
 from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.daemon import USER_ERRORS
-from refkubelet.kuberuntime.images.record_files import PullRecordFiles
-from refkubelet.kuberuntime.images.records import Access, PulledRecord, SecretUse
+from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles
+from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
 from refkubelet.node.shutdown_state import load_times
 from refkubelet.usage import UsageError
 

@@ -18,8 +18,8 @@ from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
-from refkubelet.kuberuntime.images.record_files import PullRecordFiles
-from refkubelet.kuberuntime.images.records import (
+from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles
+from refkubelet.kuberuntime.images.pull_records import (
     Access,
     PulledRecord,
     access_with,

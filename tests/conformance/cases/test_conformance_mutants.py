@@ -11,7 +11,7 @@ from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.kuberuntime.decisions.grace import container_grace_s
-from refkubelet.kuberuntime.images.records import PullVerdict
+from refkubelet.kuberuntime.images.pull_records import PullVerdict
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.manager import ProbeManager
 
@@ -109,7 +109,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "image-for-the-same-secret",
     ),
     "pull records are not written": (
-        "refkubelet.kuberuntime.images.record_files.PullRecordFiles.write", always(None),
+        "refkubelet.kuberuntime.images.pull_record_files.PullRecordFiles.write", always(None),
         "image-records-stay",
     ),
     "the rate of pulls has no effect": (

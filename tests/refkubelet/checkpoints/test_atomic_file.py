@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refkubelet.checkpoints.atomic_file import write_whole
-from refkubelet.kuberuntime.images.record_files import PullRecordFiles
+from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles
 from refkubelet.node.shutdown_state import ShutdownTimes, store_times
 
 

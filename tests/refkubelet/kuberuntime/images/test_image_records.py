@@ -19,8 +19,12 @@ from refkubelet.config.image_policies import (
 )
 from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
-from refkubelet.kuberuntime.images.record_files import PullRecordFiles, record_fields, record_of
-from refkubelet.kuberuntime.images.records import (
+from refkubelet.kuberuntime.images.pull_record_files import (
+    PullRecordFiles,
+    record_fields,
+    record_of,
+)
+from refkubelet.kuberuntime.images.pull_records import (
     Access,
     PulledRecord,
     PullVerdict,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
-from refkubelet.kuberuntime.images.records import Access, PulledRecord, SecretUse
+from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
 from simtime import format_rfc3339
 from simtime.clock import NANOSECONDS
 

@@ -1,4 +1,4 @@
 """The kubelet's side of the CRI: calls with deadlines, and their answers as frozen records.
 
-Protobuf messages do not travel further than this folder.
+Read `client` first. Protobuf messages of answers do not travel further than this folder.
 """

@@ -154,7 +154,7 @@ class CriClient:
     async def update_pod_sandbox_resources(
         self, sandbox_id: str, overhead: Message, resources: Message
     ) -> None:
-        """Tell what the pod's group is going to be limited to (CRI-122)."""
+        """Tell what the pod's cgroup is going to be limited to (CRI-122)."""
         request = cri.UpdatePodSandboxResourcesRequest(
             pod_sandbox_id=sandbox_id, overhead=overhead, resources=resources
         )

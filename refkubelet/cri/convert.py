@@ -56,7 +56,8 @@ SANDBOX_STATES: Final[dict[int, SandboxState]] = {
 
 
 def require(fields: Iterable[tuple[str, object]]) -> None:
-    """Raises ValueError naming the first field whose value is empty or zero (CRI-008)."""
+    """Check that every field has a value (CRI-008). Raises ValueError naming the first one that is
+    empty or zero."""
     for name, value in fields:
         if not value:
             raise ValueError(f"the answer has no {name}")

@@ -1,7 +1,7 @@
 """List answers as records, converted only when they changed.
 
 A kubelet lists everything every second, and nearly every answer is the one before. An answer with
-the same bytes gives the very same tuple again, so who asks can tell by identity that nothing
+the same bytes gives the very same tuple again, so the caller can tell by identity that nothing
 changed; and in a list that did change, the rows that did not are the records of last time. What
 must never happen here: an answer is taken for another one; memory grows with the pods that come and
 go (only lists over all pods are kept, and of their rows those of the last answer).
@@ -63,7 +63,7 @@ class Listings(Generic[T]):
 
 @lru_cache(maxsize=1024)
 def sandbox_list_request(uid: str, ready_only: bool) -> Message:
-    """ListPodSandbox over all pods (`uid` "") or one. Shared: nobody changes a request."""
+    """ListPodSandbox over all pods (`uid` "") or one. Shared: it must not be changed."""
     wanted = cri.PodSandboxFilter()
     if uid:
         wanted.label_selector[POD_UID] = uid
@@ -74,7 +74,7 @@ def sandbox_list_request(uid: str, ready_only: bool) -> Message:
 
 @lru_cache(maxsize=1024)
 def container_list_request(uid: str, running_only: bool) -> Message:
-    """ListContainers over all pods (`uid` "") or one. Shared: nobody changes a request."""
+    """ListContainers over all pods (`uid` "") or one. Shared: it must not be changed."""
     wanted = cri.ContainerFilter()
     if uid:
         wanted.label_selector[POD_UID] = uid

@@ -2,7 +2,7 @@
 
 Only for real time: grpc works on threads of its own, which virtual time cannot see. grpc.aio is
 imported when a target is made. What must never happen: a wrong socket is told by a traceback, or
-by silence; who listens and does not answer is given up within a stated time.
+by silence; a listener that does not answer is given up within a stated time.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _cannot_connect(endpoint: str, why: str, hint: str = "") -> EndpointError:
 
 
 async def _check_listener(endpoint: str) -> None:
-    """Raises `EndpointError` unless somebody listens on that socket. grpc would say the same, but
-    not who is to blame."""
+    """Raises `EndpointError` unless a process listens on that socket. grpc would say the same, but
+    not why."""
     path = socket_path(endpoint)
     try:
         async with asyncio.timeout(LISTENER_LIMIT_S):
@@ -182,8 +182,8 @@ async def handshake(
 ) -> RuntimeVersion:
     """Ask whether a CRI v1 runtime answers: Version, ImageFsInfo, Version("0.1.0") (CRI-002).
 
-    `images_endpoint`: who answers ImageFsInfo, `endpoint` if not given. A silent runtime is
-    waited for as long as any call may take; that is logged. Raises `EndpointError` with what
+    `images_endpoint`: the socket for ImageFsInfo, `endpoint` if not given. A silent runtime
+    is waited for as long as any call may take; that is logged. Raises `EndpointError` with what
     answered instead, and what to do.
     """
     notice = asyncio.get_running_loop().call_later(
@@ -213,7 +213,7 @@ async def handshake(
 
 
 def _no_cri(endpoint: str, error: CriCallError, limit_s: float) -> EndpointError:
-    """Somebody listens at `endpoint`; what is wrong with the answer."""
+    """What is wrong with the answer of the process that listens at `endpoint`."""
     if error.unimplemented:
         return EndpointError(
             f"what answers at {endpoint} is not a CRI v1 runtime: {error.text}\n  {_OTHER_SOCKET}"

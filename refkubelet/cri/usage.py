@@ -73,6 +73,7 @@ class SandboxUsage:
 
 
 def container_usage(stats: Message) -> ContainerUsage:
+    """A row of ListContainerStats; the pod is known by the container's labels (CRI-123)."""
     labels = stats.attributes.labels
     layer = stats.writable_layer
     has_layer = stats.HasField("writable_layer")

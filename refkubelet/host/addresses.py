@@ -36,7 +36,7 @@ class NetworkError(Exception):
 
 
 class UrlError(ValueError):
-    """There is no such URL, so nobody is asked (PROBE-066); the text is a Go client's."""
+    """There is no such URL, so no request is made (PROBE-066); the text is a Go client's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ def in_ascii(host: str) -> str:
 
 
 def check_host(host: str, port: int) -> None:
-    """Raises `NetworkError` for a text that is neither an IP address nor a possible name."""
+    """Check a host before it is asked for. Raises `NetworkError` for a text that is neither an
+    IP address nor a possible name."""
     if "[" in host or "]" in host:
         raise NetworkError(
             f"dial tcp: address {host_port(host, port)}: unexpected bracket in address"
@@ -130,7 +131,7 @@ def check_host(host: str, port: int) -> None:
 
 
 def is_possible_name(host: str) -> bool:
-    """Whether anybody may be asked about that name: labels of 1 to 63 letters, digits, `_` and `-`
+    """Whether DNS may be asked about that name: labels of 1 to 63 letters, digits, `_` and `-`
     (not at the ends), one dot between them, not digits alone."""
     name = host.removesuffix(".")
     labels = name.split(".")

@@ -154,7 +154,7 @@ async def http_get(network: Network, first: HttpRequest, timeout_s: float | None
 
 
 def _check(request: HttpRequest) -> None:
-    """What can be told without asking anybody. Raises `NetworkError`."""
+    """What can be told without a connection. Raises `NetworkError`."""
     name = bad_header(request.headers)
     if name:
         raise NetworkError(f'net/http: invalid header field value for "{name}"')

@@ -59,7 +59,7 @@ class KernelLog(AsyncIterator[KernelMessage]):
         raise StopAsyncIteration
 
     def close(self) -> None:
-        """Nothing more is read, and nobody waits for more."""
+        """Nothing more is read; a reader that waits for a record gets the end."""
         self._wake()
         self._file.close()
 

@@ -100,7 +100,7 @@ class KernelLogReader(Protocol):
     async def __anext__(self) -> KernelMessage: ...
 
     def close(self) -> None:
-        """Nothing more is read, and nobody waits for more."""
+        """Nothing more is read; a reader that waits for a record gets the end."""
         ...
 
 
@@ -145,7 +145,7 @@ class Machine(Protocol):
     def memory(self) -> MemoryStats: ...
 
     def filesystem(self, path: str) -> FilesystemStats:
-        """Raises FileNotFoundError when `path` is on no filesystem."""
+        """The filesystem that holds `path`. Raises FileNotFoundError when none does."""
         ...
 
     def cpu_count(self) -> int: ...

@@ -119,8 +119,8 @@ class SocketNetwork:
 
 @contextmanager
 def _nothing_else() -> Iterator[None]:
-    """An error that nobody thought of is a `NetworkError`, too: whoever asks knows what to do then,
-    and a pod can be stopped whatever its hook is."""
+    """An unexpected error is a `NetworkError`, too: callers know what to do then, and a pod can be
+    stopped whatever its hook does."""
     try:
         yield
     except (NetworkError, OSError):
@@ -254,7 +254,7 @@ async def _check(channel: Any, service: str, timeout_s: float) -> str:
 
 
 def not_connected(address: str, took: str) -> str:
-    """PROBE-073: nobody took the connection in time."""
+    """The error of a gRPC probe whose connection was not taken in time (PROBE-073)."""
     return (
         f'timeout: failed to connect service "{address}" within {took}: context deadline exceeded'
     )

@@ -123,7 +123,7 @@ class RealMachine:
         return KernelLog(open_at_end(self._root / "dev/kmsg"), self._clock)
 
     def limits_swap(self) -> bool:
-        """v1 has the file in every group; v2 in every group but the root, so the process's own is
+        """v1 has the file in every cgroup; v2 in every cgroup but the root, so the process's own is
         looked at (CG-050)."""
         if self.cgroup_version() == 1:
             return (self.cgroup_root() / "memory/memory.memsw.limit_in_bytes").exists()

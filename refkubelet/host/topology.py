@@ -53,7 +53,7 @@ def _cpu(number: int, path: Path, node: int, cache: int | None) -> Cpu:
     """Machines without these files have a core for each CPU, and one socket."""
     core = _number(path / "topology/core_id", number)
     socket = _number(path / "topology/physical_package_id", 0)
-    return Cpu(number, core, max(0, socket), node, cache)
+    return Cpu(number, core, max(0, socket), node, cache=cache)
 
 
 def _cache(cpu: Path, cpus_in_node: int) -> int | None:

@@ -156,7 +156,9 @@ def opened_below(
     with ExitStack() as held:
         fd = os.open(top, os.O_PATH | os.O_CLOEXEC | (os.O_DIRECTORY if parts else 0))
         held.callback(os.close, fd)
-        walk = _Walk(held, top, path, [fd], [], deque(parts), links=links, make_mode=make_mode)
+        walk = _Walk(
+            held, top, path, [fd], names=[], left=deque(parts), links=links, make_mode=make_mode
+        )
         walk.go()
         names = "/".join(walk.names)
         yield PathBelow(walk.fds[-1], os.path.join(top, names) if names else top, names)

@@ -108,7 +108,8 @@ class PodVolumes:
         known.ready.add(name)
 
     def _make(self, pod: Pod, volume: Volume) -> None:
-        """Raises HostPathError, OSError, ValueError (a name or a size that cannot be)."""
+        """Make, or check, one volume. Raises HostPathError, OSError, ValueError (a name or a size
+        that cannot be)."""
         kind = kind_of(volume)
         if kind == HOST_PATH and volume.hostPath is not None:
             check_host_path(volume.hostPath)

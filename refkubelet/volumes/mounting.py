@@ -60,13 +60,13 @@ class NoMounts:
         raise OSError(errno.EPERM, text)
 
     def unmount_below(self, directory: str) -> None:
-        """Who cannot unmount must not delete through a mount either."""
+        """A kubelet that cannot unmount must not delete through a mount either."""
         if mount_points_below(directory):
             raise OSError(errno.EBUSY, f"something is mounted below {directory}")
 
 
 class SimulatedMounts:
-    """Of a node whose containers are not there: nothing is mounted, and nobody sees that."""
+    """Of a node whose containers are simulated: nothing is mounted, as no process would see it."""
 
     def bind(self, place: PathBelow, target: str) -> str:
         """Where it was found."""
@@ -126,7 +126,7 @@ class RealMounts:
             self._unmount(point)
 
     def _runtime_sees(self, target: str) -> bool:
-        """Of a process that ended nobody knows."""
+        """Whether the mount is in the runtime's namespace; False once that process has ended."""
         if self._runtime_pid is None:
             return True
         table = Path(f"/proc/{self._runtime_pid}/mountinfo")
@@ -142,7 +142,7 @@ class RealMounts:
         self._check(self._libc.mount(*map(_c, (source, target, kind)), flags, _c(options)), target)
 
     def _unmount(self, target: str) -> None:
-        """What is still in use goes when nobody uses it any more."""
+        """A mount that is still in use goes with its last user."""
         try:
             self._check(self._libc.umount2(_c(target), MNT_DETACH | UMOUNT_NOFOLLOW), target)
         except OSError as error:

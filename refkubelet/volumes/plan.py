@@ -102,7 +102,7 @@ def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
 
 
 def check_sub_path(path: str) -> None:
-    """Raises `SubPathError` for one that cannot be below anything."""
+    """Check the text of a subPath. Raises `SubPathError` for one that cannot be below a volume."""
     if path.startswith("/"):
         raise SubPathError(f"error SubPath `{path}` must not be an absolute path")
     if ".." in path.split("/"):

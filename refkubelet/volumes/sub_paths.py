@@ -26,7 +26,7 @@ DIRECTORY: Final = "volume-subpaths"
 
 @dataclass(frozen=True, slots=True)
 class SubPathUse:
-    """Who wants it: the container's volumeMount of that index, for that volume."""
+    """What a part is for: the container's volumeMount of that index, for that volume."""
 
     root_dir: str
     pod_uid: str
@@ -44,21 +44,21 @@ class SubPathUse:
 def prepare(volume_path: str, path: str, use: SubPathUse, mounts: Mounts) -> str:
     """The host path of that part of the volume. Raises `SubPathError`."""
     check_sub_path(path)
-    who = f'for volumeMount "{use.volume}" of container "{use.container}"'
+    purpose = f'for volumeMount "{use.volume}" of container "{use.container}"'
     try:
         return _bound(volume_path, path, use, mounts)
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        log.warning("subPath %r %s of pod %s: %s", path, who, use.pod_uid, error)
-        raise SubPathError(f"failed to prepare subPath {who}") from None
+        log.warning("subPath %r %s of pod %s: %s", path, purpose, use.pod_uid, error)
+        raise SubPathError(f"failed to prepare subPath {purpose}") from None
     try:
         mode = stat.S_IMODE(os.stat(volume_path).st_mode)
         return _bound(volume_path, path, use, mounts, make_mode=mode)
     except (OSError, ValueError) as error:
-        log.warning("subPath %r %s of pod %s: %s", path, who, use.pod_uid, error)
+        log.warning("subPath %r %s of pod %s: %s", path, purpose, use.pod_uid, error)
         verb = "prepare subPath" if isinstance(error, OutsideError) else "create subPath directory"
-        raise SubPathError(f"failed to {verb} {who}") from None
+        raise SubPathError(f"failed to {verb} {purpose}") from None
 
 
 def _bound(

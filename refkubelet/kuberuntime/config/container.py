@@ -92,6 +92,7 @@ def container_config(start: StartSpec, pod: Pod, options: RuntimeOptions) -> Any
 
 
 def _config(start: StartSpec, pod: Pod, options: RuntimeOptions) -> Any:
+    """The message, with its fields in the order of the contract. Raises `CONFIG_FAILURES`."""
     container, run, devices = start.container, start.run, start.run.devices
     variables = run.variables
     return cri.ContainerConfig(

@@ -145,7 +145,7 @@ def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict
     for source in container.envFrom or []:
         result.update(_from_source(source, pod, facts.objects))
     for variable in container.env or []:
-        value = _value(variable, container, pod, facts, result)
+        value = _value(variable, container, pod, facts, known=result)
         if value is not None:
             left -= len(value)
             if left < 0:

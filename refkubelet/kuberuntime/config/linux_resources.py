@@ -65,7 +65,7 @@ def _limit_swap(resources: Any, container: Container, pod: Pod, options: Runtime
 
 
 def _without_quota(resources: Any, options: RuntimeOptions) -> None:
-    """CG-031: who has CPUs of its own is not throttled."""
+    """A container with CPUs of its own is not throttled (CG-031)."""
     if options.cpu_cfs_quota:
         resources.cpu_quota = NO_QUOTA
 
@@ -105,7 +105,8 @@ def compute_resources(
 
 
 def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) -> int:
-    """Who dies first when memory runs out: -997 last, 1000 first (LIFE-140)."""
+    """How soon the kernel kills the container when memory runs out: 1000 first, -997 last
+    (LIFE-140)."""
     if is_node_critical(pod):
         return GUARANTEED_SCORE
     qos = qos_class(pod)

@@ -72,7 +72,8 @@ class MountSource:
 def mount_source(
     mount: VolumeMount, container: Container, pod: Pod, facts: MountFacts
 ) -> MountSource:
-    """Raises `MountError` where the pod has no such volume, or the part cannot be below it."""
+    """What the volumeMount of that container names. Raises `MountError` where the pod has no such
+    volume, or the part cannot be below it."""
     volumes = {v.name: v for v in pod.spec.volumes or []}
     if mount.name not in volumes:
         raise MountError(

@@ -78,7 +78,7 @@ class ImageAccess:
 
     async def recover(self) -> None:
         """Once: what a former kubelet was pulling when it ended, and is there now, becomes a record
-        that nobody may use unverified. A runtime that does not answer leaves the notes."""
+        that no pod may use unverified. A runtime that does not answer leaves the notes."""
         if self._recovered:
             return
         self._recovered = True
@@ -162,7 +162,7 @@ class ImageAccess:
             before = self._read(image_ref)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             before = None
-        after = merged(before, image_ref, image, access, self._clock.wall_ns())
+        after = merged(before, image_ref, image, access, now_ns=self._clock.wall_ns())
         if after is before:
             return True
         try:

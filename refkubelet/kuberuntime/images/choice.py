@@ -69,7 +69,12 @@ def detect(
         last_used_s = now_s if used else before.last_used_s if before else None
         first_seen_s = before.first_seen_s if before else now_s
         found[image.id] = KnownImage(
-            image.id, image.size_bytes, first_seen_s, last_used_s, used, image.pinned
+            image.id,
+            image.size_bytes,
+            first_seen_s,
+            last_used_s=last_used_s,
+            in_use=used,
+            pinned=image.pinned,
         )
     return found
 

@@ -42,7 +42,7 @@ FAILURES_TOLD: Final = 2  # GC-105: the first failure in a row is only logged
 
 
 def _nothing(kept: Sequence[str], began_ns: int) -> None:
-    """Nobody wants to know."""
+    """The default of `AfterFreeing`: do nothing."""
 
 
 class ImageGcError(Exception):

@@ -1,8 +1,8 @@
 """The image step of a container start: is the image there, may and must it be pulled?
 
 Rules: BACK-201..213. One `ImageManager` per kubelet holds the pull back-off and reads the step from
-top to bottom; who pulls when is `image_pulls`, who may use what `image_access`, with which
-credentials `image_keyring`. What must never happen: a pull while the key is in back-off; a pull
+top to bottom; when images are pulled is in `pulls`, which pods may use them in `access`, with which
+credentials in `keyring`. What must never happen: a pull while the key is in back-off; a pull
 failure counted as a crash-loop back-off (BACK-207).
 Upstream: pkg/kubelet/images/image_manager.go: EnsureImageExists.
 """
@@ -77,7 +77,14 @@ class ImageRequest:
     ) -> ImageRequest:
         policy = container.imagePullPolicy or ""
         path = field_path(pod, container.name)
-        return cls(pod, container.image or "", policy, sandbox_config, secrets, path)
+        return cls(
+            pod,
+            container.image or "",
+            policy,
+            sandbox_config=sandbox_config,
+            pull_secrets=secrets,
+            field_path=path,
+        )
 
 
 class ImageManager:

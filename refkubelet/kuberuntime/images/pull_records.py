@@ -1,4 +1,4 @@
-"""Who may use an image that is on the node already: BACK-210..212. Pure.
+"""Which pods may use an image that is on the node already: BACK-210..212. Pure.
 
 The kubelet keeps a record of each image it pulled: per name, whether any pod may use it, or the
 secrets it was pulled with. What must never happen: an image pulled with one pod's secret runs in a
@@ -91,7 +91,7 @@ def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]
 def merged(
     record: PulledRecord | None, image_ref: str, image: str, access: Access | None, now_ns: int
 ) -> PulledRecord:
-    """The record after a pull under `image`; `access` None: nobody knows with what. The same
+    """The record after a pull under `image`; `access` None: it is not known with what. The same
     object when nothing changes."""
     if record is None:
         named = {without_tag(image): access} if access is not None else {}

@@ -53,7 +53,7 @@ class PullSecrets:
         return tuple(found)
 
     async def _get(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`, TimeoutError."""
+        """Ask the server, within the time that it may take. Raises `ApiError`, TimeoutError."""
         if self._api is None:
             raise ApiError(0, "NoApiServer", "a kubelet without API server reads no secrets")
         key = (namespace, name)

@@ -36,7 +36,9 @@ async def volume_images(
         if volume.image is None:
             continue
         name, policy = volume.image.reference or "", volume.image.pullPolicy or ""
-        request = ImageRequest(pod, name, policy, sandbox_config, secrets)
+        request = ImageRequest(
+            pod, name, policy, sandbox_config=sandbox_config, pull_secrets=secrets
+        )
         try:
             ref = await images.ensure_image(request)
         except ImageError as error:

@@ -4,13 +4,14 @@ time: lightkube's own HTTP client over an in-process transport."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import httpx2
 import msgspec
 import pytest
+import pytest_asyncio
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
@@ -22,7 +23,9 @@ from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 from refkubelet.model.pod import uid
 from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.mirror import MirrorClient, MirrorError, mirror_pod
-from simtime import Clock, Rng, VirtualLoop, run_virtual
+from simtime import Clock, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
 
@@ -96,12 +99,10 @@ class RefusedVersions(InProcessTransport):
         return await super().handle_async_request(request)
 
 
-def in_world(body: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with AsyncExitStack() as stack:
-            await body(World(stack))
-
-    run_virtual(main)
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        yield World(stack)
 
 
 def pod(name: str, *, node: str = "n1", **metadata: Any) -> Pod:
@@ -125,65 +126,50 @@ def static_pod() -> Pod:
 # -- client ------------------------------------------------------------------------------------
 
 
-def test_errors_carry_status_reason_and_message() -> None:
-    async def body(world: World) -> None:
-        with pytest.raises(ApiError) as caught:
-            await world.client.get_pod("default", "nobody")
-        error = caught.value
-        assert (error.status, error.reason, error.not_found) == (404, "NotFound", True)
-        assert error.message == 'pods "nobody" not found'
-
-    in_world(body)
+async def test_errors_carry_status_reason_and_message(world: World) -> None:
+    with pytest.raises(ApiError) as caught:
+        await world.client.get_pod("default", "nobody")
+    error = caught.value
+    assert (error.status, error.reason, error.not_found) == (404, "NotFound", True)
+    assert error.message == 'pods "nobody" not found'
 
 
-def test_a_server_that_is_down_is_an_error_without_status() -> None:
-    async def body(world: World) -> None:
-        with world.api.down(), pytest.raises(ApiError) as caught:
-            await world.client.get_node("n1")
-        assert caught.value.status == 0
-        assert "GET http://fakeapi/api/v1/nodes/n1" in str(caught.value)
-
-    in_world(body)
+async def test_a_server_that_is_down_is_an_error_without_status(world: World) -> None:
+    with world.api.down(), pytest.raises(ApiError) as caught:
+        await world.client.get_node("n1")
+    assert caught.value.status == 0
+    assert "GET http://fakeapi/api/v1/nodes/n1" in str(caught.value)
 
 
-def test_a_server_that_hangs_is_given_up() -> None:
-    async def body(world: World) -> None:
-        world.api.hangs("GET", "/nodes/")
-        with pytest.raises(ApiError, match="no answer within 30 s"):
-            await world.client.get_node("n1")
-        assert world.clock.monotonic_s() == 30
-
-    in_world(body)
+async def test_a_server_that_hangs_is_given_up(world: World) -> None:
+    world.api.hangs("GET", "/nodes/")
+    with pytest.raises(ApiError, match="no answer within 30 s"):
+        await world.client.get_node("n1")
+    assert world.clock.monotonic_s() == 30
 
 
-def test_status_patches_are_strategic_merges_with_the_uid_STAT_022() -> None:
-    async def body(world: World) -> None:
-        made = await world.client.create_pod(pod("a"))
-        patch = {"metadata": {"uid": uid(made)}, "status": {"phase": "Running"}}
-        patched = await world.client.patch_pod_status("default", "a", patch)
-        assert patched.status is not None
-        assert patched.status.phase == "Running"
-        request = world.api.requests("PATCH")[-1]
-        assert request.content_type == "application/strategic-merge-patch+json"
-        assert request.path == "/api/v1/namespaces/default/pods/a/status"
-        with pytest.raises(ApiError) as caught:
-            await world.client.patch_pod_status("default", "a", {"metadata": {"uid": "other"}})
-        assert caught.value.conflict
-
-    in_world(body)
+async def test_status_patches_are_strategic_merges_with_the_uid_STAT_022(world: World) -> None:
+    made = await world.client.create_pod(pod("a"))
+    patch = {"metadata": {"uid": uid(made)}, "status": {"phase": "Running"}}
+    patched = await world.client.patch_pod_status("default", "a", patch)
+    assert patched.status is not None
+    assert patched.status.phase == "Running"
+    request = world.api.requests("PATCH")[-1]
+    assert request.content_type == "application/strategic-merge-patch+json"
+    assert request.path == "/api/v1/namespaces/default/pods/a/status"
+    with pytest.raises(ApiError) as caught:
+        await world.client.patch_pod_status("default", "a", {"metadata": {"uid": "other"}})
+    assert caught.value.conflict
 
 
-def test_deletion_sends_grace_and_precondition() -> None:
-    async def body(world: World) -> None:
-        made = await world.client.create_pod(pod("a"))
-        with pytest.raises(ApiError) as caught:
-            await world.client.delete_pod("default", "a", grace_period_s=0, uid="other")
-        assert caught.value.conflict
-        await world.client.delete_pod("default", "a", grace_period_s=0, uid=uid(made))
-        with pytest.raises(ApiError):
-            await world.client.get_pod("default", "a")
-
-    in_world(body)
+async def test_deletion_sends_grace_and_precondition(world: World) -> None:
+    made = await world.client.create_pod(pod("a"))
+    with pytest.raises(ApiError) as caught:
+        await world.client.delete_pod("default", "a", grace_period_s=0, uid="other")
+    assert caught.value.conflict
+    await world.client.delete_pod("default", "a", grace_period_s=0, uid=uid(made))
+    with pytest.raises(ApiError):
+        await world.client.get_pod("default", "a")
 
 
 # -- API source --------------------------------------------------------------------------------
@@ -211,90 +197,74 @@ class Source:
                 await self._more.wait()
 
 
-def test_the_pods_of_this_node_arrive_and_go_SRC_050() -> None:
-    async def body(world: World) -> None:
-        await world.client.create_pod(pod("old"))
-        await world.client.create_pod(pod("elsewhere", node="n2"))
-        source = Source(world)
-        await source.until("old")
-        await world.client.create_pod(pod("new"))
-        await source.until("old", "new")
-        await world.client.delete_pod("default", "old", grace_period_s=0)
-        await source.until("new")
-
-    in_world(body)
+async def test_the_pods_of_this_node_arrive_and_go_SRC_050(world: World) -> None:
+    await world.client.create_pod(pod("old"))
+    await world.client.create_pod(pod("elsewhere", node="n2"))
+    source = Source(world)
+    await source.until("old")
+    await world.client.create_pod(pod("new"))
+    await source.until("old", "new")
+    await world.client.delete_pod("default", "old", grace_period_s=0)
+    await source.until("new")
 
 
-def test_pods_are_not_asked_for_before_the_node_was_SRC_050() -> None:
-    async def body(world: World) -> None:
-        world.api.fails("GET", "/nodes", status=500, times=3)
-        source = Source(world)
-        await source.until()
-        paths = [r.path for r in world.api.requests("GET") if r.status == 200]
-        assert paths[0] == "/api/v1/nodes"
-        assert world.api.requests(path="/api/v1/pods")[0].started_s > 1
-
-    in_world(body)
+async def test_pods_are_not_asked_for_before_the_node_was_SRC_050(world: World) -> None:
+    world.api.fails("GET", "/nodes", status=500, times=3)
+    source = Source(world)
+    await source.until()
+    paths = [r.path for r in world.api.requests("GET") if r.status == 200]
+    assert paths[0] == "/api/v1/nodes"
+    assert world.api.requests(path="/api/v1/pods")[0].started_s > 1
 
 
-def test_an_outage_loses_nothing_SRC_060() -> None:
-    async def body(world: World) -> None:
-        await world.client.create_pod(pod("a"))
-        source = Source(world)
-        await source.until("a")
-        with world.api.down():
-            await asyncio.sleep(100)
-            assert source.sets[-1] == ["a"]
-        await world.client.create_pod(pod("b"))
-        await source.until("a", "b")
-
-    in_world(body)
+async def test_an_outage_loses_nothing_SRC_060(world: World) -> None:
+    await world.client.create_pod(pod("a"))
+    source = Source(world)
+    await source.until("a")
+    with world.api.down():
+        await asyncio.sleep(100)
+        assert source.sets[-1] == ["a"]
+    await world.client.create_pod(pod("b"))
+    await source.until("a", "b")
 
 
-def test_a_connection_lost_without_a_word_is_noticed_SRC_051() -> None:
+async def test_a_connection_lost_without_a_word_is_noticed_SRC_051(world: World) -> None:
     """The server is silent, and so is the network: no end, no error, no more events."""
 
-    async def body(world: World) -> None:
-        source = Source(world)
-        await source.until()
-        transport = SilentWatches(world.api)
-        world.use(transport)
-        await asyncio.sleep(301)  # the first watch is over
+    source = Source(world)
+    await source.until()
+    transport = SilentWatches(world.api)
+    world.use(transport)
+    await asyncio.sleep(301)  # the first watch is over
+    await world.client.create_pod(pod("a"))
+    await asyncio.sleep(60)
+    assert source.sets[-1] == []
+    transport.silent = False
+    await source.until("a", by_s=400)
+
+
+async def test_a_watch_without_an_answer_is_given_up_SRC_051(world: World) -> None:
+    source = Source(world)
+    await source.until()
+    with world.api.hangs("GET", "/api/v1/pods", times=1):
+        await asyncio.sleep(301)
         await world.client.create_pod(pod("a"))
-        await asyncio.sleep(60)
-        assert source.sets[-1] == []
-        transport.silent = False
-        await source.until("a", by_s=400)
-
-    in_world(body)
-
-
-def test_a_watch_without_an_answer_is_given_up_SRC_051() -> None:
-    async def body(world: World) -> None:
-        source = Source(world)
-        await source.until()
-        with world.api.hangs("GET", "/api/v1/pods", times=1):
-            await asyncio.sleep(301)
-            await world.client.create_pod(pod("a"))
-            await source.until("a", by_s=40)
-
-    in_world(body)
+        await source.until("a", by_s=40)
 
 
 @pytest.mark.parametrize("status", [403, 410, 500, 504])
-def test_after_a_refused_watch_everything_is_listed_anew_SRC_051(status: int) -> None:
+async def test_after_a_refused_watch_everything_is_listed_anew_SRC_051(
+    world: World, status: int
+) -> None:
     """A server with restored data refuses the version of before for ever (504)."""
 
-    async def body(world: World) -> None:
-        source = Source(world)
-        await source.until()
-        transport = RefusedVersions(world.api, status)
-        world.use(transport)
-        await asyncio.sleep(301)
-        await world.client.create_pod(pod("a"))
-        await source.until("a", by_s=10)
-
-    in_world(body)
+    source = Source(world)
+    await source.until()
+    transport = RefusedVersions(world.api, status)
+    world.use(transport)
+    await asyncio.sleep(301)
+    await world.client.create_pod(pod("a"))
+    await source.until("a", by_s=10)
 
 
 @pytest.mark.parametrize(
@@ -307,15 +277,12 @@ def test_after_a_refused_watch_everything_is_listed_anew_SRC_051(status: int) ->
         {"metadata": None, "items": None},
     ],
 )
-def test_lists_of_nonsense_are_no_crash(body: dict[str, Any]) -> None:
-    async def main() -> None:
-        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body))
-        client = LightkubeApiClient.in_process(transport)
-        with suppress(ApiError):
-            assert (await client.list_pods("n1")).items == ()
-        await client.aclose()
-
-    run_virtual(main)
+async def test_lists_of_nonsense_are_no_crash(body: dict[str, Any]) -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body))
+    client = LightkubeApiClient.in_process(transport)
+    with suppress(ApiError):
+        assert (await client.list_pods("n1")).items == ()
+    await client.aclose()
 
 
 # -- mirrors -----------------------------------------------------------------------------------
@@ -325,37 +292,36 @@ def mirror_client(world: World, node: Node | None) -> MirrorClient:
     return MirrorClient(world.client, "n1", lambda: node)
 
 
-def test_the_mirror_is_posted_as_a_real_kubelet_posts_it_MIRR_022_MIRR_023() -> None:
+async def test_the_mirror_is_posted_as_a_real_kubelet_posts_it_MIRR_022_MIRR_023(
+    world: World,
+) -> None:
     """Against the recorded request of s20."""
 
-    async def body(world: World) -> None:
-        node = await world.node()
-        await mirror_client(world, node).create_mirror(static_pod())
-        body = world.api.requests("POST", "/api/v1/namespaces/default/pods")[-1].body
-        assert node.metadata is not None
-        assert body["metadata"] == {
-            "name": "st-n1",
-            "namespace": "default",
-            "uid": STATIC_UID,
-            "annotations": {
-                "kubernetes.io/config.hash": STATIC_UID,
-                "kubernetes.io/config.mirror": STATIC_UID,
-                "kubernetes.io/config.seen": "2026-11-21T09:22:20.483347357Z",
-                "kubernetes.io/config.source": "file",
-            },
-            "ownerReferences": [
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "name": "n1",
-                    "uid": node.metadata.uid,
-                    "controller": True,
-                }
-            ],
-        }
-        assert uid(await world.client.get_pod("default", "st-n1")) != STATIC_UID
-
-    in_world(body)
+    node = await world.node()
+    await mirror_client(world, node).create_mirror(static_pod())
+    body = world.api.requests("POST", "/api/v1/namespaces/default/pods")[-1].body
+    assert node.metadata is not None
+    assert body["metadata"] == {
+        "name": "st-n1",
+        "namespace": "default",
+        "uid": STATIC_UID,
+        "annotations": {
+            "kubernetes.io/config.hash": STATIC_UID,
+            "kubernetes.io/config.mirror": STATIC_UID,
+            "kubernetes.io/config.seen": "2026-11-21T09:22:20.483347357Z",
+            "kubernetes.io/config.source": "file",
+        },
+        "ownerReferences": [
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "name": "n1",
+                "uid": node.metadata.uid,
+                "controller": True,
+            }
+        ],
+    }
+    assert uid(await world.client.get_pod("default", "st-n1")) != STATIC_UID
 
 
 @pytest.mark.parametrize(
@@ -369,74 +335,59 @@ def test_the_mirror_is_posted_as_a_real_kubelet_posts_it_MIRR_022_MIRR_023() -> 
         ),
     ],
 )
-def test_no_mirror_without_a_usable_node_MIRR_024(
-    metadata: dict[str, Any] | None, reason: str
+async def test_no_mirror_without_a_usable_node_MIRR_024(
+    world: World, metadata: dict[str, Any] | None, reason: str
 ) -> None:
-    async def body(world: World) -> None:
-        node = msgspec.convert({"metadata": metadata}, Node) if metadata else None
-        with pytest.raises(MirrorError, match=reason):
-            await mirror_client(world, node).create_mirror(static_pod())
-        await mirror_client(world, node).reconcile(static_pod(), None)  # only logged: MIRR-021
-        assert world.api.requests("POST") == []
-
-    in_world(body)
+    node = msgspec.convert({"metadata": metadata}, Node) if metadata else None
+    with pytest.raises(MirrorError, match=reason):
+        await mirror_client(world, node).create_mirror(static_pod())
+    await mirror_client(world, node).reconcile(static_pod(), None)  # only logged: MIRR-021
+    assert world.api.requests("POST") == []
 
 
-def test_an_outdated_mirror_is_replaced_MIRR_025() -> None:
-    async def body(world: World) -> None:
-        node = await world.node()
-        mirrors = mirror_client(world, node)
-        await mirrors.reconcile(static_pod(), None)
-        first = await world.client.get_pod("default", "st-n1")
-        await mirrors.reconcile(static_pod(), first)
-        assert len(world.api.requests("POST", "/api/v1/namespaces/default/pods")) == 1
-        value = to_dict(static_pod())
-        value["metadata"]["annotations"]["kubernetes.io/config.hash"] = "other"
-        await mirrors.reconcile(decode_pod(value), first)
-        second = await world.client.get_pod("default", "st-n1")
-        assert uid(second) != uid(first)
-        deletion = world.api.requests("DELETE")[-1].body
-        assert deletion["gracePeriodSeconds"] == 0
-        assert deletion["preconditions"] == {"uid": uid(first)}
-
-    in_world(body)
+async def test_an_outdated_mirror_is_replaced_MIRR_025(world: World) -> None:
+    node = await world.node()
+    mirrors = mirror_client(world, node)
+    await mirrors.reconcile(static_pod(), None)
+    first = await world.client.get_pod("default", "st-n1")
+    await mirrors.reconcile(static_pod(), first)
+    assert len(world.api.requests("POST", "/api/v1/namespaces/default/pods")) == 1
+    value = to_dict(static_pod())
+    value["metadata"]["annotations"]["kubernetes.io/config.hash"] = "other"
+    await mirrors.reconcile(decode_pod(value), first)
+    second = await world.client.get_pod("default", "st-n1")
+    assert uid(second) != uid(first)
+    deletion = world.api.requests("DELETE")[-1].body
+    assert deletion["gracePeriodSeconds"] == 0
+    assert deletion["preconditions"] == {"uid": uid(first)}
 
 
-def test_a_mirror_being_deleted_is_replaced_at_once_MIRR_029() -> None:
-    async def body(world: World) -> None:
-        node = await world.node()
-        mirrors = mirror_client(world, node)
-        await mirrors.create_mirror(static_pod())
-        await world.client.delete_pod("default", "st-n1", grace_period_s=30)
-        dying = await world.client.get_pod("default", "st-n1")
-        await mirrors.reconcile(static_pod(), dying)
-        fresh = await world.client.get_pod("default", "st-n1")
-        assert uid(fresh) != uid(dying)
-        assert fresh.metadata is not None
-        assert fresh.metadata.deletionTimestamp is None
-
-    in_world(body)
+async def test_a_mirror_being_deleted_is_replaced_at_once_MIRR_029(world: World) -> None:
+    node = await world.node()
+    mirrors = mirror_client(world, node)
+    await mirrors.create_mirror(static_pod())
+    await world.client.delete_pod("default", "st-n1", grace_period_s=30)
+    dying = await world.client.get_pod("default", "st-n1")
+    await mirrors.reconcile(static_pod(), dying)
+    fresh = await world.client.get_pod("default", "st-n1")
+    assert uid(fresh) != uid(dying)
+    assert fresh.metadata is not None
+    assert fresh.metadata.deletionTimestamp is None
 
 
-def test_missing_and_foreign_mirrors_are_no_error_MIRR_026() -> None:
-    async def body(world: World) -> None:
-        mirrors = mirror_client(world, await world.node())
-        assert not await mirrors.delete_mirror("st-n1_default", None)
-        await mirrors.create_mirror(static_pod())
-        assert not await mirrors.delete_mirror("st-n1_default", "other")
-        assert await mirrors.delete_mirror("st-n1_default", None)  # orphans: MIRR-031
-        assert "preconditions" not in world.api.requests("DELETE")[-1].body
-
-    in_world(body)
+async def test_missing_and_foreign_mirrors_are_no_error_MIRR_026(world: World) -> None:
+    mirrors = mirror_client(world, await world.node())
+    assert not await mirrors.delete_mirror("st-n1_default", None)
+    await mirrors.create_mirror(static_pod())
+    assert not await mirrors.delete_mirror("st-n1_default", "other")
+    assert await mirrors.delete_mirror("st-n1_default", None)  # orphans: MIRR-031
+    assert "preconditions" not in world.api.requests("DELETE")[-1].body
 
 
-def test_standalone_there_are_no_mirrors_SRC_052() -> None:
-    async def main() -> None:
-        mirrors = MirrorClient(None, "n1", lambda: None)
-        await mirrors.create_mirror(static_pod())
-        assert not await mirrors.delete_mirror("st-n1_default", None)
-
-    run_virtual(main)
+async def test_standalone_there_are_no_mirrors_SRC_052() -> None:
+    mirrors = MirrorClient(None, "n1", lambda: None)
+    await mirrors.create_mirror(static_pod())
+    assert not await mirrors.delete_mirror("st-n1_default", None)
 
 
 def test_the_mirror_never_changes_the_static_pod() -> None:
@@ -456,28 +407,22 @@ def test_the_mirror_never_changes_the_static_pod() -> None:
         b"[" * 100_000,
     ],
 )
-def test_a_watch_that_is_none_is_an_api_error_and_no_crash(line: bytes) -> None:
-    async def main() -> None:
-        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=line + b"\n"))
-        client = LightkubeApiClient.in_process(transport)
-        with pytest.raises(ApiError, match=r"watch of /api/v1/pods: wanted") as caught:
-            _ = [event async for event in client.watch_pods("n1", "1")]
-        assert (caught.value.status, caught.value.reason) == (0, "BadAnswer")
-        await client.aclose()
-
-    run_virtual(main)
+async def test_a_watch_that_is_none_is_an_api_error_and_no_crash(line: bytes) -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=line + b"\n"))
+    client = LightkubeApiClient.in_process(transport)
+    with pytest.raises(ApiError, match=r"watch of /api/v1/pods: wanted") as caught:
+        _ = [event async for event in client.watch_pods("n1", "1")]
+    assert (caught.value.status, caught.value.reason) == (0, "BadAnswer")
+    await client.aclose()
 
 
-def test_an_error_with_an_odd_body_is_an_api_error_and_no_crash() -> None:
-    async def main() -> None:
-        transport = httpx2.MockTransport(lambda _: httpx2.Response(500, content=b"[" * 100_000))
-        client = LightkubeApiClient.in_process(transport)
-        with pytest.raises(ApiError) as caught:
-            await client.get_pod("default", "web")
-        assert (caught.value.status, caught.value.message) == (500, "[" * 200)
-        await client.aclose()
-
-    run_virtual(main)
+async def test_an_error_with_an_odd_body_is_an_api_error_and_no_crash() -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(500, content=b"[" * 100_000))
+    client = LightkubeApiClient.in_process(transport)
+    with pytest.raises(ApiError) as caught:
+        await client.get_pod("default", "web")
+    assert (caught.value.status, caught.value.message) == (500, "[" * 200)
+    await client.aclose()
 
 
 BOOKMARKED_POD = {  # as a kube-apiserver 1.36.2 sends it

@@ -6,12 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
-from simtime import Clock, Ids, Rng, VirtualLoop, run_virtual
+from simtime import Clock, Ids, Rng, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 
 def pod(pod_uid: str, name: str = "", **annotations: str) -> Pod:
@@ -46,79 +50,64 @@ def parts() -> tuple[Clock, QueuedEventRecorder]:
     return loop.clock, QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
 
 
-def test_all_sources_must_have_delivered_and_been_consumed_SRC_070() -> None:
-    async def main() -> None:
-        clock, recorder = parts()
-        file = OneShot(PodSource.FILE, [])
-        api = OneShot(PodSource.API, [], gap_s=10)
-        config = PodConfig([file, api], recorder, clock)
-        both = frozenset({PodSource.FILE, PodSource.API})
-        task = asyncio.create_task(config.run())
-        update = await config.updates.get()
-        assert (update.operation, update.source, update.pods) == (PodOperation.ADD, file.source, ())
-        assert not config.seen_all_sources(both)
+async def test_all_sources_must_have_delivered_and_been_consumed_SRC_070() -> None:
+    clock, recorder = parts()
+    file = OneShot(PodSource.FILE, [])
+    api = OneShot(PodSource.API, [], gap_s=10)
+    config = PodConfig([file, api], recorder, clock)
+    both = frozenset({PodSource.FILE, PodSource.API})
+    task = asyncio.create_task(config.run())
+    update = await config.updates.get()
+    assert (update.operation, update.source, update.pods) == (PodOperation.ADD, file.source, ())
+    assert not config.seen_all_sources(both)
+    await config.updates.get()
+    assert clock.monotonic_s() == 10
+    assert config.seen_all_sources(both)
+    assert not config.seen_all_sources(frozenset({PodSource.API}))
+    task.cancel()
+
+
+async def test_without_sources_everything_is_seen_SRC_001() -> None:
+    clock, recorder = parts()
+    assert PodConfig([], recorder, clock).seen_all_sources(frozenset())
+
+
+async def test_seen_times_have_nine_digits_SRC_034() -> None:
+    clock, recorder = parts()
+    config = PodConfig([OneShot(PodSource.FILE, [pod("1")])], recorder, clock)
+    task = asyncio.create_task(config.run())
+    update = await config.updates.get()
+    marks = update.pods[0].metadata and update.pods[0].metadata.annotations
+    assert marks == {
+        "kubernetes.io/config.source": "file",
+        "kubernetes.io/config.seen": "2026-01-01T00:00:01.000000000Z",
+    }
+    task.cancel()
+
+
+async def test_a_duplicate_name_is_dropped_with_an_event_SRC_024_LIFE_002() -> None:
+    clock, recorder = parts()
+    config = PodConfig([], recorder, clock)
+    await config.merge(PodSource.HTTP, [pod("1", "web"), pod("2", "web")])
+    event = recorder.events[0]
+    assert (event.type, event.reason) == ("Warning", "FailedValidation")
+    assert event.message == (
+        'Error validating pod web_d(2) from http due to duplicate pod name "web_d", ignoring'
+    )
+
+
+async def test_a_full_queue_holds_the_source_back_SRC_064() -> None:
+    clock, recorder = parts()
+    sets = [[pod(str(i))] for i in range(60)]
+    config = PodConfig([OneShot(PodSource.FILE, *sets)], recorder, clock)
+    task = asyncio.create_task(config.run())
+    await asyncio.sleep(1000)
+    assert config.updates.qsize() == 50
+    taken = 0
+    while taken < 2 * 60 - 1:  # a REMOVE and an ADD for each, but the first
         await config.updates.get()
-        assert clock.monotonic_s() == 10
-        assert config.seen_all_sources(both)
-        assert not config.seen_all_sources(frozenset({PodSource.API}))
-        task.cancel()
-
-    run_virtual(main)
-
-
-def test_without_sources_everything_is_seen_SRC_001() -> None:
-    async def main() -> None:
-        clock, recorder = parts()
-        assert PodConfig([], recorder, clock).seen_all_sources(frozenset())
-
-    run_virtual(main)
-
-
-def test_seen_times_have_nine_digits_SRC_034() -> None:
-    async def main() -> None:
-        clock, recorder = parts()
-        config = PodConfig([OneShot(PodSource.FILE, [pod("1")])], recorder, clock)
-        task = asyncio.create_task(config.run())
-        update = await config.updates.get()
-        marks = update.pods[0].metadata and update.pods[0].metadata.annotations
-        assert marks == {
-            "kubernetes.io/config.source": "file",
-            "kubernetes.io/config.seen": "2026-01-01T00:00:01.000000000Z",
-        }
-        task.cancel()
-
-    run_virtual(main)
-
-
-def test_a_duplicate_name_is_dropped_with_an_event_SRC_024_LIFE_002() -> None:
-    async def main() -> None:
-        clock, recorder = parts()
-        config = PodConfig([], recorder, clock)
-        await config.merge(PodSource.HTTP, [pod("1", "web"), pod("2", "web")])
-        event = recorder.events[0]
-        assert (event.type, event.reason) == ("Warning", "FailedValidation")
-        assert event.message == (
-            'Error validating pod web_d(2) from http due to duplicate pod name "web_d", ignoring'
-        )
-
-    run_virtual(main)
-
-
-def test_a_full_queue_holds_the_source_back_SRC_064() -> None:
-    async def main() -> None:
-        clock, recorder = parts()
-        sets = [[pod(str(i))] for i in range(60)]
-        config = PodConfig([OneShot(PodSource.FILE, *sets)], recorder, clock)
-        task = asyncio.create_task(config.run())
-        await asyncio.sleep(1000)
-        assert config.updates.qsize() == 50
-        taken = 0
-        while taken < 2 * 60 - 1:  # a REMOVE and an ADD for each, but the first
-            await config.updates.get()
-            taken += 1
-        task.cancel()
-
-    run_virtual(main)
+        taken += 1
+    task.cancel()
 
 
 def test_mirrors_are_no_pods_of_the_node_MIRR_020() -> None:

@@ -1,0 +1,142 @@
+"""The API client over HTTP, against fakeapi in virtual time (STAT-022, SRC-051)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+from api_world import World, pod, running_world
+
+from refkubelet.api.answers import decode_node, decode_service, watch_event
+from refkubelet.api.client import ApiError
+from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.model.objects import decode_pod
+from refkubelet.model.pod import uid
+
+pytestmark = pytest.mark.virtual_time
+
+
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[World]:
+    async with running_world() as found:
+        yield found
+
+
+async def test_errors_carry_status_reason_and_message(world: World) -> None:
+    with pytest.raises(ApiError) as caught:
+        await world.client.get_pod("default", "nobody")
+    error = caught.value
+    assert (error.status, error.reason, error.not_found) == (404, "NotFound", True)
+    assert error.message == 'pods "nobody" not found'
+
+
+async def test_a_server_that_is_down_is_an_error_without_status(world: World) -> None:
+    with world.api.down(), pytest.raises(ApiError) as caught:
+        await world.client.get_node("n1")
+    assert caught.value.status == 0
+    assert "GET http://fakeapi/api/v1/nodes/n1" in str(caught.value)
+
+
+async def test_a_server_that_hangs_is_given_up(world: World) -> None:
+    world.api.hangs("GET", "/nodes/")
+    with pytest.raises(ApiError, match="no answer within 30 s"):
+        await world.client.get_node("n1")
+    assert world.clock.monotonic_s() == 30
+
+
+async def test_status_patches_are_strategic_merges_with_the_uid_STAT_022(world: World) -> None:
+    made = await world.client.create_pod(pod("a"))
+    patch = {"metadata": {"uid": uid(made)}, "status": {"phase": "Running"}}
+    patched = await world.client.patch_pod_status("default", "a", patch)
+    assert patched.status is not None
+    assert patched.status.phase == "Running"
+    request = world.api.requests("PATCH")[-1]
+    assert request.content_type == "application/strategic-merge-patch+json"
+    assert request.path == "/api/v1/namespaces/default/pods/a/status"
+    with pytest.raises(ApiError) as caught:
+        await world.client.patch_pod_status("default", "a", {"metadata": {"uid": "other"}})
+    assert caught.value.conflict
+
+
+async def test_deletion_sends_grace_and_precondition(world: World) -> None:
+    made = await world.client.create_pod(pod("a"))
+    with pytest.raises(ApiError) as caught:
+        await world.client.delete_pod("default", "a", grace_period_s=0, uid="other")
+    assert caught.value.conflict
+    await world.client.delete_pod("default", "a", grace_period_s=0, uid=uid(made))
+    with pytest.raises(ApiError):
+        await world.client.get_pod("default", "a")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"items": [{}]},
+        {"items": [None, 3, {"metadata": 7}, {"metadata": {"name": "x"}}]},
+        {"metadata": "x", "items": []},
+        {"items": 5},
+        {"metadata": None, "items": None},
+    ],
+)
+async def test_lists_of_nonsense_are_no_crash(body: dict[str, Any]) -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body))
+    client = LightkubeApiClient.in_process(transport)
+    with suppress(ApiError):
+        assert (await client.list_pods("n1")).items == ()
+    await client.aclose()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"kind": "Status"}',
+        b'{"type": "ADDED", "object": 3}',
+        b"[]",
+        b"<html>",
+        b"[" * 100_000,
+    ],
+)
+async def test_a_watch_that_is_none_is_an_api_error_and_no_crash(line: bytes) -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=line + b"\n"))
+    client = LightkubeApiClient.in_process(transport)
+    with pytest.raises(ApiError, match=r"watch of /api/v1/pods: wanted") as caught:
+        _ = [event async for event in client.watch_pods("n1", "1")]
+    assert (caught.value.status, caught.value.reason) == (0, "BadAnswer")
+    await client.aclose()
+
+
+async def test_an_error_with_an_odd_body_is_an_api_error_and_no_crash() -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(500, content=b"[" * 100_000))
+    client = LightkubeApiClient.in_process(transport)
+    with pytest.raises(ApiError) as caught:
+        await client.get_pod("default", "web")
+    assert (caught.value.status, caught.value.message) == (500, "[" * 200)
+    await client.aclose()
+
+
+BOOKMARKED_POD = {  # as a kube-apiserver 1.36.2 sends it
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"resourceVersion": "12746"},
+    "spec": {"containers": None},
+    "status": {},
+}
+
+
+@pytest.mark.parametrize("odd", [BOOKMARKED_POD, {}, {"metadata": None}, {"spec": 7}])
+def test_of_a_bookmark_nothing_but_the_version_counts_SRC_051(odd: dict[str, Any]) -> None:
+    event = watch_event(decode_pod, "BOOKMARK", odd)
+    assert event.type == "BOOKMARK"
+    assert event.object.metadata is not None
+    wanted = "12746" if odd is BOOKMARKED_POD else ""
+    assert event.object.metadata.resourceVersion == wanted
+
+
+def test_bookmarks_of_nodes_and_services_have_a_version_too_SRC_051() -> None:
+    body = {"metadata": {"resourceVersion": "7"}, "spec": {"ports": "?"}, "status": None}
+    for decode in (decode_node, decode_service):
+        assert watch_event(decode, "BOOKMARK", body).object.metadata.resourceVersion == "7"

@@ -1,0 +1,75 @@
+"""A fake API server with a client of it, in virtual time, and pods to send there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+import msgspec
+
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.model.objects import Node, Pod, decode_pod
+from simtime import Clock, Rng, VirtualLoop
+
+STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
+
+
+class World:
+    """A fake API server, a client of it, and tasks that end with the test."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock: Clock = loop.clock
+        self.rng = Rng(1)
+        self.api = FakeApi(clock=self.clock)
+        self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
+        self._stack = stack
+        stack.push_async_callback(self.client.aclose)
+
+    def start(self, part: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(part)
+
+        async def end() -> None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+        self._stack.push_async_callback(end)
+
+    async def node(self, name: str = "n1") -> Node:
+        value = {"metadata": {"name": name}}
+        return await self.client.create_node(msgspec.convert(value, Node))
+
+    def use(self, transport: InProcessTransport) -> None:
+        """From now on the client's requests go there."""
+        self.client._http._transport = transport  # type: ignore[attr-defined]
+
+
+def pod(name: str, *, node: str = "n1", **metadata: Any) -> Pod:
+    return decode_pod(
+        {
+            "metadata": {"name": name, "namespace": "default", **metadata},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i:1"}]},
+        }
+    )
+
+
+def static_pod() -> Pod:
+    marks = {
+        "kubernetes.io/config.hash": STATIC_UID,
+        "kubernetes.io/config.seen": "2026-11-21T09:22:20.483347357Z",
+        "kubernetes.io/config.source": "file",
+    }
+    return pod("st-n1", uid=STATIC_UID, annotations=marks)
+
+
+@asynccontextmanager
+async def running_world() -> AsyncIterator[World]:
+    """A world whose tasks end with the block."""
+    async with AsyncExitStack() as stack:
+        yield World(stack)

@@ -292,7 +292,7 @@ async def test_events_after_a_failed_sandbox_are_no_reason_to_hurry_PLEG_302(
 ) -> None:
     """Of what a failed RunPodSandbox did the runtime tells a moment after its answer: each event is
     newer than the step that failed."""
-    loop, publish = asyncio.get_running_loop(), EventStreams._publish
+    loop, publish = asyncio.get_running_loop(), EventStreams.publish
 
     def late(streams: EventStreams, news: News) -> None:
         def tell() -> None:
@@ -300,7 +300,7 @@ async def test_events_after_a_failed_sandbox_are_no_reason_to_hurry_PLEG_302(
 
         loop.call_later(LATE_S, tell)
 
-    monkeypatch.setattr(EventStreams, "_publish", late)
+    monkeypatch.setattr(EventStreams, "publish", late)
     cri.on("RunPodSandbox", pod="web-n1").fails_halfway()
     async with attacked(directory, cri, events=True) as node:
         node.apply(pod("web"))

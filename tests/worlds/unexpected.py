@@ -72,7 +72,7 @@ class Tracebacks(logging.Handler):
 def collaborators(kubelet: Kubelet) -> set[type]:
     """The classes of everything that the steps can reach."""
     found: set[type] = set()
-    waiting, known = [kubelet.work.workers._syncer], set[int]()
+    waiting, known = [kubelet.work.workers._steps._syncer], set[int]()
     while waiting:
         one = waiting.pop()
         if id(one) in known:
@@ -112,7 +112,7 @@ def wrap_all(kubelet: Kubelet, calls: Calls, monkeypatch: pytest.MonkeyPatch) ->
                 monkeypatch.setattr(base, name, wrapped)
     for step in STEPS:
         monkeypatch.setattr(PodSteps, step, _step(getattr(PodSteps, step), step, calls))
-    steps: Any = kubelet.work.workers._syncer
+    steps: Any = kubelet.work.workers._steps._syncer
     hooks = {
         field.name: _wrapped(getattr(steps._deps.hooks, field.name), f"hooks.{field.name}", calls)
         for field in dataclasses.fields(steps._deps.hooks)

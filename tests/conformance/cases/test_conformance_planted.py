@@ -132,7 +132,7 @@ async def detects_running_only(gc: Any) -> None:
 
 
 def init_again(plan: Any, container: Any, record: Any, following: Any) -> None:
-    regular = [plan.status.newest(c.name) for c in plan.spec.containers]
+    regular = [plan.status.newest(c.name) for c in plan.pod.spec.containers]
     done = record.state is ContainerState.EXITED and record.exit_code == 0
     if done and any(r and r.finished_at_ns > record.finished_at_ns for r in regular):
         plan.starts.append(container)

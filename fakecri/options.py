@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
@@ -87,6 +86,9 @@ class OptionFields(TypedDict, total=False):
 
 def own_version() -> str:
     """The version of this distribution; 0.0.0 where it is not installed."""
+    # Imported here, since it takes 10 ms that few users of a fake need.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("refkubelet")
     except PackageNotFoundError:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import (
     Any,
     Concatenate,
+    Final,
     Literal,
     ParamSpec,
     TypeAlias,
@@ -37,13 +38,17 @@ from fakecri.options import OptionFields
 from fakecri.recording.call import Call
 from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
-from fakecri.serving.loop_thread import LoopThread, hand_over, pause
+from fakecri.serving.handed_over import hand_over, pause
 from fakecri.streaming.stream_rules import Programs
 from simtime import ManualLoop, RealClock
+from simtime.loop_thread import LoopThread
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ClockMode: TypeAlias = Literal["real", "manual"]
+
+
+_ENDED: Final = "this fake has ended with its `with fakecri.serve()` block"
 
 
 def _on_loop(
@@ -231,7 +236,7 @@ def serve(
         loop: asyncio.AbstractEventLoop = (
             ManualLoop() if clock == "manual" else asyncio.new_event_loop()
         )
-        thread = LoopThread(loop)
+        thread = LoopThread(loop, ended=_ENDED)
         stack = AsyncExitStack()
         try:
             node = node or FakeNode(image_root="/")  # clients stat that directory

@@ -1,12 +1,10 @@
-"""An event loop in a background thread, and objects that are used from outside but live on it.
+"""Objects that live on the loop of a background thread, and are used from outside of it.
 
-This module is the one place with a thread: whoever blocks here waits in real time anyway. What must
-never happen here: an object is touched from another thread than its own.
+What must never happen here: an object is touched from another thread than its own.
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import threading
 from collections.abc import Callable
@@ -23,55 +21,11 @@ from fakecri.recording.call import Call
 from fakecri.rules.faults import Rule
 from fakecri.rules.on import On
 from fakecri.streaming.stream_rules import Programs
+from simtime.loop_thread import LoopThread
 
-_STOP_S: Final = 10.0
 _LIVING: Final = (Rule, On, ImageStore, Programs, FakeNode, KernelLog, FakeLogind)
 _LIVING_CGROUPS: Final = ("CgroupFS", "CgroupPath", "OpenFile", "Process")
 """By name: their modules are imported by those who use them."""
-
-
-class LoopThread:
-    """An event loop that runs in a daemon thread until `stop`."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self._thread = threading.Thread(target=self._run, name="fakecri", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
-
-    def run(self, work: Callable[[], Any]) -> Any:
-        """The result of `work()`, called on the loop; an awaitable is awaited there.
-
-        From the loop itself (a predicate or handler of a test) it is called directly.
-        Raises: RuntimeError when the loop has ended.
-        """
-        if threading.current_thread() is self._thread:
-            return work()
-        if self.loop.is_closed():
-            raise RuntimeError("this fake has ended with its `with fakecri.serve()` block")
-
-        async def body() -> Any:
-            found = work()
-            return await found if asyncio.iscoroutine(found) else found
-
-        return asyncio.run_coroutine_threadsafe(body(), self.loop).result()
-
-    def stop(self) -> None:
-        """Cancel what still runs there, then end loop and thread."""
-
-        async def cancel_all() -> None:
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        self.run(cancel_all)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(_STOP_S)
-        self.loop.close()
 
 
 class _Handed:

@@ -186,3 +186,10 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
         assert hasattr(module, exported), f"{name}.__all__ names {exported}, which is not there"
     results = doctest.testmod(module)
     assert results.failed == 0
+
+
+@pytest.mark.parametrize("name", ["golden_forms", "mutants", "pods", "purity"])
+def test_examples_of_what_tests_work_with_hold(name: str) -> None:
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -254,6 +254,13 @@ class Node:
             assert self.clock.monotonic_s() < end_s, self.story()
             await self.clock.sleep(step_s)
 
+    async def until_gone(self, name: str, limit_s: float = 60.0) -> None:
+        """Wait until the API server has no such pod; fails after `limit_s`."""
+        end_s = self.clock.monotonic_s() + limit_s
+        while await self.find(name) is not None:
+            assert self.clock.monotonic_s() < end_s, self.story()
+            await self.clock.sleep(0.01)
+
     def story(self) -> str:
         """The last calls and events, for failures."""
         calls = [f"{c.started_s:.3f} {c.method} {c.subject} {c.error}" for c in self.writes()]

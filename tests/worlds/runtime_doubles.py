@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -153,6 +154,22 @@ class Failure(grpc.RpcError):
 
     def details(self) -> str:
         return self._details
+
+
+class Slow:
+    """An answer that takes `takes_s` seconds. `most`: how many calls were under way at once."""
+
+    def __init__(self, takes_s: float, answer: Any = None) -> None:
+        self.takes_s = takes_s
+        self.answer = answer
+        self.under_way = self.most = 0
+
+    async def __call__(self, request: Any) -> Any:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(self.takes_s)
+        self.under_way -= 1
+        return self.answer
 
 
 Answer = Callable[[Any], Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -141,11 +142,8 @@ async def test_the_first_refusal_wins_and_nobody_is_asked_after_it() -> None:
 
         return ask
 
-    async def slow(attributes: PodAdmitAttributes) -> Rejection | None:
-        asked.append("slow")
-        return None
-
     refused = Rejection("A", "a")
+    slow: AdmitHandler = AsyncMock(side_effect=handler("slow", None))
     handlers = [slow, handler("one", None), handler("two", refused), handler("three", None)]
     assert await admit(PodAdmitAttributes(pod()), handlers) is refused
     assert asked == ["slow", "one", "two"]
@@ -158,13 +156,8 @@ def predicate_handler(**deps: Any) -> AdmitHandler:
 async def test_labels_that_have_just_come_count_LIFE_226() -> None:
     spec = {"containers": [], "nodeSelector": {"zone": "a"}}
     selects = PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
-
-    async def labelled() -> NodeView | None:
-        return NodeView("n1", {"zone": "a"})
-
-    async def silent() -> NodeView | None:
-        return None
-
+    labelled = AsyncMock(return_value=NodeView("n1", {"zone": "a"}))
+    silent = AsyncMock(return_value=None)
     assert await admit(selects, [predicate_handler(fresh_node=labelled)]) is None
     for handler in (predicate_handler(fresh_node=silent), predicate_handler()):
         refused = await admit(selects, [handler])
@@ -175,14 +168,12 @@ async def test_labels_that_have_just_come_count_LIFE_226() -> None:
 async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_LIFE_225() -> None:
     spec = {"containers": [], "nodeSelector": {"zone": "a"}}
     selects = decode_pod({"metadata": {"name": "p"}, "spec": spec})
-
-    async def never() -> NodeView | None:
-        raise AssertionError("only affinity is worth another question")
-
+    fresh_node = AsyncMock()
     full = PodAdmitAttributes(selects, (pod(), pod(), pod()))
-    refused = await admit(full, [predicate_handler(fresh_node=never)])
+    refused = await admit(full, [predicate_handler(fresh_node=fresh_node)])
     assert refused is not None
     assert refused.reason == "OutOfpods"
+    fresh_node.assert_not_called()
 
 
 RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, NODE, Node, manifest, on_node, running_node
+from node_world import CONTAINER, NODE, manifest, running_node
 
 from refkubelet.admission.admit_handler import PodAdmitAttributes
 from refkubelet.admission.apparmor import apparmor_enforceable
@@ -283,10 +283,10 @@ async def test_a_static_pod_for_another_kind_of_node_never_starts_LIFE_226_LIFE_
 # What goes wrong
 
 
-def test_a_failing_handler_fails_its_own_pod_alone(
+async def test_a_failing_handler_fails_its_own_pod_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         add = node.kubelet.loop.handlers.admission.add
 
         async def broken(pod: Pod) -> Any:
@@ -302,5 +302,3 @@ def test_a_failing_handler_fails_its_own_pod_alone(
         assert status is not None
         assert (status.phase, status.reason) == ("Failed", "UnexpectedAdmissionError")
         assert "admission of bad" in caplog.text
-
-    on_node(body, tmp_path)

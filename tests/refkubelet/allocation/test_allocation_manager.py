@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,8 @@ pytestmark = pytest.mark.virtual_time
 
 
 class World:
-    """A manager, and all it is told of; a pod is admitted while it asks for at most `room` CPUs."""
+    """A manager, and all it is told of; a pod is admitted while it asks for at most `room` CPUs, if
+    there is no other `answer`."""
 
     def __init__(self, root: Path) -> None:
         loop = asyncio.get_running_loop()
@@ -38,6 +38,7 @@ class World:
         self.events: list[str] = []
         self.ready = True
         self.room = 3
+        self.answer: Rejection | Exception | None = None
         self.conditions = ResizeConditions(loop.clock)
         self.manager = AllocationManager(
             ResourceState(root / ALLOCATED_FILE),
@@ -55,6 +56,10 @@ class World:
 
     async def admit(self, pod: Pod) -> Rejection | None:
         self.asked.append((self.clock.monotonic_s(), uid(pod)))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if self.answer is not None:
+            return self.answer
         if cpus(pod) > self.room:
             return Rejection("OutOfcpu", f"{cpus(pod)} of {self.room}")
         self.manager.allocate(pod)
@@ -179,19 +184,11 @@ async def test_a_condition_of_an_earlier_kubelet_stays_only_if_it_is_true_LIFE_1
 async def test_what_can_never_be_is_not_tried_again_CG_062(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.have("u-1", 1)
-
-    async def never(pod: Pod) -> Rejection:
-        return Rejection("Infeasible", "no")
-
-    world.manager._deps = replace_admit(world.manager._deps, never)
+    world.answer = Rejection("Infeasible", "no")
     await world.edit("u-1", 2)
     assert world.events == ["Warning ResizeInfeasible u-1"]
     assert world.reasons("u-1") == ["Infeasible"]
     assert not world.manager.has_pending
-
-
-def replace_admit(deps: AllocationDeps, admit: Any) -> AllocationDeps:
-    return dataclasses.replace(deps, admit=admit)
 
 
 async def test_room_goes_by_the_order_of_the_queue_CG_061(tmp_path: Path) -> None:
@@ -244,11 +241,7 @@ async def test_which_changes_of_other_pods_make_room_CG_061(tmp_path: Path) -> N
 async def test_an_error_of_admission_puts_the_resize_off_CG_061(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.have("u-1", 1)
-
-    async def broken(pod: Pod) -> Rejection:
-        raise RuntimeError("plugin died")
-
-    world.manager._deps = replace_admit(world.manager._deps, broken)
+    world.answer = RuntimeError("plugin died")
     await world.edit("u-1", 2)
     assert world.manager.has_pending
     assert world.events == []

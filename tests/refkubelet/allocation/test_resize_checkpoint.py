@@ -18,7 +18,6 @@ from refkubelet.allocation.resources import PodResources, resources_of
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState
 from refkubelet.checkpoints.checksum import checksum
 from refkubelet.checkpoints.errors import CheckpointError, StateFileError
-from simtime import run_virtual
 
 WRITTEN_BY_A_KUBELET = (
     r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'
@@ -146,7 +145,8 @@ def test_pod_level_resources_are_kept_beside_the_containers_CG_060(tmp_path: Pat
     assert set(known.containers) == {"main"}
 
 
-def test_those_who_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_those_who_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None:
     file = tmp_path / ALLOCATED_FILE
     state = ResourceState(file)
     one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
@@ -157,17 +157,15 @@ def test_those_who_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None
         await state.saved()
         seen.append(writes(file))
 
-    async def main() -> None:
-        await asyncio.gather(*(start(number) for number in range(20)))
-        assert len(set(seen)) == 1
-        assert len(ResourceState(file).pod_uids()) == 20
-        await start(3)  # nothing new
-        assert len(set(seen)) == 1
-
-    run_virtual(main)
+    await asyncio.gather(*(start(number) for number in range(20)))
+    assert len(set(seen)) == 1
+    assert len(ResourceState(file).pod_uids()) == 20
+    await start(3)  # nothing new
+    assert len(set(seen)) == 1
 
 
-def test_a_write_that_fails_is_tried_again_CG_060(
+@pytest.mark.virtual_time
+async def test_a_write_that_fails_is_tried_again_CG_060(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / ALLOCATED_FILE
@@ -175,35 +173,30 @@ def test_a_write_that_fails_is_tried_again_CG_060(
     obstacle = tmp_path / f".{ALLOCATED_FILE}.tmp"
     obstacle.mkdir()
 
-    async def main() -> None:
-        state.set_pod("u-1", PodResources())
-        with pytest.raises(OSError, match="directory"):
-            await state.saved()
-        state.save_soon()
-        await asyncio.sleep(0.1)
-        assert "is not on disk" in caplog.text
-        obstacle.rmdir()
+    state.set_pod("u-1", PodResources())
+    with pytest.raises(OSError, match="directory"):
         await state.saved()
-        assert ResourceState(file).pod_uids() == ("u-1",)
+    state.save_soon()
+    await asyncio.sleep(0.1)
+    assert "is not on disk" in caplog.text
+    obstacle.rmdir()
+    await state.saved()
+    assert ResourceState(file).pod_uids() == ("u-1",)
 
-    run_virtual(main)
 
-
-def test_who_waits_for_a_write_hears_of_any_error_CG_060(
+@pytest.mark.virtual_time
+async def test_who_waits_for_a_write_hears_of_any_error_CG_060(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def surprise(*_: object, **__: object) -> None:
         raise KeyError("surprise")
 
-    async def main() -> None:
-        state = ResourceState(tmp_path / ALLOCATED_FILE)
-        state.set_pod("u", resources_of(pod_of(asking("a", "1"))))
-        monkeypatch.setattr("refkubelet.allocation.state.write_whole", surprise)
-        async with asyncio.timeout(5):
-            with pytest.raises(KeyError):
-                await state.saved()
-        monkeypatch.undo()
-        await state.saved()
-
-    run_virtual(main)
+    state = ResourceState(tmp_path / ALLOCATED_FILE)
+    state.set_pod("u", resources_of(pod_of(asking("a", "1"))))
+    monkeypatch.setattr("refkubelet.allocation.state.write_whole", surprise)
+    async with asyncio.timeout(5):
+        with pytest.raises(KeyError):
+            await state.saved()
+    monkeypatch.undo()
+    await state.saved()
     assert (tmp_path / ALLOCATED_FILE).exists()

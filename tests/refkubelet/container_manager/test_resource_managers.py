@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,8 @@ from refkubelet.kuberuntime.config.linux_resources import container_resources, s
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import uid
-from simtime import run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 STATIC: dict[str, Any] = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "1"}}
 MEMORY: dict[str, Any] = {
@@ -100,17 +100,6 @@ class World:
         self.statuses[uid(web)] = told
 
 
-def virtually(test: Callable[[Path], Any]) -> Callable[[Path], None]:
-    """A test in virtual time."""
-
-    def run(tmp_path: Path) -> None:
-        run_virtual(lambda: test(tmp_path), limit_s=600)
-
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    return run
-
-
-@virtually
 async def test_default_policies_make_nothing_but_two_files_CG_081(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers()
@@ -132,7 +121,6 @@ async def admit(managers: ResourceManagers, web: Pod, operation: Operation = Ope
     return await answer
 
 
-@virtually
 async def test_placement_after_admission_CG_050(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers(**STATIC)
@@ -149,7 +137,6 @@ async def test_placement_after_admission_CG_050(tmp_path: Path) -> None:
     assert managers.placement(web, named(web, "main")).cpus == "1-2"
 
 
-@virtually
 async def test_the_quota_gate_gives_the_quota_back_CG_031(tmp_path: Path) -> None:
     gates = {"DisableCPUQuotaWithExclusiveCPUs": False}
     managers = World(tmp_path).managers(**STATIC, featureGates=gates)
@@ -173,7 +160,6 @@ def test_own_cpus_have_no_quota_CG_031() -> None:
     assert container_resources(named(web, "main"), web, unlimited, own).cpu_quota == 0
 
 
-@virtually
 async def test_refusals_come_with_their_reason_LIFE_223(tmp_path: Path) -> None:
     managers = World(tmp_path).managers(**STATIC)
     refusal = await admit(managers, pod("u", container("main", "4", "1Gi")))
@@ -184,7 +170,6 @@ async def test_refusals_come_with_their_reason_LIFE_223(tmp_path: Path) -> None:
     )
 
 
-@virtually
 async def test_a_new_kubelet_finds_the_assignments_CG_081(tmp_path: Path) -> None:
     world = World(tmp_path)
     web = pod("u", container("main", "2", "1Gi"))
@@ -202,7 +187,6 @@ async def at(second: float) -> None:
     await asyncio.sleep(second - loop.time() + 0.001)
 
 
-@virtually
 async def test_running_containers_are_told_of_changes_CG_081(tmp_path: Path) -> None:
     """Every period, what shares CPUs is told the shared ones, what changed nothing is not; what
     was created with its own CPUs is not told them."""
@@ -226,7 +210,6 @@ async def test_running_containers_are_told_of_changes_CG_081(tmp_path: Path) -> 
     task.cancel()
 
 
-@virtually
 async def test_what_the_runtime_refuses_is_told_again_CG_081(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers(**STATIC)
@@ -241,7 +224,6 @@ async def test_what_the_runtime_refuses_is_told_again_CG_081(tmp_path: Path) -> 
     task.cancel()
 
 
-@virtually
 async def test_containers_that_do_not_run_are_left_alone(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers(**STATIC)
@@ -254,7 +236,6 @@ async def test_containers_that_do_not_run_are_left_alone(tmp_path: Path) -> None
     task.cancel()
 
 
-@virtually
 async def test_memory_and_cpus_together_CG_082(tmp_path: Path) -> None:
     world = World(tmp_path, {"sockets": 2, "cores": 4, "memory_bytes": 8 << 30})
     reserved = {"cpu": "1", "memory": "1Gi"}
@@ -323,20 +304,16 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "words"), REFUSALS)
-def test_impossible_configurations_are_start_failures(
+async def test_impossible_configurations_are_start_failures(
     tmp_path: Path, fields: dict[str, Any], words: str
 ) -> None:
     """CG-081, CG-082, CG-083."""
 
-    async def main() -> None:
-        with pytest.raises(ConfigError) as raised:
-            World(tmp_path).managers(**fields)
-        assert str(raised.value).startswith(words)
-
-    run_virtual(main)
+    with pytest.raises(ConfigError) as raised:
+        World(tmp_path).managers(**fields)
+    assert str(raised.value).startswith(words)
 
 
-@virtually
 async def test_a_state_that_does_not_fit_says_what_to_do_CG_081(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.managers(**STATIC)
@@ -350,7 +327,6 @@ async def test_a_state_that_does_not_fit_says_what_to_do_CG_081(tmp_path: Path) 
     )
 
 
-@virtually
 async def test_changed_memory_is_a_start_failure_CG_082(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.managers(**MEMORY)

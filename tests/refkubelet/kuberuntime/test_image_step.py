@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -12,6 +11,7 @@ from criapi.v1 import api_pb2 as cri
 from runtime_doubles import (
     IMAGE,
     Failure,
+    Slow,
     make_pod,
     status,
 )
@@ -122,19 +122,11 @@ async def test_image_without_size_is_an_inspect_error_BACK_203(tmp_path: Path) -
 
 
 async def test_pulls_are_serial_by_default_BACK_208(tmp_path: Path) -> None:
-    running = {"now": 0, "most": 0}
-
-    async def pull(request: Any) -> Any:
-        running["now"] += 1
-        running["most"] = max(running.values())
-        await asyncio.sleep(3)
-        running["now"] -= 1
-        return cri.PullImageResponse(image_ref="ref")
-
+    pull = Slow(3, cri.PullImageResponse(image_ref="ref"))
     bench = Bench(tmp_path, ImageStatus=ABSENT, PullImage=pull)
     pods = [make_pod(meta={"uid": f"u{n}", "name": f"p{n}"}) for n in range(3)]
     await asyncio.gather(*(bench.sync(pod, EMPTY) for pod in pods))
-    assert running["most"] == 1
+    assert pull.most == 1
     assert bench.clock.monotonic_s() == 9
     messages = [m for _, r, m, _ in bench.events.seen if r == "Pulled"]
     assert "in 3s (9s including waiting)" in messages[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -32,14 +33,7 @@ async def test_a_runtime_that_lists_no_images_changes_nothing_NODE_035() -> None
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     answers: list[Any] = [(image(1, 9),), RuntimeError("gone"), (image(1, 9), image(2, 3))]
-
-    async def listed() -> Any:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    images = NodeImages(listed, -1, loop.clock)
+    images = NodeImages(AsyncMock(side_effect=answers), -1, loop.clock)
     assert images.fields() == {}
     task = asyncio.create_task(images.run())
     numbers = []

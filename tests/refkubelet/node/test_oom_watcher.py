@@ -20,7 +20,8 @@ from refkubelet.model.objects import decode_pod
 from refkubelet.node.oom_parse import BETWEEN, OomKill, read
 from refkubelet.node.oom_watcher import KernelLogError, OomWatcher, follow_kernel_log
 from refkubelet.usage import UsageError
-from simtime import run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 BEGIN = (
     "stress invoked oom-killer: gfp_mask=0x1100cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0"
@@ -94,40 +95,42 @@ def test_lines_of_others_between_change_nothing_EVIC_124(
     assert kills(mixed)[-1:] == kills(kill)
 
 
-def in_watch(lines: list[str]) -> list[tuple[str, str, str]]:
-    """Node events of a watcher that was there when the kernel said these lines."""
-    events: list[tuple[str, str, str]] = []
+class Events:
+    """Keeps the events of the node; refuses those of pods."""
 
-    class Events:
-        def node_event(self, type_: str, reason: str, message: str, **_: Any) -> None:
-            events.append((type_, reason, message))
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, str]] = []
 
-        def pod_event(self, *_: Any, **__: Any) -> None:
-            raise AssertionError("an OOM of the system is no pod's event")
+    def node_event(self, type_: str, reason: str, message: str) -> None:
+        self.seen.append((type_, reason, message))
 
-    async def main() -> None:
-        node: Any = FakeNode()
-        node.kernel_says(BEGIN)  # before anybody listens
-        messages = follow_kernel_log(node, may_fail=False)
-        assert messages is not None
-        watching = asyncio.create_task(OomWatcher(messages, Events()).run())
-        for line in lines:
-            node.kernel_says(line)
-        await asyncio.sleep(0.1)
-        assert not watching.done()
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-
-    run_virtual(main)
-    return events
+    def pod_event(self, *_: Any, **__: Any) -> None:
+        raise AssertionError("an OOM of the system is no pod's event")
 
 
-def test_a_global_oom_is_an_event_of_the_node_EVIC_124() -> None:
-    assert in_watch(GLOBAL) == [("Warning", "SystemOOM", SYSTEM.format("stress", 71))]
+async def in_watch(lines: list[str]) -> list[tuple[str, str, str]]:
+    """Events of a watcher that was there when the kernel said these lines."""
+    node: Any = FakeNode()
+    node.kernel_says(BEGIN)  # before the watcher listens
+    messages = follow_kernel_log(node, may_fail=False)
+    assert messages is not None
+    events = Events()
+    watching = asyncio.create_task(OomWatcher(messages, events).run())
+    for line in lines:
+        node.kernel_says(line)
+    await asyncio.sleep(0.1)
+    assert not watching.done()
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    return events.seen
 
 
-def test_an_oom_at_a_limit_is_no_event_EVIC_124() -> None:
-    assert in_watch([*AT_LIMIT, *AT_OLD_LIMIT]) == []
+async def test_a_global_oom_is_an_event_of_the_node_EVIC_124() -> None:
+    assert await in_watch(GLOBAL) == [("Warning", "SystemOOM", SYSTEM.format("stress", 71))]
+
+
+async def test_an_oom_at_a_limit_is_no_event_EVIC_124() -> None:
+    assert await in_watch([*AT_LIMIT, *AT_OLD_LIMIT]) == []
 
 
 def test_a_kernel_log_that_cannot_be_read_ends_the_start_EVIC_124() -> None:
@@ -205,7 +208,6 @@ def test_examples_of_scores_on_8_GB_EVIC_121(resources: dict[str, Any], score: i
     assert oom_score_adj(pod.spec.containers[0], pod, 8 * 10**9) == score
 
 
-@pytest.mark.virtual_time
 async def test_the_fake_kernel_speaks_as_the_real_one_EVIC_124() -> None:
     fake = FakeCRI()
     fake.oom(process="java", pid=4711)

@@ -53,6 +53,16 @@ class World:
             look=self.look,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
+        self._run: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._run = asyncio.create_task(self.registrar.run())
+
+    async def stop(self) -> None:
+        assert self._run is not None
+        self._run.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._run
 
     async def look(self) -> None:
         self.looks += 1
@@ -69,17 +79,15 @@ class World:
 
 
 @asynccontextmanager
-async def registered(before: Any = None, *, register: bool = True) -> AsyncIterator[World]:
+async def registered(*, register: bool = True, started: bool = True) -> AsyncIterator[World]:
+    """A registrar on a fake API server. Not `started`, it waits for `World.start`."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     world = World(loop, register=register)
-    if before is not None:
-        await before(world)
-    task = asyncio.create_task(world.registrar.run())
+    if started:
+        world.start()
     yield world
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await world.stop()
     await world.client.aclose()
 
 
@@ -114,15 +122,11 @@ async def test_registration_is_tried_again_ever_slower_NODE_002() -> None:
 
 
 async def test_an_existing_node_is_adopted_NODE_004() -> None:
-    async def before(world: World) -> None:
-        metadata = {
-            "name": "n1",
-            "labels": {"mine": "yes", "kubernetes.io/os": "plan9"},
-        }
-        spec = {"taints": [{"key": "t", "effect": "NoSchedule"}]}
+    metadata = {"name": "n1", "labels": {"mine": "yes", "kubernetes.io/os": "plan9"}}
+    spec = {"taints": [{"key": "t", "effect": "NoSchedule"}]}
+    async with registered(started=False) as world:
         await world.api.request("POST", "/api/v1/nodes", body={"metadata": metadata, "spec": spec})
-
-    async with registered(before) as world:
+        world.start()
         await asyncio.sleep(1)
         node = await world.node()
         assert node["metadata"]["labels"]["mine"] == "yes"
@@ -210,22 +214,20 @@ async def test_a_report_that_came_early_waits_for_the_whole_period_when_it_fails
 
 
 async def test_addresses_that_a_node_had_before_are_replaced_NODE_011() -> None:
-    async def before(world: World) -> None:
-        old = [{"type": "ExternalIP", "address": "192.0.2.1"}]
-        body = {"metadata": {"name": "n1"}, "status": {"addresses": old}}
+    old = [{"type": "ExternalIP", "address": "192.0.2.1"}]
+    body = {"metadata": {"name": "n1"}, "status": {"addresses": old}}
+    async with registered(started=False) as world:
         await world.api.request("POST", "/api/v1/nodes", body=body)
-
-    async with registered(before) as world:
+        world.start()
         await asyncio.sleep(5)
         addresses = (await world.node())["status"]["addresses"]
         assert [a["type"] for a in addresses] == ["InternalIP", "Hostname"]
 
 
 async def test_a_node_that_gets_ready_is_told_to_be_ready_at_once_NODE_013() -> None:
-    async def before(world: World) -> None:
+    async with registered(started=False) as world:
         world.not_ready.append("container runtime is down")
-
-    async with registered(before) as world:
+        world.start()
         soon = asyncio.create_task(world.registrar.get_ready())
         await asyncio.sleep(3)
         assert world.looks == pytest.approx(29, abs=1)
@@ -240,10 +242,9 @@ async def test_a_node_that_gets_ready_is_told_to_be_ready_at_once_NODE_013() -> 
 
 
 async def test_nobody_hurries_after_two_minutes_NODE_013() -> None:
-    async def before(world: World) -> None:
+    async with registered(started=False) as world:
         world.not_ready.append("container runtime is down")
-
-    async with registered(before) as world:
+        world.start()
         soon = asyncio.create_task(world.registrar.get_ready())
         await asyncio.sleep(121)
         looks = world.looks

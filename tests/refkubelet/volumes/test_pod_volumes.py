@@ -165,11 +165,7 @@ async def refused(node: Node, pod: dict[str, Any], why: str) -> None:
     assert node.phase("web") == "Pending"
     assert "RunPodSandbox" not in node.write_names()
     await node.delete("web", 5)
-
-    async def is_gone() -> bool:
-        return await node.find("web") is None
-
-    await node.until(is_gone)
+    await node.until_gone("web")
 
 
 @pytest.mark.parametrize("kind", sorted(UNKNOWN))

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from refkubelet.container_manager.cgroups.removal import RMDIR_DELAYS_S, remove_all
-from simtime import VirtualLoop, run_virtual
+from simtime import VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Directory:
@@ -39,35 +41,32 @@ class Directory:
             raise OSError(self.code, "planted")
 
 
-def left_of(directory: Directory) -> list[Any]:
-    async def main() -> list[Any]:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        return list(await remove_all([directory], lambda pid: None, loop.clock))  # type: ignore[list-item]
-
-    return run_virtual(main)
+async def left_of(directory: Directory) -> list[Any]:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return list(await remove_all([directory], lambda pid: None, loop.clock))  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("times", [1, 3, len(RMDIR_DELAYS_S)])
-def test_a_group_that_is_busy_is_tried_again_until_it_goes_CG_102(times: int) -> None:
+async def test_a_group_that_is_busy_is_tried_again_until_it_goes_CG_102(times: int) -> None:
     directory = Directory(times, errno.EBUSY)
-    assert left_of(directory) == []
+    assert await left_of(directory) == []
     assert directory.tries == times + 1
 
 
-def test_a_group_that_stays_busy_is_told_CG_102() -> None:
+async def test_a_group_that_stays_busy_is_told_CG_102() -> None:
     directory = Directory(10_000, errno.EBUSY)
-    assert left_of(directory) == [directory]
+    assert await left_of(directory) == [directory]
     assert directory.tries == 1 + len(RMDIR_DELAYS_S) + 1
 
 
-def test_what_is_refused_for_another_reason_is_not_tried_again_CG_102() -> None:
+async def test_what_is_refused_for_another_reason_is_not_tried_again_CG_102() -> None:
     directory = Directory(10_000, errno.EPERM)
-    assert left_of(directory) == [directory]
+    assert await left_of(directory) == [directory]
     assert directory.tries == 2  # before its processes are killed, and after
 
 
-def test_what_is_not_there_is_removed_CG_102() -> None:
+async def test_what_is_not_there_is_removed_CG_102() -> None:
     directory = Directory(10_000, errno.ENOENT)
-    assert left_of(directory) == []
+    assert await left_of(directory) == []
     assert directory.tries == 1

@@ -6,12 +6,12 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from device_world import WIDGET, DeviceWorld, asking, pod
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
-from simtime import run_virtual
 
 IDS = ("a", "b", "c", "d")
 Step = tuple[str, int]
@@ -78,18 +78,16 @@ class Life:
         assert self.alive or amounts.allocatable.get(WIDGET, 0) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.virtual_time
+@settings(max_examples=60)
 @given(STEPS)
-def test_no_device_is_in_two_pods_CG_084(steps: list[Step]) -> None:
-    async def main() -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            world = DeviceWorld(Path(directory))
-            await world.start()
-            life = Life(world)
-            await life.step("return", 0)
-            for what, choice in steps:
-                await life.step(what, choice)
-                life.check()
-            await world.stop()
-
-    run_virtual(main, limit_s=10_000)
+async def test_no_device_is_in_two_pods_CG_084(steps: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        world = DeviceWorld(Path(directory))
+        await world.start()
+        life = Life(world)
+        await life.step("return", 0)
+        for what, choice in steps:
+            await life.step(what, choice)
+            life.check()
+        await world.stop()

@@ -15,7 +15,6 @@ from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.container_manager.devices.types import Allotment
 from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint
 from refkubelet.model.objects import ContainerStatus, PodStatus
-from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
@@ -285,27 +284,24 @@ async def test_faithful_plugins_come_back_after_a_restart_CG_084(world: DeviceWo
     ("text", "says"),
     [("{", "no checkpoint of devices"), ('{"Data":{},"Checksum":1}', "no checkpoint")],
 )
-def test_a_broken_checkpoint_is_told_and_not_believed(
+async def test_a_broken_checkpoint_is_told_and_not_believed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, says: str
 ) -> None:
     file = tmp_path / "device-plugins" / "kubelet_internal_checkpoint"
     file.parent.mkdir()
     file.write_text(text)
 
-    async def main() -> None:
-        world = DeviceWorld(tmp_path)
-        assert not world.manager.node_is_new
-        await world.start()
-        await world.plugin("a")
-        assert await world.admit(pod("one", asking(1))) is None
-        await world.stop()
-
-    run_virtual(main)
+    world = DeviceWorld(tmp_path)
+    assert not world.manager.node_is_new
+    await world.start()
+    await world.plugin("a")
+    assert await world.admit(pod("one", asking(1))) is None
+    await world.stop()
     assert f"{file}: " in caplog.text
     assert says in caplog.text
 
 
-def test_a_row_whose_answer_is_none_is_left_out(
+async def test_a_row_whose_answer_is_none_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "device-plugins" / "kubelet_internal_checkpoint"
@@ -316,12 +312,9 @@ def test_a_row_whose_answer_is_none_is_left_out(
     ]
     file.write_text(checkpoint.write(rows, {WIDGET: "ab"}))
 
-    async def main() -> None:
-        world = DeviceWorld(tmp_path)
-        world.pods = [pod("one", asking(1)), pod("two", asking(1))]
-        assert [world.given(each) for each in world.pods] == [[], ["b"]]
-
-    run_virtual(main)
+    world = DeviceWorld(tmp_path)
+    world.pods = [pod("one", asking(1)), pod("two", asking(1))]
+    assert [world.given(each) for each in world.pods] == [[], ["b"]]
     assert "row of ('uid-one', 'main', 'vendor.example/widget')" in caplog.text
 
 
@@ -335,11 +328,8 @@ async def test_a_checkpoint_that_cannot_be_written_rejects_the_pod(
     assert "cannot write" in caplog.text
 
 
-def test_a_node_without_a_checkpoint_is_new(tmp_path: Path) -> None:
-    async def main() -> None:
-        assert DeviceWorld(tmp_path).manager.node_is_new
-
-    run_virtual(main)
+async def test_a_node_without_a_checkpoint_is_new(tmp_path: Path) -> None:
+    assert DeviceWorld(tmp_path).manager.node_is_new
 
 
 async def test_what_is_being_given_is_not_free_for_others_CG_084(world: DeviceWorld) -> None:

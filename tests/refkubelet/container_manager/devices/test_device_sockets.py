@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import grpc
 import pytest
@@ -22,7 +23,7 @@ from refkubelet.container_manager.devices.sockets import PluginSockets, remove_s
 from refkubelet.container_manager.providers.hints import AllocationError
 from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
-from simtime import RealClock, VirtualLoop, run_virtual
+from simtime import RealClock, VirtualLoop
 
 pytestmark = pytest.mark.slow
 ONE = pod("one", asking(1))
@@ -35,9 +36,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @asynccontextmanager
 async def running_manager(root: Path) -> AsyncIterator[DeviceManager]:
-    async def nothing() -> tuple[()]:
-        return ()
-
     directory = root / "device-plugins"
     manager = DeviceManager(
         DeviceDeps(
@@ -46,7 +44,7 @@ async def running_manager(root: Path) -> AsyncIterator[DeviceManager]:
             root,
             active_pods=lambda: (ONE,),
             sources_ready=lambda: True,
-            running=nothing,
+            running=AsyncMock(return_value=()),
         )
     )
     run = asyncio.create_task(manager.run())
@@ -171,16 +169,14 @@ async def test_the_pod_resources_api_on_its_socket_CG_085(root: Path) -> None:
         assert error.value.details() == "pod no in namespace x not found"
 
 
-def test_more_than_ten_calls_at_once_are_refused_CG_085(root: Path) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        server = PodResourcesServer(root, PodResourcesLister(lambda: (), lambda: ()), loop.clock)
-        assert [server.allows() for _ in range(BURST + 1)] == [True] * BURST + [False]
-        await loop.clock.sleep(0.01)
-        assert [server.allows(), server.allows()] == [True, False]
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_more_than_ten_calls_at_once_are_refused_CG_085(root: Path) -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    server = PodResourcesServer(root, PodResourcesLister(lambda: (), lambda: ()), loop.clock)
+    assert [server.allows() for _ in range(BURST + 1)] == [True] * BURST + [False]
+    await loop.clock.sleep(0.01)
+    assert [server.allows(), server.allows()] == [True, False]
 
 
 async def test_a_socket_that_cannot_be_made_is_told(

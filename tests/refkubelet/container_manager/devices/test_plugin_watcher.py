@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from device_world import WIDGET, DeviceWorld, asking, container, pod
@@ -13,7 +14,6 @@ from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from fakecri.errors import CriError
 from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.container_manager.providers.hints import AllocationError
-from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
@@ -158,20 +158,14 @@ async def test_a_plugin_whose_options_fail_CG_084(world: DeviceWorld) -> None:
     )
 
 
-def test_a_directory_that_cannot_be_used_is_told_and_the_kubelet_goes_on(
+async def test_a_directory_that_cannot_be_used_is_told_and_the_kubelet_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def main() -> None:
+    with caplog.at_level(logging.ERROR):
         world = DeviceWorld(tmp_path)
-
-        async def no(register: object) -> None:
-            raise PermissionError(13, "Permission denied", "/x/device-plugins")
-
-        world.plugins.open = no  # type: ignore[method-assign]
+        refused = PermissionError(13, "Permission denied", "/x/device-plugins")
+        world.plugins.open = AsyncMock(side_effect=refused)  # type: ignore[method-assign]
         await world.start()
         await world.clock.sleep(1)
         await world.stop()
-
-    with caplog.at_level(logging.ERROR):
-        run_virtual(main)
     assert "device plugins cannot register: /x/device-plugins: " in caplog.text

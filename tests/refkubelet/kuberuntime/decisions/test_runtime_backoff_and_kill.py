@@ -10,7 +10,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime_doubles import Events, Failure, ScriptedTarget, make_pod, record, status
+from runtime_doubles import Events, Failure, ScriptedTarget, Slow, make_pod, record, status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
@@ -185,15 +185,10 @@ def pre_stop(name: str, **handler: Any) -> dict[str, Any]:
 
 async def test_hook_time_is_taken_off_in_whole_seconds_LIFE_143(loop: VirtualLoop) -> None:
     """Grace 30, preStop 10.9 s: StopContainer 20; the other container at once with 30 (s08)."""
-
-    async def hook(request: Any) -> Any:
-        await asyncio.sleep(10.9)
-        return cri.ExecSyncResponse()
-
     pod = make_pod(
         pre_stop("hook", exec={"command": ["x"]}), "calm", terminationGracePeriodSeconds=30
     )
-    stage = Stage(loop, {}, ExecSync=hook)
+    stage = Stage(loop, {}, ExecSync=Slow(10.9, cri.ExecSyncResponse()))
     assert await stage.kill_pod(pod, "hook", "calm") == []
     assert stage.stops == [(0.0, "calm", 30), (10.9, "hook", 20)]
     ((_, request, deadline),) = [c for c in stage.target.calls if c[0] == "ExecSync"]

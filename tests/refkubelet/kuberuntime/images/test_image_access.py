@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from criapi.v1 import api_pb2 as cri
 from image_bench import ABSENT, PULLED, Bench, login, only
-from runtime_doubles import IMAGE, IMAGE_ID
+from runtime_doubles import IMAGE, IMAGE_ID, Slow
 
 from refkubelet.config.image_policies import ALWAYS_VERIFY
 from refkubelet.kuberuntime.common.runtime_options import (
@@ -93,10 +93,7 @@ async def test_a_pull_cut_off_by_a_crash_must_be_verified_BACK_211(tmp_path: Pat
 
 
 async def test_a_kubelet_that_ends_leaves_its_notes_BACK_211(tmp_path: Path) -> None:
-    async def hang(request: Any) -> Any:
-        await asyncio.sleep(3600)
-
-    bench = Bench(tmp_path, ImageStatus=ABSENT, PullImage=hang)
+    bench = Bench(tmp_path, ImageStatus=ABSENT, PullImage=Slow(3600))
     task = asyncio.ensure_future(bench.ensure())
     await asyncio.sleep(1)
     task.cancel()

@@ -106,18 +106,21 @@ async def test_missing_secrets_are_one_event_BACK_209(api: Api | None) -> None:
     assert events.seen == [("Warning", "FailedToRetrieveImagePullSecret", text, "")]
 
 
+class Server:
+    """Answers with its secret or error; without any it never answers."""
+
+    secret: Secret | Exception | None = login("ann")
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        if self.secret is None:
+            await asyncio.sleep(3600)
+        if not isinstance(self.secret, Secret):
+            raise self.secret or TimeoutError
+        return self.secret
+
+
 async def test_a_secret_is_what_it_last_was_while_the_server_is_away_BACK_209() -> None:
-    class Answers:
-        secret: Secret | Exception | None = login("ann")
-
-        async def get_secret(self, namespace: str, name: str) -> Secret:
-            if self.secret is None:
-                await asyncio.sleep(3600)
-            if not isinstance(self.secret, Secret):
-                raise self.secret or TimeoutError
-            return self.secret
-
-    api, events = Answers(), Events()
+    api, events = Server(), Events()
     secrets = PullSecrets(api, events)
     pod = make_pod(imagePullSecrets=[{"name": "ann"}])
     first = await secrets.of(pod)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
 from image_bench import ABSENT, PULLED, Bench, login, only
-from runtime_doubles import IMAGE, IMAGE_ID
+from runtime_doubles import IMAGE, IMAGE_ID, Slow
 
 from refkubelet.kuberuntime.common.runtime_options import (
     ImageOptions,
@@ -45,14 +44,8 @@ async def test_a_rate_counts_pulls_not_credentials_BACK_208(tmp_path: Path) -> N
 
 async def test_a_token_is_taken_when_the_turn_comes_BACK_208(tmp_path: Path) -> None:
     """Three pulls wait for each other longer than the rate asks: none is refused."""
-
-    async def pull(request: Any) -> Any:
-        await asyncio.sleep(1)
-        return PULLED
-
-    bench = Bench(
-        tmp_path, ImageOptions(pull_qps=1.0, pull_burst=1), ImageStatus=ABSENT, PullImage=pull
-    )
+    options = ImageOptions(pull_qps=1.0, pull_burst=1)
+    bench = Bench(tmp_path, options, ImageStatus=ABSENT, PullImage=Slow(1, PULLED))
     await asyncio.gather(*(bench.ensure(policy="Always", uid=u) for u in "abc"))
     assert bench.clock.monotonic_s() == 3
 
@@ -78,32 +71,16 @@ async def test_a_rate_of_zero_is_none_BACK_208(tmp_path: Path) -> None:
 async def test_how_many_pull_at_a_time_BACK_208(
     tmp_path: Path, options: ImageOptions, most: int, in_all_s: int
 ) -> None:
-    under_way: list[int] = []
-    now = [0]
-
-    async def pull(request: Any) -> Any:
-        now[0] += 1
-        under_way.append(now[0])
-        await asyncio.sleep(2)
-        now[0] -= 1
-        return PULLED
-
+    pull = Slow(2, PULLED)
     bench = Bench(tmp_path, options, ImageStatus=ABSENT, PullImage=pull)
     await asyncio.gather(*(bench.ensure(policy="Always", uid=u) for u in "abcd"))
-    assert max(under_way) == most
+    assert pull.most == most
     assert bench.clock.monotonic_s() == in_all_s
 
 
 async def test_the_times_include_the_look_for_the_size_BACK_204(tmp_path: Path) -> None:
-    async def pull(request: Any) -> Any:
-        await asyncio.sleep(1.2349)
-        return PULLED
-
-    async def look(request: Any) -> Any:
-        await asyncio.sleep(0.5)
-        return cri.ImageStatusResponse(image=cri.Image(id=IMAGE_ID, size=77))
-
-    bench = Bench(tmp_path, ImageStatus=look, PullImage=pull)
+    look = cri.ImageStatusResponse(image=cri.Image(id=IMAGE_ID, size=77))
+    bench = Bench(tmp_path, ImageStatus=Slow(0.5, look), PullImage=Slow(1.2349, PULLED))
     await asyncio.gather(*(bench.ensure(policy="Always", uid=u) for u in "ab"))
     texts = [message for _, reason, message, _ in bench.events.seen if reason == "Pulled"]
     front = f'Successfully pulled image "{IMAGE}" in 1.734s'

@@ -103,7 +103,11 @@ async def test_a_kubelet_that_ends_leaves_its_notes_BACK_211(tmp_path: Path) -> 
 
 
 async def test_a_preloaded_image_is_for_every_pod_BACK_210(tmp_path: Path) -> None:
-    await Bench(tmp_path, PullImage=only()).ensure()
+    bench = Bench(tmp_path, PullImage=only())
+    assert await bench.ensure() == IMAGE_ID
+    assert bench.users() == []
+    text = f'Container image "{IMAGE}" already present on machine and can be accessed by the pod'
+    assert bench.events.seen == [("Normal", "Pulled", text, "")]
 
 
 async def test_a_preloaded_image_is_verified_where_all_are_BACK_210(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, Node, manifest, running_node
+from node_world import Node, running_node
+from pods import container, manifest
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
 from refkubelet.checkpoints.checksum import checksum
@@ -102,8 +103,7 @@ async def full_node(node: Node) -> None:
     await node.clock.sleep(1)
     await node.plugins.start(FakeDevicePlugin(WIDGET, ["a"]))
     limits = {WIDGET: "1", "cpu": "1", "memory": "1Gi"}
-    main = CONTAINER | {"resources": {"limits": limits}}
-    node.apply(manifest("web", containers=[main], hostUsers=False))
+    node.apply(manifest(container(limits=limits), hostUsers=False))
     await node.until(lambda: node.phase("web-golden") == "Running", 10)
     await node.clock.sleep(5)
 

@@ -13,16 +13,12 @@ from typing import Any
 
 import pytest
 from crash_runs import Point, Run, Script, points_of, run_script
-from node_world import CONTAINER, PODS, Node, manifest
+from node_world import PODS, Node
+from pods import container, manifest, sidecar
 
 from fakecri import exits, ignores, replies, stops, uses
 
 MIB = 1024**2
-IMAGE = {"image": "localhost/busybox:1"}
-
-
-def containers(*names: str, **more: Any) -> list[dict[str, Any]]:
-    return [CONTAINER | IMAGE | {"name": name} | more for name in names]
 
 
 def create(pod: dict[str, Any]) -> Any:
@@ -40,15 +36,12 @@ def edit_image(node: Node) -> Any:
     return node.api.request("PATCH", f"{PODS}/web", body=body, content_type=kind)
 
 
-def asking(cpu: str, memory: str) -> dict[str, Any]:
-    amounts = {"cpu": cpu, "memory": memory}
-    return {"requests": amounts, "limits": amounts}
+def resize(name: str, cpu: str, memory: str) -> Any:
+    changed = container(name, cpu=f"{cpu}/{cpu}", memory=f"{memory}/{memory}")
 
-
-def resize(container: str, cpu: str, memory: str) -> Any:
     def act(node: Node) -> Any:
         assert node.api is not None
-        body = {"spec": {"containers": [{"name": container, "resources": asking(cpu, memory)}]}}
+        body = {"spec": {"containers": [changed]}}
         kind = "application/strategic-merge-patch+json"
         return node.api.request("PATCH", f"{PODS}/web/resize", body=body, content_type=kind)
 
@@ -104,32 +97,28 @@ HOOKS = {
     "preStop": {"exec": {"command": ["stop"]}},
 }
 SIDECARS = manifest(
-    "web",
+    "work",
+    init=[sidecar("s1"), sidecar("s2")],
     restartPolicy="Never",
     terminationGracePeriodSeconds=5,
-    initContainers=containers("s1", "s2", restartPolicy="Always"),
-    containers=containers("work"),
 )
 RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
 RESIZABLE = manifest(
-    "web",
-    containers=[
-        *containers("main", resources=asking("100m", "64Mi")),
-        *containers("rst", resources=asking("100m", "64Mi"), resizePolicy=RESTARTS),
-    ],
+    container("main", cpu="100m/100m", memory="64Mi/64Mi"),
+    container("rst", cpu="100m/100m", memory="64Mi/64Mi", resizePolicy=RESTARTS),
 )
 SCRIPTS = (
     Script(
         "start",
         polite,
-        ((0.2, create(manifest("web", containers=containers("a", "b")))),),
+        ((0.2, create(manifest("a", "b"))),),
         8.0,
         runs_once=("a", "b"),
     ),
     Script(
         "crash loop",
         crashes,
-        ((0.2, create(manifest("web", restartPolicy="OnFailure"))),),
+        ((0.2, create(manifest(restartPolicy="OnFailure"))),),
         60.0,
     ),
     Script(
@@ -138,13 +127,7 @@ SCRIPTS = (
         (
             (
                 0.2,
-                create(
-                    manifest(
-                        "web",
-                        initContainers=containers("i1", "i2"),
-                        containers=containers("a"),
-                    )
-                ),
+                create(manifest("a", init=["i1", "i2"])),
             ),
         ),
         12.0,
@@ -157,13 +140,7 @@ SCRIPTS = (
         (
             (
                 0.2,
-                create(
-                    manifest(
-                        "web",
-                        containers=containers("main", "side"),
-                        terminationGracePeriodSeconds=4,
-                    )
-                ),
+                create(manifest("main", "side", terminationGracePeriodSeconds=4)),
             ),
             (4.0, delete("web")),
         ),
@@ -173,7 +150,7 @@ SCRIPTS = (
     Script(
         "eviction",
         greedy,
-        ((0.2, create(manifest("web"))),),
+        ((0.2, create(manifest())),),
         75.0,
         compared=r"^Failed Evicted",
         settings={"eviction_hard": {"memory.available": "4Gi"}},
@@ -181,7 +158,10 @@ SCRIPTS = (
     Script(
         "edit",
         polite,
-        ((0.2, create(manifest("web", containers=containers("main", "other")))), (4.0, edit_image)),
+        (
+            (0.2, create(manifest("main", "other"))),
+            (4.0, edit_image),
+        ),
         12.0,
         runs_once=("other",),
     ),
@@ -199,7 +179,7 @@ SCRIPTS = (
     Script(
         "pull",
         polite,
-        ((0.2, create(manifest("web", containers=containers("a", image="far.example/a:1")))),),
+        ((0.2, create(manifest(container("a", image="far.example/a:1")))),),
         8.0,
         runs_once=("a",),
     ),
@@ -207,7 +187,7 @@ SCRIPTS = (
         "hooks",
         with_hooks,
         (
-            (0.2, create(manifest("web", containers=containers("a", lifecycle=HOOKS)))),
+            (0.2, create(manifest(container("a", lifecycle=HOOKS)))),
             (5.0, delete("web")),
         ),
         15.0,
@@ -217,7 +197,7 @@ SCRIPTS = (
         "lost sandbox",
         polite,
         (
-            (0.2, create(manifest("web", containers=containers("a", "b")))),
+            (0.2, create(manifest("a", "b"))),
             (4.0, lambda node: node.cri.kill_sandbox()),
         ),
         40.0,
@@ -226,8 +206,8 @@ SCRIPTS = (
         "static pod",
         polite,
         (
-            (0.2, write(manifest("web", containers=containers("a")))),
-            (5.0, write(manifest("web", containers=containers("a", command=["/bin/other"])))),
+            (0.2, write(manifest("a"))),
+            (5.0, write(manifest(container("a", command=["/bin/other"])))),
             (40.0, unlink),
         ),
         50.0,

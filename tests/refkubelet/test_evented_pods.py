@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from node_world import CONTAINER, manifest, running_node
+from node_world import running_node
+from pods import manifest
 
 from fakecri import exits
 
@@ -26,21 +27,20 @@ async def test_a_sandbox_that_fails_halfway_is_tried_once_a_second_PLEG_302(tmp_
 
 async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) -> None:
     async with running_node(tmp_path, feature_gates=GATE) as node:
-        many = [CONTAINER | {"name": f"c{n}"} for n in range(30)]
+        many = [f"c{n}" for n in range(30)]
         for number in range(40):
-            node.apply(manifest(f"w{number}", containers=many), f"{number}.yaml")
+            node.apply(manifest(*many, name=f"w{number}"), f"{number}.yaml")
         await node.until(lambda: len(node.cri.containers()) == 1200)
         await node.restart()
         await node.clock.sleep(5)
-        node.apply(manifest("new"))
+        node.apply(manifest(name="new"))
         await node.until(lambda: node.phase("new-golden") == "Running", 20)
 
 
 async def test_work_done_in_a_lost_sandbox_is_not_done_again_PLEG_302(tmp_path: Path) -> None:
     async with running_node(tmp_path, feature_gates=GATE) as node:
         node.cri.behaves(exits(0, after_s=1), container="work")
-        both = [CONTAINER | {"name": "work"}, CONTAINER | {"name": "web"}]
-        node.apply(manifest("job", containers=both, restartPolicy="OnFailure"))
+        node.apply(manifest("work", "web", name="job", restartPolicy="OnFailure"))
         await node.clock.sleep(10)
         node.cri.on("StartContainer", container="web").fails("UNKNOWN", "not now", times=1)
         node.cri.stop_sandbox()

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from node_world import manifest, running_node
+from node_world import running_node
+from pods import manifest
 
 from refkubelet.failures import REMIND_S, Complaints
 from simtime import VirtualLoop, run_virtual
@@ -97,7 +98,7 @@ async def test_pods_that_end_while_the_runtime_goes_away_leave_no_traceback_LIFE
 
     async with running_node(tmp_path) as node:
         for name in names:
-            node.apply(manifest(name), f"{name}.yaml")
+            node.apply(manifest(name=name), f"{name}.yaml")
         await node.until(lambda: all(node.phase(f"{n}-golden") == "Running" for n in names), 10)
         node.cri.on("StopContainer").delays(3)
         for name in names:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, PODS, Node, manifest, on_node, running_node
+from node_world import PODS, Node, on_node, running_node
+from pods import container, manifest
 
 from fakecri import exits, ignores, uses
 from refkubelet.model.objects import Pod
@@ -126,9 +127,9 @@ async def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) 
 
 async def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True, max_pods=1) as node:
-        await node.create(manifest("a"))
+        await node.create(manifest(name="a"))
         await node.until(is_phase(node, "a", "Running"), 5)
-        await node.create(manifest("b"))
+        await node.create(manifest(name="b"))
         await node.until(is_phase(node, "b", "Failed"), 15)
         pod = await node.live("b")
         assert pod.status is not None
@@ -217,7 +218,7 @@ async def test_the_mirror_stays_until_the_static_pod_has_stopped_MIRR_031(tmp_pa
 
 async def test_a_hand_made_mirror_is_deleted_MIRR_033(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
-        pod = manifest("fake")
+        pod = manifest(name="fake")
         pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
         await node.create(pod)
         await node.until(is_gone(node, "fake"), 5)
@@ -267,7 +268,7 @@ async def test_an_image_change_restarts_one_container_in_place(tmp_path: Path) -
 async def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
-        await node.create(manifest("plain"))
+        await node.create(manifest(name="plain"))
         await node.until(is_phase(node, "web-golden", "Running"), 15)
         await node.until(is_phase(node, "plain", "Running"), 15)
         mirror, plain = await node.live("web-golden"), await node.live("plain")
@@ -311,9 +312,8 @@ async def test_a_pod_gone_from_the_api_while_the_kubelet_was_down_LIFE_203(tmp_p
 
 async def test_two_containers_of_one_pod(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
-        pair = [CONTAINER | {"name": "a"}, CONTAINER | {"name": "b"}]
         node.cri.behaves(exits(1, after_s=1), container="b")
-        await node.create(manifest(containers=pair))
+        await node.create(manifest("a", "b"))
         await node.until(lambda: node.cri.count("StartContainer", container="b") == 3, 40)
         assert node.cri.count("StartContainer", container="a") == 1
 
@@ -371,9 +371,7 @@ async def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_p
     async with running_node(tmp_path, api=True) as node:
         volume = {"name": "scratch", "emptyDir": {"sizeLimit": "64Ki"}}
         mounts = [{"name": "scratch", "mountPath": "/scratch"}]
-        pod = await node.create(
-            manifest(volumes=[volume], containers=[CONTAINER | {"volumeMounts": mounts}])
-        )
+        pod = await node.create(manifest(container(volumeMounts=mounts), volumes=[volume]))
         await node.until(is_phase(node, "web", "Running"), 5)
         pods = node.directory / "root" / "pods" / uid(pod)
         (pods / "volumes/kubernetes.io~empty-dir/scratch/big").write_bytes(b"x" * 100_000)
@@ -418,12 +416,12 @@ async def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_0
     async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         for name in ("a", "b", "c"):
-            node.apply(manifest(name), f"{name}.yaml")
+            node.apply(manifest(name=name), f"{name}.yaml")
         await node.until(is_phase(node, "c-golden", "Running"), 20)
         with node.api.hangs("DELETE", "/pods/"):
             for name in ("a", "b", "c"):
                 node.remove(f"{name}.yaml")
             await node.clock.sleep(20)
-            node.apply(manifest("new"), "new.yaml")
+            node.apply(manifest(name="new"), "new.yaml")
             await node.until(lambda: node.phase("new-golden") == "Running", 20)
         await node.until(is_gone(node, "a-golden"), 30)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import Node, manifest, running_node
+from node_world import Node, running_node
+from pods import manifest
 
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.host.directories import anything_mounted_below as below

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, Node, Tap, manifest, running_node
+from node_world import Node, Tap, running_node
+from pods import container, manifest
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
 
@@ -18,7 +19,7 @@ WIDGET = "vendor.example/widget"
 
 def wanting(name: str, count: int = 1) -> dict[str, Any]:
     limits = {WIDGET: str(count)}
-    return manifest(name, containers=[CONTAINER | {"resources": {"limits": limits}}])
+    return manifest(container(limits=limits), name=name)
 
 
 async def started_with(node: Node, plugin: FakeDevicePlugin) -> None:
@@ -99,15 +100,15 @@ async def test_a_plugin_that_hangs_holds_up_nobody_but_new_pods_CG_084(tmp_path:
     async with running_node(tmp_path, api=True, started=False) as node:
         plugin = FakeDevicePlugin(WIDGET, ["a"])
         await started_with(node, plugin)
-        await node.create(manifest("crashing"))
+        await node.create(manifest(name="crashing"))
         await node.until(lambda: node.phase("crashing") == "Running")
-        await node.create(manifest("leaving"))
+        await node.create(manifest(name="leaving"))
         await node.until(lambda: node.phase("leaving") == "Running")
         plugin.hangs("Allocate", times=1)
         await node.create(wanting("hanging"))
         await node.until(lambda: plugin.allocated)
         began_s = node.clock.monotonic_s()
-        await node.create(manifest("next"))
+        await node.create(manifest(name="next"))
         node.cri.exit("main", pod="crashing", code=1)
         await node.delete("leaving", grace_s=1)
         await node.until(lambda: node.cri.count("StartContainer", pod="crashing") == 2)

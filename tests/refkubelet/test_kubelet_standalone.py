@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from node_world import CONTAINER, Node, manifest, on_node, running_node
+from node_world import Node, on_node, running_node
+from pods import container, manifest
 
 from fakecri import exits, ignores, replies
 
@@ -155,8 +156,8 @@ async def test_two_edits_during_the_grace_period_start_only_the_newest_MIRR_004(
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         for number in (1, 2):
             await node.clock.sleep(1)
-            container = CONTAINER | {"env": [{"name": "EDIT", "value": str(number)}]}
-            node.apply(manifest(terminationGracePeriodSeconds=5, containers=[container]))
+            edited = container(env=[{"name": "EDIT", "value": str(number)}])
+            node.apply(manifest(edited, terminationGracePeriodSeconds=5))
         stopped_s = node.clock.monotonic_s()
         await node.until(lambda: node.cri.count("RunPodSandbox") == 2, 30)
         assert 3 <= node.clock.monotonic_s() - stopped_s <= 25
@@ -196,7 +197,7 @@ async def test_events_of_pulls_BACK_204(tmp_path: Path) -> None:
         node.cri.on("PullImage").fails("UNKNOWN", "no route", times=1)
         node.cri.on("PullImage").delays(1.5)
         image = "registry.example/app:1"
-        node.apply(manifest(containers=[CONTAINER | {"image": image}]))
+        node.apply(manifest(container(image=image)))
         await node.until(lambda: node.phase("web-golden") == "Running", 60)
         told = [e for e in node.events() if "mage" in e or e.startswith("Failed")]
         assert told[:3] == [
@@ -232,7 +233,7 @@ async def test_liveness_failure_restarts_the_container_LIFE_005(tmp_path: Path) 
     async with running_node(tmp_path) as node:
         node.cri.behaves(replies(["/bin/live"], exit_code=1), container="main", attempt=0)
         probe = {"exec": {"command": ["/bin/live"]}, "periodSeconds": 2, "failureThreshold": 2}
-        node.apply(manifest(containers=[CONTAINER | {"livenessProbe": probe}]))
+        node.apply(manifest(container(livenessProbe=probe)))
         await node.until(lambda: node.cri.count("StartContainer") == 2, 30)
         assert node.cri.count("StopContainer") == 1
         assert any("failed liveness probe" in text for text in node.events("Killing"))
@@ -242,7 +243,7 @@ async def test_readiness_reaches_the_status_LIFE_005(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         with node.cri.behaves(replies(["/bin/ready"], exit_code=1), container="main"):
             probe = {"exec": {"command": ["/bin/ready"]}, "periodSeconds": 1}
-            node.apply(manifest(containers=[CONTAINER | {"readinessProbe": probe}]))
+            node.apply(manifest(container(readinessProbe=probe)))
             await node.until(lambda: node.phase("web-golden") == "Running", 5)
             await node.clock.sleep(5)
             assert _ready(node) is False

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from node_world import CONTAINER, PODS, Node, manifest, on_node, running_node
+from node_world import PODS, Node, on_node, running_node
+from pods import manifest
 
 from fakecri import exits
 
@@ -34,8 +35,8 @@ async def test_pods_wait_for_the_network_but_host_network_pods_do_not_LIFE_070(
     async with running_node(tmp_path) as node:
         rule = node.cri.on("Status").changes_answer(network_is_down)
         await node.clock.sleep(6)
-        node.apply(manifest("waits"), "waits.yaml")
-        node.apply(manifest("host", hostNetwork=True), "host.yaml")
+        node.apply(manifest(name="waits"), "waits.yaml")
+        node.apply(manifest(name="host", hostNetwork=True), "host.yaml")
         await node.until(lambda: node.phase("host-golden") == "Running", 10)
         await node.clock.sleep(10)
         assert node.phase("waits-golden") == "Pending"
@@ -50,11 +51,11 @@ async def test_without_a_network_what_runs_runs_on_and_the_rest_is_tried_each_se
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
-        node.apply(manifest("runs"), "runs.yaml")
+        node.apply(manifest(name="runs"), "runs.yaml")
         await node.until(lambda: node.phase("runs-golden") == "Running", 10)
         node.cri.on("Status").changes_answer(network_is_down)
         await node.clock.sleep(6)
-        node.apply(manifest("waits"), "waits.yaml")
+        node.apply(manifest(name="waits"), "waits.yaml")
         await node.until(lambda: bool(node.events("NetworkNotReady")), 5)
         before = len(node.events("NetworkNotReady"))
         await node.clock.sleep(15)
@@ -214,7 +215,7 @@ async def test_a_broken_container_touches_only_its_own_pod(tmp_path: Path) -> No
         hang = node.cri.on("RunPodSandbox", pod="hangs-golden").hangs()
         node.cri.on("CreateContainer", pod="fails-golden").fails("UNKNOWN", "boom")
         for name in ("hangs", "fails", "fine"):
-            node.apply(manifest(name), f"{name}.yaml")
+            node.apply(manifest(name=name), f"{name}.yaml")
         await node.until(lambda: node.phase("fine-golden") == "Running", 5)
         await node.clock.sleep(300)
         assert node.cri.count("CreateContainer", pod="fails-golden") > 5
@@ -227,7 +228,7 @@ async def test_a_broken_container_touches_only_its_own_pod(tmp_path: Path) -> No
 async def test_a_sandbox_is_published_before_its_containers_STAT_043(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         node.cri.on("StartContainer").delays(3)
-        node.apply(manifest(containers=[CONTAINER]))
+        node.apply(manifest())
         await node.until(lambda: node.cri.calls("StartContainer"), 5)
         status = node.status("web-golden")
         assert status is not None

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import NODE, Node, manifest, running_node
+from node_world import NODE, Node, running_node
+from pods import manifest
 
 pytestmark = pytest.mark.virtual_time
 
@@ -31,11 +32,11 @@ async def test_a_lost_node_is_not_made_again_and_pods_run_on_NODE_006(
     caplog.set_level(logging.WARNING)
 
     async with running_node(tmp_path, api=True) as node:
-        node.apply(manifest("before"), "before.yaml")
+        node.apply(manifest(name="before"), "before.yaml")
         await node.until(lambda: node.phase("before-golden") == "Running", 10)
         await node.clock.sleep(10)
         await lose(node)
-        node.apply(manifest("after"), "after.yaml")
+        node.apply(manifest(name="after"), "after.yaml")
         await node.until(lambda: node.phase("after-golden") == "Running", 10)
         caplog.clear()
         await node.clock.sleep(700)  # more than two report periods
@@ -50,7 +51,7 @@ async def test_a_node_made_by_somebody_else_is_written_to_at_once_NODE_006(tmp_p
     async with running_node(tmp_path, api=True) as node:
         await node.clock.sleep(20)
         await lose(node)
-        node.apply(manifest("web"))
+        node.apply(manifest())
         await node.clock.sleep(20)
         assert node.api is not None
         await node._make_node_object(node.api)

@@ -18,7 +18,8 @@ from typing import Final
 from crash_runs import is_running
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from node_world import CONTAINER, PODS, Node, Tap, manifest, on_node
+from node_world import PODS, Node, Tap, on_node
+from pods import manifest
 
 from fakecri import exits, stops
 
@@ -92,12 +93,12 @@ async def story(node: Node, policy: str, steps: list[tuple[float, tuple[str, str
     await node.start()
     names = ("main", "side", "job")
     odd = manifest(
-        "odd",
+        *names,
+        name="odd",
         restartPolicy=policy,
         terminationGracePeriodSeconds=3,
-        containers=[CONTAINER | {"name": name} for name in names],
     )
-    await node.create(manifest("calm"))
+    await node.create(manifest(name="calm"))
     await node.create(odd)
     await node.until(lambda: runs(node, "calm"), PROMPT_S)
     for number, (wait_s, (fault, method)) in enumerate(steps):
@@ -108,7 +109,7 @@ async def story(node: Node, policy: str, steps: list[tuple[float, tuple[str, str
         elif fault == "edit":
             await edit(node)
         if number == len(steps) // 2:
-            await node.create(manifest("late"))
+            await node.create(manifest(name="late"))
             await node.until(lambda: runs(node, "late"), PROMPT_S)
         await node.clock.sleep(wait_s)
     await node.clock.sleep(15.0)

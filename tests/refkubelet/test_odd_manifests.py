@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, manifest, running_node
+from node_world import running_node
+from pods import container, manifest
 
 pytestmark = pytest.mark.virtual_time
 
 
 def with_container(**fields: Any) -> dict[str, Any]:
-    return manifest("odd", containers=[CONTAINER | fields])
+    return manifest(container(**fields), name="odd")
 
 
 async def test_a_limit_beyond_64_bits_is_the_most_there_is(tmp_path: Path) -> None:
@@ -52,12 +53,12 @@ async def test_a_host_path_that_cannot_be_is_told_before_the_sandbox_NODE_204(
 
 async def test_one_odd_manifest_holds_up_no_other(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
-        node.apply(manifest("late", activeDeadlineSeconds=2**62), "a.yaml")
-        no_zone = manifest("zone")
+        node.apply(manifest(name="late", activeDeadlineSeconds=2**62), "a.yaml")
+        no_zone = manifest(name="zone")
         no_zone["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00"
         node.apply(no_zone, "b.yaml")
         (node.manifests / "c.yaml").write_bytes(b"- " * 100_000)
         (node.manifests / "d.yaml").write_text("kind: 0x_\n")
-        node.apply(manifest("good"), "e.yaml")
+        node.apply(manifest(name="good"), "e.yaml")
         await node.until(lambda: node.phase("good-golden") == "Running", 20)
         assert len(node.shown()) == 1

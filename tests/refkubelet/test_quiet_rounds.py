@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from node_world import PODS, Node, manifest, on_node, running_node
+from node_world import PODS, Node, on_node, running_node
+from pods import manifest
 
 from refkubelet.model.objects import PodStatus, decode_pod
 from refkubelet.model.pod import uid
@@ -21,8 +22,8 @@ ROUND_S = 2.1
 
 async def quiet(node: Node) -> None:
     """Pods run, and round after round finds nothing to do."""
-    node.apply(manifest("a"), "a.yaml")
-    node.apply(manifest("b"), "b.yaml")
+    node.apply(manifest(name="a"), "a.yaml")
+    node.apply(manifest(name="b"), "b.yaml")
     await node.until(lambda: (node.phase("a-golden"), node.phase("b-golden")) == ("Running",) * 2)
     await asyncio.sleep(QUIET_S)
 
@@ -58,7 +59,7 @@ async def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) ->
 async def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await quiet(node)
-        ghost = decode_pod(manifest("ghost") | {"metadata": {"name": "ghost", "uid": "g"}})
+        ghost = decode_pod(manifest(name="ghost") | {"metadata": {"name": "ghost", "uid": "g"}})
         statuses = node.kubelet.work.statuses
         statuses.set_pod_status(ghost, PodStatus(phase="Running"))
         assert statuses.get("g") is not None
@@ -71,7 +72,7 @@ async def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> No
     async with running_node(tmp_path) as node:
         await quiet(node)
         node.remove("a.yaml")
-        node.apply(manifest("c"), "c.yaml")
+        node.apply(manifest(name="c"), "c.yaml")
         await node.until(lambda: node.phase("c-golden") == "Running", 30)
         await node.until(lambda: node.status("a-golden") is None, 60)
         pods = node.directory / "root" / "pods"
@@ -82,7 +83,7 @@ def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) ->
     async def body(node: Node) -> None:
         await quiet(node)
         annotations = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
-        body = manifest("hand-golden")
+        body = manifest(name="hand-golden")
         body["metadata"]["annotations"] = annotations
         body["spec"]["nodeName"] = "golden"
         assert node.api is not None
@@ -99,7 +100,7 @@ def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) ->
 async def test_a_deadline_of_a_late_pod_counts_LIFE_004(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await quiet(node)
-        node.apply(manifest("late", activeDeadlineSeconds=5), "late.yaml")
+        node.apply(manifest(name="late", activeDeadlineSeconds=5), "late.yaml")
         await node.until(lambda: node.phase("late-golden") == "Failed", 20)
 
 
@@ -116,9 +117,15 @@ def test_lists_of_pods_are_made_anew_when_anything_changes() -> None:
         lists[:] = now
         return others
 
-    first = decode_pod(manifest("a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}})
-    second = decode_pod(manifest("a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}})
-    other = decode_pod(manifest("b") | {"metadata": {"name": "b", "namespace": "d", "uid": "2"}})
+    first = decode_pod(
+        manifest(name="a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}}
+    )
+    second = decode_pod(
+        manifest(name="a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}}
+    )
+    other = decode_pod(
+        manifest(name="b") | {"metadata": {"name": "b", "namespace": "d", "uid": "2"}}
+    )
     pods.add(first)
     assert changed()
     pods.update(second)

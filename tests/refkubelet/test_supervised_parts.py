@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from node_world import Node, manifest, on_node, running_node
+from node_world import Node, on_node, running_node
+from pods import manifest
 
 from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
@@ -207,10 +208,10 @@ def test_a_node_goes_on_when_a_part_of_it_fails(
     monkeypatch.setattr(Kubelet, "parts", with_a_broken_one)
 
     async def body(node: Node) -> None:
-        node.apply(manifest("before"), "before.yaml")
+        node.apply(manifest(name="before"), "before.yaml")
         await node.until(lambda: node.phase("before-golden") == "Running", 5)
         await node.clock.sleep(BREAKS_AFTER_S + 2)
-        node.apply(manifest("after"), "after.yaml")
+        node.apply(manifest(name="after"), "after.yaml")
         await node.until(lambda: node.phase("after-golden") == "Running", 40)
         node.remove("before.yaml")
         await node.until(lambda: node.phase("before-golden") is None, 60)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import Node, manifest, on_node, running_node
+from node_world import Node, on_node, running_node
+from pods import manifest
 from unexpected import Calls, Tracebacks, wrap_all
 
 from fakecri import exits
@@ -33,7 +34,7 @@ def a_pod(name: str, **spec: Any) -> dict[str, Any]:
     }
     init = {"name": "init", "image": "localhost/busybox:1", "command": ["/bin/init"]}
     return manifest(
-        name,
+        name=name,
         containers=[main],
         initContainers=[init],
         volumes=[{"name": "data", "emptyDir": {}}],
@@ -243,9 +244,9 @@ async def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_
         raise RuntimeError("surprise")
 
     async with running_node(tmp_path, api=True) as node:
-        await node.create(manifest("odd", activeDeadlineSeconds=1000))
+        await node.create(manifest(name="odd", activeDeadlineSeconds=1000))
         await node.until(lambda: node.phase("odd") == "Running", 10)
-        await node.create(manifest("crashes"))
+        await node.create(manifest(name="crashes"))
         await node.until(lambda: node.phase("crashes") == "Running", 10)
         monkeypatch.setattr("refkubelet.sync_loop.pod_handlers.past_active_deadline", surprise)
         for starts in (2, 3):  # the second time it waits for its back-off, in the queue

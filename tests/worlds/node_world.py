@@ -26,17 +26,6 @@ from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 NODE = "golden"
 PODS = "/api/v1/namespaces/default/pods"
-CONTAINER = {"name": "main", "image": "localhost/busybox:1", "command": ["/bin/main"]}
-
-
-def manifest(name: str = "web", **spec: Any) -> dict[str, Any]:
-    """A pod with one container, unless `spec` says otherwise."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"containers": [CONTAINER]} | spec,
-    }
 
 
 class Tap:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, NODE, manifest, running_node
+from node_world import NODE, running_node
+from pods import manifest
 
 from refkubelet.admission.admit_handler import PodAdmitAttributes
 from refkubelet.admission.apparmor import apparmor_enforceable
@@ -269,14 +270,14 @@ async def test_a_static_pod_for_another_kind_of_node_never_starts_LIFE_226_LIFE_
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
-        node.apply(manifest("web", nodeSelector={"no": "such"}))
+        node.apply(manifest(nodeSelector={"no": "such"}))
         await node.until(lambda: node.phase(f"web-{NODE}") == "Failed")
         status = node.status(f"web-{NODE}")
         assert status is not None
         assert status.reason == "NodeAffinity"
         assert node.write_names() == []
-        fine = manifest("fine", nodeSelector={"kubernetes.io/hostname": NODE})
-        node.apply(fine | {"spec": fine["spec"] | {"containers": [CONTAINER]}}, "fine.yaml")
+        fine = manifest(name="fine", nodeSelector={"kubernetes.io/hostname": NODE})
+        node.apply(fine, "fine.yaml")
         await node.until(lambda: node.phase(f"fine-{NODE}") == "Running")
 
 
@@ -295,8 +296,8 @@ async def test_a_failing_handler_fails_its_own_pod_alone(
             return await add(pod)
 
         vars(node.kubelet.loop.handlers.admission)["add"] = broken
-        node.apply(manifest("bad"), "a.yaml")
-        node.apply(manifest("good"), "b.yaml")
+        node.apply(manifest(name="bad"), "a.yaml")
+        node.apply(manifest(name="good"), "b.yaml")
         await node.until(lambda: node.phase(f"good-{NODE}") == "Running")
         status = node.status(f"bad-{NODE}")
         assert status is not None

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, Node, manifest, running_node
+from node_world import Node, running_node
+from pods import container, manifest
 
 from fakecri import exits
 from refkubelet.host.directories import mount_points_below
@@ -23,8 +24,7 @@ LOG_PATH = "/dev/termination-log"
 
 
 def pod_with(volume: dict[str, Any], *mounts: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    main = CONTAINER | {"volumeMounts": list(mounts or (MOUNT,))}
-    return manifest("web", containers=[main], volumes=[volume], **spec)
+    return manifest(container(volumeMounts=list(mounts or (MOUNT,))), volumes=[volume], **spec)
 
 
 def volume_of(node: Node, uid: str, name: str = "v") -> Path:
@@ -203,7 +203,7 @@ async def test_a_volume_that_nobody_uses_holds_nobody_up_NODE_201(tmp_path: Path
 
 async def test_claims_keep_the_pod_without_a_sandbox_LIFE_130(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
-        pod = manifest("web", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu-1"}])
+        pod = manifest(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu-1"}])
         await node.create(pod)
         await node.until(lambda: node.events("FailedPrepareDynamicResources"))
         await node.clock.sleep(30)
@@ -229,7 +229,7 @@ async def test_one_pod_that_waits_holds_up_no_other_NODE_202(tmp_path: Path) -> 
     async with running_node(tmp_path) as node:
         path = {"path": str(tmp_path / "none"), "type": "File"}
         node.apply(pod_with({"name": "v", "hostPath": path}), "a.yaml")
-        node.apply(manifest("good"), "b.yaml")
+        node.apply(manifest(name="good"), "b.yaml")
         await node.until(lambda: node.phase("good-golden") == "Running", 10)
         assert node.phase("web-golden") == "Pending"
 

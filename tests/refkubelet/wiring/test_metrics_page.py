@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from node_world import Node, manifest, running_node
+from node_world import Node, running_node
+from pods import manifest
 
 from fakecri import exits
 
@@ -25,7 +26,7 @@ async def test_pods_and_containers_are_counted_PLEG_013_MIRR_036(tmp_path: Path)
     async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(exits(0), pod="job")
         node.apply(manifest())
-        await node.create(manifest("job", restartPolicy="Never"))
+        await node.create(manifest(name="job", restartPolicy="Never"))
         await node.clock.sleep(10)
         seen = numbers(node)
         assert seen["running_pods"] == 1
@@ -109,12 +110,12 @@ async def test_refusals_preemptions_and_removed_images_are_counted_GC_106_PREE_0
     async with running_node(
         tmp_path, api=True, max_pods=1, image_maximum_gc_age_s=300.0, image_minimum_gc_age_s=60.0
     ) as node:
-        await node.create(manifest("two", nodeSelector={"no": "such"}))
+        await node.create(manifest(name="two", nodeSelector={"no": "such"}))
         await node.until(lambda: node.phase("two") == "Failed")
-        await node.create(manifest("one", terminationGracePeriodSeconds=1))
+        await node.create(manifest(name="one", terminationGracePeriodSeconds=1))
         await node.until(lambda: node.phase("one") == "Running")
-        await node.create(manifest("three"))
-        await node.create(manifest("four", priority=2_000_000_000))
+        await node.create(manifest(name="three"))
+        await node.create(manifest(name="four", priority=2_000_000_000))
         await node.until(lambda: node.phase("four") == "Running")
         await node.clock.sleep(700)
         seen = numbers(node)

@@ -1,7 +1,10 @@
 """A fake kube-apiserver: storage, watches, patches and pod deletion, in one process.
 
 `FakeApi` is the server; `fakeapi.httpx_transport` connects a lightkube client to it without a
-socket (and so in virtual time), `fakeapi.http` and `fakeapi serve` put it on a port.
+socket (so it works in virtual time), `fakeapi.http` and the command `fakeapi serve` put it on a
+TCP port. How a request goes through the folders: `api` takes it, `bodies` decodes it, `faults` may
+make it fail, `verbs.dispatch` parses it with `requests` and carries it out with `verbs`, under the
+rules of `resources`, on the objects of `storage`.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakeapi.api import FakeApi, RequestRecord
-    from fakeapi.dispatch import Response
     from fakeapi.errors import ApiUnreachable, StatusError
     from fakeapi.faults import Fault
+    from fakeapi.verbs.dispatch import Response
 
 # Where each public name lives; imported when first used, so that `fakeapi --help` answers at once.
 _HOMES = {
@@ -21,7 +24,7 @@ _HOMES = {
     "FakeApi": "api",
     "Fault": "faults",
     "RequestRecord": "api",
-    "Response": "dispatch",
+    "Response": "verbs.dispatch",
     "StatusError": "errors",
 }
 

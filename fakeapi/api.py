@@ -1,8 +1,8 @@
 """The fake API server: requests in, responses out, over one in-process store.
 
-`FakeApi.request` is one HTTP request without HTTP. The transports (`httpx_transport`, `http`)
-only carry it. What must never happen: a caller gets hold of a stored object (bodies are copied),
-or a request is neither answered nor recorded.
+`FakeApi.request` is one HTTP request without HTTP; the transports (`httpx_transport`, `http`) only
+carry it. Bodies are copied on the way in and out, so that no caller holds a stored object, and each
+request is recorded, also one that gets no answer.
 """
 
 from __future__ import annotations
@@ -10,38 +10,50 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fakeapi.dispatch import Dispatcher, Response
+from fakeapi.bodies import decode_body
 from fakeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakeapi.faults import Fault, Faults, pattern_of
-from fakeapi.reading import decode_body
-from fakeapi.store import DEFAULT_HISTORY, Store
+from fakeapi.storage.store import DEFAULT_HISTORY, Store
+from fakeapi.verbs.dispatch import Dispatcher, Response
 from simtime import Clock, Ids, Rng
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """One request as it arrived and was answered. Times: the loop's seconds; `status` 0: no
-    answer (server down, or the client went away)."""
+    """One request as it arrived and was answered."""
 
     seq: int
+    """Its number in order of arrival, from 1."""
     method: str
+    """The HTTP method, in capitals."""
     path: str
+    """The path without the query."""
     params: Mapping[str, str]
+    """The query."""
     body: Any
+    """The decoded JSON body; None if there was none or it could not be decoded."""
     content_type: str
+    """The media type of the body, as the client gave it."""
     status: int
+    """The HTTP status of the answer; 0 if there was none (server down, or the client went away)."""
     started_s: float
+    """When it arrived, in seconds of the event loop's clock."""
     ended_s: float
+    """When it was answered or given up, in seconds of the event loop's clock; for a watch: when it
+    was opened."""
 
 
 class FakeApi:
-    """One API server. `clock` None: the running loop's (a `VirtualLoop`'s own, else real time).
+    """One API server, empty but for the system namespaces.
 
-    `ids` None: UIDs from seed 0, the same in every run. `history`: how many changes a watch can
-    look back before it gets 410. `request_limit`: so many requests are remembered.
+    `clock` gives the times in objects; None: that of the running loop (the virtual clock of a
+    `VirtualLoop`, else real time). `ids` gives UIDs and generated names; None: those of seed 0, the
+    same in every run. `history`: how many changes are kept; a watch that starts from an older
+    version gets 410 Expired. `request_limit`: how many requests `requests()` remembers; older ones
+    are forgotten.
     """
 
     def __init__(
@@ -70,52 +82,44 @@ class FakeApi:
         body: Any = None,
         content_type: str = "application/json",
     ) -> Response:
-        """One request; `path` without query. Refusals are responses with a Status body.
+        """Carry out one request; a refusal is an answer, too, with a `metav1.Status` as its body.
 
-        `body`: a JSON value, or bytes as they come over a wire (then `content_type` counts).
-        With `params={"watch": "true"}` the response has `events`. Raises `ApiUnreachable` while
-        the server is `down`.
+        `path` has no query; `params` is the query. `body`: a JSON value, or bytes as they come over
+        a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. With
+        `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
+        server is `down`.
         """
-        asked = dict(params or {})
-        started = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
         self._seq += 1
-        seq, status = self._seq, 0
-        posted: Any = None
+        record = RequestRecord(
+            seq=self._seq,
+            method=method,
+            path=path,
+            params=dict(params or {}),
+            body=None,
+            content_type=content_type,
+            status=0,
+            started_s=loop.time(),
+            ended_s=0.0,
+        )
         try:
             try:
-                posted = decode_body(method, body, content_type)
-                response = await self._answer(
-                    method, path, params=asked, body=posted, content_type=content_type
-                )
-            except StatusError as error:
-                response = Response(error.code, error.body())
-            except RecursionError:
-                refusal = bad_request("the objects of this request are nested too deeply")
-                response = Response(refusal.code, refusal.body())
-            status = response.status
+                record = replace(record, body=decode_body(method, body, content_type))
+                response = await self._answer(record)
+            except (StatusError, RecursionError) as error:
+                response = _refused(error)
+            record = replace(record, status=response.status)
         finally:
-            ended = asyncio.get_running_loop().time()
-            self._records.append(
-                RequestRecord(
-                    seq=seq,
-                    method=method,
-                    path=path,
-                    params=asked,
-                    body=posted,
-                    content_type=content_type,
-                    status=status,
-                    started_s=started,
-                    ended_s=ended,
-                )
-            )
+            self._records.append(replace(record, ended_s=loop.time()))
         return response
 
     async def watch(
         self, path: str, *, params: Mapping[str, str] | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """The events of a collection: `{"type": "ADDED", "object": {...}}`, ...
+        """Watch the collection at `path`; `params` are its options, such as `resourceVersion`.
 
-        Raises `StatusError` when the watch is refused, `ApiUnreachable` when the server goes down.
+        Yields watch events as they go over the wire: `{"type": "ADDED", "object": {...}}`, ...
+        Raises: StatusError when the watch is refused, ApiUnreachable when the server goes down.
         """
         response = await self.request("GET", path, params={**(params or {}), "watch": "true"})
         if response.events is None:
@@ -139,10 +143,12 @@ class FakeApi:
         message: str = "injected failure",
         times: int | None = None,
     ) -> Fault:
-        """Requests of that method (None: any) whose path contains `path_regex` get `status`.
+        """Refuse requests with `method` (None: any) in whose path `path_regex` is found.
 
-        For `times` requests (None: until `remove()` or the end of the `with` block). Raises:
-        ValueError for a method, status or expression that is none.
+        They get the HTTP `status` (400 to 599) with a Status body that has `reason` (None: the
+        usual one of that status) and `message`. The rule holds for `times` requests; None: until
+        `remove()` or the end of its `with` block. Raises: ValueError for an unknown method, a
+        status that is not an error, or an invalid regular expression.
         """
         error = StatusError(status, message, reason=reason)
         return self._faults.add(Fault(method, pattern_of(path_regex), error=error, times=times))
@@ -150,24 +156,30 @@ class FakeApi:
     def delays(
         self, method: str | None, path_regex: str, delay_s: float, *, times: int | None = None
     ) -> Fault:
-        """Matching requests are handled `delay_s` seconds after they arrived."""
+        """Handle requests that match (as in `fails`) `delay_s` seconds after they arrived.
+        Raises: ValueError as `fails` does, and for a negative delay."""
         rule = Fault(method, pattern_of(path_regex), delay_s=delay_s, times=times)
         return self._faults.add(rule)
 
     def hangs(self, method: str | None, path_regex: str, *, times: int | None = None) -> Fault:
-        """Matching requests get no answer until the rule is removed."""
+        """Leave requests that match (as in `fails`) without an answer until the rule is removed;
+        then they are handled. Raises: ValueError as `fails` does."""
         return self._faults.add(Fault(method, pattern_of(path_regex), hang=True, times=times))
 
     def down(self) -> Fault:
-        """The server is unreachable, and every open watch breaks, until the block ends."""
+        """Make the server unreachable and break every open watch, until `remove()` or the end of
+        the rule's `with` block. Requests raise ApiUnreachable; the objects stay."""
         rule = self._faults.add(Fault(None, pattern_of(""), down=True))
         self._outages += 1
         self.store.wake()
         return rule
 
     def requests(self, method: str | None = None, path: str | None = None) -> list[RequestRecord]:
-        """The answered requests in order of arrival; `path` is a regular expression searched for
-        in the path."""
+        """The finished requests in order of arrival, those without an answer too.
+
+        `method` None: any; `path`: a regular expression searched for in the path, None: any. A
+        request that still waits is not among them. Raises: ValueError for an invalid expression.
+        """
         pattern = pattern_of(path or "")
         found = [
             record
@@ -177,25 +189,31 @@ class FakeApi:
         return sorted(found, key=lambda record: record.seq)
 
     def compact(self) -> None:
-        """Forget the history, so that a watch from an older resourceVersion gets 410."""
+        """Forget the history of changes, so that a watch from an older resourceVersion gets 410
+        Expired."""
         self.store.compact()
 
     # -- parts -----------------------------------------------------------------------------------
 
-    async def _answer(
-        self, method: str, path: str, *, params: dict[str, str], body: Any, content_type: str
-    ) -> Response:
+    async def _answer(self, request: RequestRecord) -> Response:
         # A request takes at least one pass of the loop, as one over a network would.
         outage = self._outages
         await asyncio.sleep(0)
-        await self._faults.strike(method, path)
+        await self._faults.strike(request.method, request.path)
         if self._outages != outage:
             raise ApiUnreachable("the API server went down (FakeApi.down)")
         return self._dispatcher.answer(
-            method,
-            path,
-            params=params,
-            body=body,
-            content_type=content_type,
+            request.method,
+            request.path,
+            params=request.params,
+            body=request.body,
+            content_type=request.content_type,
             connected=lambda: self._outages == outage,
         )
+
+
+def _refused(error: StatusError | RecursionError) -> Response:
+    """The answer to a request that was refused, or whose objects are too deep to be walked."""
+    if isinstance(error, RecursionError):
+        error = bad_request("the objects of this request are nested too deeply")
+    return Response(error.code, error.body())

@@ -12,11 +12,13 @@ DEFAULT_LISTEN: Final = "127.0.0.1:8001"
 
 
 class UsageError(Exception):
-    """A mistake of the user; its text says what was wanted, what was there and what to do."""
+    """A mistake in the command line or its surroundings; the text says what was wanted, what was
+    there and what to do."""
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """`HOST:PORT` or `[IPV6]:PORT`; port 0 means any free one.
+    """Host and port of `HOST:PORT` or `[IPV6]:PORT`; port 0 means any free one. Raises: UsageError
+    for anything else.
 
     >>> parse_listen("127.0.0.1:8001")
     ('127.0.0.1', 8001)
@@ -31,7 +33,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 def kubeconfig(url: str) -> str:
-    """A kubeconfig for clients of the server at `url` (it asks for no credentials)."""
+    """The text of a kubeconfig for clients of the server at `url`. It needs no credentials."""
     return f"""\
 apiVersion: v1
 kind: Config
@@ -71,9 +73,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 after a signal, 2 for a mistake in the command line or its surroundings."""
+    """Run the command; `argv` None: the arguments of the process. Returns the exit status: 0 after
+    a signal, 2 for a mistake in the command line or its surroundings."""
     options = _parser().parse_args(argv)
-    import asyncio  # waits until used: --help stays fast
+    import asyncio  # here, not above: `fakeapi --help` shall not wait for it
 
     try:
         host, port = parse_listen(options.listen)
@@ -85,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:
+    """Serve until SIGTERM or SIGINT; write the kubeconfig, if any, once the port is open."""
+    # Here, not above: `fakeapi --help` shall not wait for the server's modules.
     import asyncio
     import signal
 

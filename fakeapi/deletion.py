@@ -1,9 +1,10 @@
-"""Deletion: at once, or marked and left to a kubelet and to finalizers (STAT-030, MIRR-029).
+"""The delete verb: an object goes at once, or is marked until a kubelet or finalizers let it go
+(STAT-030, MIRR-029).
 
-A delete that has to wait sets metadata.deletionTimestamp (now plus grace) and
-deletionGracePeriodSeconds. A later delete can only shorten that; grace 0 ends it. A pod is marked
-even when it goes at once, so its watchers see MODIFIED, then DELETED; its generation grows once,
-with the first mark (recorded runs s20, s21, s26).
+The mark is metadata.deletionTimestamp (now plus the grace period) and deletionGracePeriodSeconds.
+A later delete can shorten the grace period, never lengthen it; with 0 the object goes. A pod is
+marked even when it goes at once, so its watchers see MODIFIED, then DELETED; its generation grows
+once, with the first mark (recorded runs s20, s21, s26).
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from fakeapi.bodies import copy_json
 from fakeapi.errors import conflict, not_found
-from fakeapi.jsontools import copy_json
+from fakeapi.requests.routes import Route
+from fakeapi.requests.shapes import check_shape
 from fakeapi.resources import Resource
-from fakeapi.routes import Route
-from fakeapi.shapes import check_shape
-from fakeapi.store import Object, Store
+from fakeapi.storage.store import Object, Store
 from simtime import Clock
 
 
@@ -28,10 +29,12 @@ class Deletion:
         self._clock = clock
 
     def delete(self, route: Route, options: Any, *, dry_run: bool) -> tuple[Object, bool]:
-        """The object's last or current state, and whether it is gone.
+        """Delete the object at `route`; returns its last or current state, and whether it is gone.
 
-        `options` is a DeleteOptions body (gracePeriodSeconds, preconditions); a pod that has to
-        wait for its kubelet stays, with deletionTimestamp. A second delete can only shorten.
+        `options` is a DeleteOptions body or None (gracePeriodSeconds, preconditions). With
+        `dry_run` nothing is changed. A deleted namespace takes its objects with it. Raises:
+        StatusError 404 if there is no such object, 409 if a precondition does not hold, 400 if
+        `options` is malformed.
         """
         resource, key = route.resource, route.key
         obj = self._store.get(key)
@@ -58,8 +61,8 @@ class Deletion:
         return last, True
 
     def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
-        """`obj` with its deletion time: now plus grace; for a shortened grace counted from the
-        first request, but never in the past (recorded run s21)."""
+        """`obj` with its deletion time: now plus grace. A shortened grace period counts from the
+        first delete, but never ends in the past (recorded run s21)."""
         metadata = copy_json(obj["metadata"])
         now = self._clock.now()
         end = now + _duration(grace_s)
@@ -80,13 +83,15 @@ class Deletion:
 
 
 def _duration(seconds: int) -> timedelta:
-    """As an API server has it: nanoseconds in 64 bits, so 300 years and more begin anew."""
+    """A duration as an API server holds it: nanoseconds in a signed 64-bit number, which overflows
+    after 292 years."""
     nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
     return timedelta(microseconds=nanoseconds // 1000)
 
 
 def _effective_grace_s(resource: Resource, obj: Object, asked: int | None) -> int | None:
-    """The grace a delete means; None: a repeated delete that asks for nothing new."""
+    """The grace period a delete asks for; None for a repeated delete that names none, which
+    changes nothing."""
     if asked is None and "deletionTimestamp" in obj["metadata"]:
         return None
     return resource.strategy.delete_grace_s(obj, asked)

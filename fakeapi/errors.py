@@ -1,6 +1,7 @@
-"""What the API server says when it says no: one exception, rendered as a `metav1.Status`.
+"""How the API server refuses a request: one exception, rendered as a `metav1.Status`.
 
-Codes, reasons and the fixed parts of the messages are the wire's; clients compare them.
+Codes, reasons and the fixed parts of the messages are those of a kube-apiserver, since clients
+compare them.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ _REASONS: Final = {
 
 
 class ApiUnreachable(ConnectionError):
-    """The server is down (`FakeApi.down`): no answer at all, as a refused connection."""
+    """The server is down (`FakeApi.down`) and does not answer; to an HTTP client it looks like a
+    refused or broken connection."""
 
 
 class StatusError(Exception):
-    """A refused request: HTTP `code`, machine `reason`, `message`, and `details` if any."""
+    """A refused request: HTTP status `code`, `reason` (a word for programs, such as NotFound; None:
+    the usual one of that status), `message`, and `details` as in a Status, if any."""
 
     def __init__(
         self,
@@ -67,37 +70,46 @@ class StatusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One wrong field of an object. `kind` is the wire's cause reason (FieldValueInvalid, ...)."""
+    """One wrong field of an object, as an entry of `details.causes` of a Status."""
 
     field: str
+    """The path of the field, such as `spec.containers[0].name`."""
     message: str
+    """What is wrong with it."""
     kind: str = "FieldValueInvalid"
+    """The `reason` of the entry."""
 
     @property
     def text(self) -> str:
+        """Field and message, as the message of the whole Status lists them."""
         return f"{self.field}: {self.message}"
 
 
 def required(field: str, message: str = "") -> Cause:
+    """The field is missing or empty."""
     return Cause(
         field, "Required value" + (f": {message}" if message else ""), "FieldValueRequired"
     )
 
 
 def invalid_value(field: str, value: Any, message: str) -> Cause:
+    """The field has a value that it may not have; `message` says why."""
     shown = f'"{value}"' if isinstance(value, str) else repr(value)
     return Cause(field, f"Invalid value: {shown}: {message}")
 
 
 def forbidden_field(field: str, message: str) -> Cause:
+    """The field may not be set or changed here; `message` says why."""
     return Cause(field, f"Forbidden: {message}", "FieldValueForbidden")
 
 
 def duplicate(field: str, value: str) -> Cause:
+    """The value is there already, in a list where it may be once."""
     return Cause(field, f'Duplicate value: "{value}"', "FieldValueDuplicate")
 
 
 def unsupported_value(field: str, value: Any, allowed: Sequence[str]) -> Cause:
+    """The value is none of the `allowed` ones."""
     known = ", ".join(f'"{item}"' for item in allowed)
     message = f'Unsupported value: "{value}": supported values: {known}'
     return Cause(field, message, "FieldValueNotSupported")
@@ -109,12 +121,14 @@ def _details(name: str, group: str, kind: str) -> dict[str, Any]:
 
 
 def not_found(resource: str, name: str) -> StatusError:
-    """`resource` is qualified: `pods`, `leases.coordination.k8s.io`."""
+    """404: there is no such object. `resource` is qualified: `pods`, `leases.coordination.k8s.io`;
+    so it is in `already_exists` and `conflict`."""
     plural, _, group = resource.partition(".")
     return StatusError(404, f'{resource} "{name}" not found', details=_details(name, group, plural))
 
 
 def already_exists(resource: str, name: str) -> StatusError:
+    """409 AlreadyExists: an object of that name is there."""
     plural, _, group = resource.partition(".")
     return StatusError(
         409,
@@ -125,6 +139,7 @@ def already_exists(resource: str, name: str) -> StatusError:
 
 
 def conflict(resource: str, name: str, why: str) -> StatusError:
+    """409 Conflict: the object is not as the client supposes; `why` ends the message."""
     plural, _, group = resource.partition(".")
     return StatusError(
         409,
@@ -134,7 +149,7 @@ def conflict(resource: str, name: str, why: str) -> StatusError:
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
-    """422 with one cause per wrong field. `kind` is `Pod`, `Node`, ..."""
+    """422 with one cause per wrong field. `kind` is `Pod`, `Node`, ..., `group` its API group."""
     texts = [cause.text for cause in causes]
     listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     details = _details(name, group, kind)
@@ -146,15 +161,18 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> Status
 
 
 def bad_request(message: str) -> StatusError:
+    """400: the request cannot be understood."""
     return StatusError(400, message)
 
 
 def expired(wanted: int, oldest: int) -> StatusError:
-    """410: history before `oldest` is gone; the client has to list again."""
+    """410: changes up to revision `oldest` are forgotten, so the client, which wants those after
+    `wanted`, has to list again."""
     return StatusError(410, f"too old resource version: {wanted} ({oldest})", reason="Expired")
 
 
 def unsupported_media_type(content_type: str, allowed: Sequence[str]) -> StatusError:
+    """415: the body is of a media type that is not taken here."""
     return StatusError(
         415,
         f"the body of the request was in an unknown format ({content_type or 'no content type'}) "

@@ -1,4 +1,4 @@
-"""Trouble on request: rules that make matching requests fail, wait or go unanswered."""
+"""The rules that make matching requests fail, wait or go unanswered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def pattern_of(path_regex: str) -> re.Pattern[str]:
-    """The pattern. Raises: ValueError for what is no regular expression."""
+    """The compiled regular expression. Raises: ValueError, naming the argument `path_regex` of
+    `FakeApi.fails` and its like, if it is not one."""
     try:
         return re.compile(path_regex)
     except (re.error, TypeError) as error:
@@ -29,19 +30,25 @@ def _is_int(value: object) -> bool:
 
 @dataclass(eq=False)
 class Fault:
-    """One rule. As a context manager it is removed at the end of the block.
-
-    `hits` counts the requests it met; after `times` of them it is spent (None: never).
-    """
+    """One rule, as `FakeApi.fails`, `delays`, `hangs` and `down` make it. Used as a context
+    manager, it is removed at the end of the block. Raises: ValueError for a field out of range."""
 
     method: str | None
+    """The HTTP method it applies to; None: any."""
     path: re.Pattern[str]
+    """It applies to paths in which this is found."""
     error: StatusError | None = None
+    """What the request is refused with; None: it is not refused."""
     delay_s: float = 0.0
+    """Seconds the request waits before anything else happens to it."""
     hang: bool = False
+    """The request waits until the rule is removed."""
     down: bool = False
+    """The request gets no answer at all, as if the server did not run."""
     times: int | None = None
+    """How many requests it applies to; None: no limit."""
     hits: int = 0
+    """How many requests it has applied to so far."""
     _rules: list[Fault] = field(default_factory=list, repr=False)
     _released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
@@ -58,12 +65,14 @@ class Fault:
             raise ValueError(f"status: wanted an error, 400 to 599, got {code!r}")
 
     def matches(self, method: str, path: str) -> bool:
+        """Whether it applies to that request; never once it has applied `times` times."""
         if self.times is not None and self.hits >= self.times:
             return False
         return self.method in (None, method) and self.path.search(path) is not None
 
     async def strike(self) -> None:
-        """Do to the current request what the rule says: wait, hang until removed, or raise."""
+        """Apply the rule to one request and count it: wait, then raise what the rule says.
+        Raises: ApiUnreachable or the rule's StatusError; nothing if it only delays or hangs."""
         self.hits += 1
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
@@ -75,7 +84,7 @@ class Fault:
             raise self.error
 
     def remove(self) -> None:
-        """End the rule; requests hung by it go on."""
+        """End the rule; requests that hang on it go on. A second call does nothing."""
         if self in self._rules:
             self._rules.remove(self)
         self._released.set()
@@ -93,21 +102,20 @@ class Fault:
 
 
 class Faults:
-    """The rules in force; the newest matching one is tried first, a failure ends the search."""
+    """The rules in force. All that match a request are applied to it, the newest first, until one
+    of them raises."""
 
     def __init__(self) -> None:
         self._rules: list[Fault] = []
 
     def add(self, rule: Fault) -> Fault:
+        """Put a rule in force; returns it."""
         rule._rules = self._rules
         self._rules.append(rule)
         return rule
 
-    @property
-    def down(self) -> bool:
-        return any(rule.down for rule in self._rules)
-
     async def strike(self, method: str, path: str) -> None:
+        """Apply to one request every rule that matches it. Raises: see `Fault.strike`."""
         for rule in reversed(list(self._rules)):
             if rule.matches(method, path):
                 await rule.strike()

@@ -1,4 +1,4 @@
-"""The same server on a TCP port, for clients in other processes (real time only).
+"""The fake API server on a TCP port, for clients in other processes (real time only).
 
 Plain HTTP, no authentication: bind it to a loopback address. JSON only; a kubelet has to be told
 `contentType: application/json`, since its default is protobuf.
@@ -15,15 +15,15 @@ from typing import Any, Final, Self
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from fakeapi.accept import AS_IS, form_of
 from fakeapi.api import FakeApi
-from fakeapi.discovery import discovery_document
-from fakeapi.dispatch import Response
+from fakeapi.bodies import encode
+from fakeapi.discovery.documents import discovery_document
 from fakeapi.errors import ApiUnreachable, StatusError
-from fakeapi.jsontools import encode
-from fakeapi.parameters import include_object
-from fakeapi.routes import parse_route
-from fakeapi.tables import to_partial, to_table
+from fakeapi.requests.accept import AS_IS, form_of
+from fakeapi.requests.parameters import include_object
+from fakeapi.requests.routes import parse_route
+from fakeapi.resources.printers import to_partial, to_table
+from fakeapi.verbs.dispatch import Response
 from simtime import RealClock
 
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
@@ -34,9 +34,10 @@ _SHUTDOWN_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A running server. `url` is what belongs into a kubeconfig."""
+    """A running server. As an async context manager it is closed at the end of the block."""
 
     url: str
+    """Where it listens, as a kubeconfig needs it: `http://HOST:PORT`."""
     _runner: web.AppRunner
 
     async def close(self) -> None:
@@ -56,9 +57,9 @@ class HttpServer:
 
 
 async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
-    """Serve `api` on `host`:`port` (0: a free one) until the result is closed.
+    """Serve `api` on `host`:`port` (0: a free port) until the returned server is closed.
 
-    Raises `OSError` when the address cannot be bound.
+    Raises: OSError when the address cannot be bound.
     """
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -66,8 +67,8 @@ async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpSer
 
     app = web.Application(client_max_size=_MAX_BODY_BYTES)
     app.router.add_route("*", "/{path:.*}", handle)
-    # Without handler_cancellation the watch of a client that went away would stay for ever.
-    # A false Content-Encoding counts as little as with the API server: bodies are read as they are.
+    # handler_cancellation: else the watch of a client that has gone would stay open for ever.
+    # auto_decompress: as in a kube-apiserver, Content-Encoding is ignored; bodies are read as sent.
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -90,7 +91,8 @@ async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpSer
 
 
 def _log_of_requests() -> logging.Logger:
-    """What is no HTTP is answered with 400, and not told."""
+    """aiohttp's logger for request errors, without those of clients that do not speak HTTP: they
+    get 400, and that is no news."""
     http = logging.getLogger(__name__)
     http.filters[:] = [_is_ours]
     return http
@@ -103,7 +105,7 @@ def _is_ours(record: logging.LogRecord) -> bool:
 async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
     if request.path in _HEALTH_PATHS:
         return web.Response(text="ok")
-    reads = request.method in _WITH_BODY  # of a GET nobody waits for a body, whatever it says
+    reads = request.method in _WITH_BODY  # the body of a GET is ignored, whatever its headers say
     try:
         shape = _shape(request)
         response = await api.request(
@@ -134,8 +136,9 @@ def _refused(error: StatusError) -> web.Response:
 
 
 def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """How the client wants to see what a GET finds: as it is, without all but its metadata, or as
-    a Table (kubectl get). Raises: StatusError."""
+    """The function that turns what a GET finds into the form the client wants: the objects as they
+    are, their metadata alone, or a Table (for `kubectl get`). Raises: StatusError 406 for another
+    form, 404 or 405 as `parse_route` does."""
     if request.method != "GET" or discovery_document(request.path) is not None:
         return _unchanged
     form = form_of(request.headers.get("Accept", ""))
@@ -155,6 +158,7 @@ def _unchanged(found: dict[str, Any]) -> dict[str, Any]:
 async def _stream(
     request: web.Request, response: Response, shown: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> web.StreamResponse:
+    """Send the events of a watch, a line of JSON each; `shown` gives the form of their objects."""
     answer = web.StreamResponse(headers={"Content-Type": "application/json"})
     answer.enable_chunked_encoding()
     await answer.prepare(request)

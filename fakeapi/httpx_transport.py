@@ -1,7 +1,7 @@
 """Connects an httpx2 client (lightkube's) to a `FakeApi` by direct calls: no socket, no thread.
 
-Bodies pass as bytes, so client and server share nothing. A watch is a streamed body that waits on
-the running loop, and so works in virtual time.
+Bodies pass as bytes, so client and server share no objects. A watch is a streamed body that waits
+on the running event loop, so it works in virtual time, too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from fakeapi.api import FakeApi
+from fakeapi.bodies import encode
 from fakeapi.errors import ApiUnreachable
-from fakeapi.jsontools import encode
 
 _JSON = {"Content-Type": "application/json"}
 
 
 class InProcessTransport(httpx2.AsyncBaseTransport):
-    """`lightkube.AsyncClient(config, transport=InProcessTransport(api))`.
+    """A client's transport: `lightkube.AsyncClient(config, transport=InProcessTransport(api))`.
 
-    Errors: `httpx2.ConnectError` while the server is down, `httpx2.ReadError` when a watch breaks.
+    Requests raise httpx2.ConnectError while the server is down, reading a watch that breaks raises
+    httpx2.ReadError.
     """
 
     def __init__(self, api: FakeApi) -> None:

@@ -1,8 +1,7 @@
 """Watches: the changes of some objects as a stream, from a revision on, without gaps.
 
-A watch reads the store's history by revision, so it cannot miss or reorder a change; one that
-falls behind what the history still holds ends with an ERROR event (410 Expired), as does one that
-starts from a forgotten revision.
+A watch reads the store's history by revision, so it neither misses nor reorders a change. When the
+history no longer has the changes it needs next, it ends with an ERROR event (410 Expired).
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Any, Final
 
 from fakeapi.errors import ApiUnreachable, StatusError
 from fakeapi.resources import Resource
-from fakeapi.selectors import Predicate
-from fakeapi.store import Change, Store
+from fakeapi.storage.selectors import Predicate
+from fakeapi.storage.store import Change, Store
 
 Event = dict[str, Any]
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -33,30 +32,37 @@ ZERO_VALUES: Final[dict[str, dict[str, Any]]] = {
         },
     },
 }
-"""What the objects of bookmarks have beside their metadata, though no object may (SRC-051); as a
-kube-apiserver 1.36.2 sends them."""
+"""What the objects of bookmarks have beside kind, apiVersion and metadata, as kube-apiserver 1.36.2
+sends them: the fields that Go encodes even when they are empty. A client must not take such an
+object for a real one (SRC-051)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """What a client asked for. `resource_version` None or 0: first the current objects as ADDED
-    events. `timeout_s` None: for ever. `bookmarks` and `initial_events`: SRC-051."""
+    """What a client asked for (ListOptions)."""
 
     resource: Resource
     namespace: str | None
+    """None: all namespaces."""
     matches: Predicate
+    """The selectors: which objects to watch."""
     resource_version: int | None = None
+    """The changes after this revision; None or 0: first the current objects as ADDED events."""
     timeout_s: float | None = None
+    """Seconds after which the watch ends; None: never."""
     bookmarks: bool = False
+    """Whether BOOKMARK events are wanted: after initial events, and at the time-out (SRC-051)."""
     initial_events: bool = False
+    """First the current objects as ADDED events, whatever the revision (SRC-051)."""
 
 
 async def watch_events(
     store: Store, options: WatchOptions, connected: Callable[[], bool]
 ) -> AsyncIterator[Event]:
-    """The events of a watch; ends at its time-out or after an ERROR event.
+    """The events of a watch, `{"type": ..., "object": ...}`, with the stored objects themselves.
 
-    Raises `ApiUnreachable` once `connected()` is false (whoever makes it so wakes the store).
+    Ends at its time-out or after an ERROR event. Raises: ApiUnreachable once `connected()` is
+    false; `store.wake()` makes a waiting watch look.
     """
     loop = asyncio.get_running_loop()
     deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
@@ -90,6 +96,7 @@ async def watch_events(
 
 
 async def _change_before(store: Store, deadline: float | None) -> bool:
+    """Wait for a change; whether there was one before the deadline (in the loop's seconds)."""
     try:
         async with asyncio.timeout_at(deadline):
             await store.changed()
@@ -105,8 +112,11 @@ def _selected(store: Store, options: WatchOptions) -> Iterator[dict[str, Any]]:
 
 
 def _event_of(change: Change, options: WatchOptions) -> Event | None:
-    """What this watch sees of a change: an object that begins to match is ADDED, one that no
-    longer matches is DELETED, as it was before (with the version of the change)."""
+    """The event this watch has for a change; None if the change is not for it.
+
+    An object that begins to match is ADDED; one that no longer matches is DELETED, shown as it was
+    before, with the resourceVersion of the change.
+    """
     if change.key.resource != options.resource.qualified:
         return None
     if options.namespace not in (None, change.key.namespace):
@@ -123,6 +133,7 @@ def _event_of(change: Change, options: WatchOptions) -> Event | None:
     return {"type": kind, "object": shown}
 
 
+# By whether the object matched before and matches after the change.
 _SEEN_AS: Final[dict[tuple[bool, bool], str | None]] = {
     (False, False): None,
     (False, True): "ADDED",

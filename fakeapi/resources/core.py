@@ -1,4 +1,4 @@
-"""Nodes, namespaces, leases, events, secrets: what each has beyond the common rules."""
+"""The rules of nodes, namespaces, services, leases, events and secrets beyond the common ones."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoS
 
 
 class NodeStrategy(Strategy):
-    """Nodes register with their whole status. A new node gets the not-ready taint, which nobody
-    takes away where no controller runs (as in the recorded runs)."""
+    """Nodes are created with their status. A new node gets the not-ready taint; in a cluster the
+    node lifecycle controller removes it, here it stays, as in the recorded runs."""
 
     returns_deleted = True
     field_labels: ClassVar[tuple[str, ...]] = ("spec.unschedulable",)
@@ -45,7 +45,8 @@ def _spec(obj: Object) -> dict[str, Any]:
 
 
 class NamespaceStrategy(Strategy):
-    """Namespaces are Active from the start; the server itself removes what is in a deleted one."""
+    """Namespaces are Active from the start. The objects in a deleted one are removed by the server
+    (`Deletion`), as there is no namespace controller."""
 
     field_labels: ClassVar[tuple[str, ...]] = ("status.phase",)
 
@@ -64,21 +65,22 @@ class NamespaceStrategy(Strategy):
 
 
 class ServiceStrategy(Strategy):
-    """Services: stored as they come; no addresses are given out. A kubelet lists those that have
-    one (`spec.clusterIP!=None`)."""
+    """Services are stored as they are sent, without an address given to them. A kubelet lists those
+    that have one (`spec.clusterIP!=None`)."""
 
     field_labels: ClassVar[tuple[str, ...]] = ("spec.clusterIP", "spec.type")
 
 
 class LeaseStrategy(Strategy):
-    """Leases: PUT creates, and an update has to name the version it changes (NODE-041)."""
+    """A PUT creates a lease that does not exist; one that changes a lease has to name the version
+    it changes (NODE-041)."""
 
     allow_create_on_update = True
     needs_resource_version = True
 
 
 class EventStrategy(Strategy):
-    """Events are about an object in their own namespace (cluster-scoped ones: in default)."""
+    """An event is in the namespace of the object it is about; if that has none, in `default`."""
 
     allow_create_on_update = True
     field_labels: ClassVar[tuple[str, ...]] = (
@@ -105,7 +107,8 @@ class EventStrategy(Strategy):
 
 
 class SecretStrategy(ImmutableAware):
-    """Secrets: stringData is folded into data; the type is Opaque unless given, and stays."""
+    """The stringData of a secret is encoded and moved into its data. Its type is Opaque unless it
+    is given, and cannot change."""
 
     field_labels: ClassVar[tuple[str, ...]] = ("type",)
 

@@ -1,8 +1,8 @@
-"""The defaults of the v1 Pod API, and the two admission plug-ins that complete every new pod.
+"""The defaults of the v1 Pod API, and what two admission plug-ins add to every new pod.
 
-What a stored pod has beyond its manifest is a fact of the API; the recorded runs hold it
-(`tests/data/golden/*/api/pods.jsonl`). The admission part (default tolerations, priority) runs on
-creation only.
+The values are those that stored pods have beyond their manifests in the recorded runs
+(`tests/data/golden/*/api/pods.jsonl`). The admission plug-ins (default tolerations, priority) run
+when a pod is created, and when it is changed other than through a subresource.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _VOLUME_MODES: Final = ("configMap", "secret", "downwardAPI", "projected")
 
 
 def default_pod(pod: dict[str, Any], *, admission: bool = True) -> None:
-    """Fill in what the manifest left out, in place. Wrongly typed parts are left for validation."""
+    """Fill in, in place, the fields that the manifest leaves out. `admission`: also those of the
+    admission plug-ins. Parts of a wrong type are left as they are, for validation."""
     spec = pod.setdefault("spec", {})
     if not isinstance(spec, dict):
         return
@@ -70,7 +71,7 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
     resources = container.setdefault("resources", {})
     for group in ("limits", "requests"):
         if group in resources:
-            # A plain number is a quantity too; it is stored as text.
+            # A plain number is a quantity, too; it is stored as text.
             resources[group] = {name: _text(amount) for name, amount in resources[group].items()}
     if "limits" in resources:
         resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
@@ -142,8 +143,8 @@ def _tolerates(toleration: dict[str, Any], key: str) -> bool:
 
 
 def qos_class(spec: dict[str, Any]) -> str:
-    """BestEffort, Burstable or Guaranteed, from the requests and limits of cpu and memory: the
-    pod's own if it has any, else those of all containers."""
+    """The QoS class, BestEffort, Burstable or Guaranteed: from the requests and limits of cpu and
+    memory in the pod's own resources if it has any, else in those of its containers."""
     guaranteed = True
     anything = False
     containers = [*_dicts(spec.get("initContainers")), *_dicts(spec.get("containers"))]
@@ -160,7 +161,7 @@ def qos_class(spec: dict[str, Any]) -> str:
 
 
 def _amounts(listed: Any) -> dict[str, int]:
-    """Positive amounts of cpu and memory; wrong quantities are validation's business."""
+    """The positive amounts of cpu and memory; malformed ones are left to validation."""
     amounts = {}
     for name in ("cpu", "memory"):
         try:

@@ -1,7 +1,7 @@
-"""What makes a pod invalid: the checks whose absence would hide a mistake in a manifest.
+"""What makes a pod invalid: the checks that find common mistakes in manifests.
 
-The real server checks much more; a pod that passes here can still be refused there, never the
-other way round.
+A kube-apiserver checks much more: it may refuse a pod that passes here, but a pod that is refused
+here is refused there, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_PORT: Final = 65535
 
 
 def validate_pod(pod: dict[str, Any]) -> list[Cause]:
-    """The wrong fields of a defaulted pod, in the order of the manifest."""
+    """The wrong fields of a pod that has its defaults; empty if it is valid."""
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return [required("spec")]

@@ -1,17 +1,17 @@
-"""Pods: created Pending, changed only where the API allows it, deleted with grace.
+"""Pods: created Pending, changed only where the API allows it, deleted with a grace period.
 
-Spec and status have two doors: the object itself changes metadata and a few spec fields, /status
-changes status. Two more change a part of the spec: /resize and /ephemeralcontainers. A
-bound pod that is deleted stays, with deletionTimestamp, until the kubelet deletes it with grace 0
-(STAT-030); an unbound or finished one goes at once.
+A request to the pod itself changes metadata and a few fields of spec, one to /status the status,
+one to /resize the resources of containers, one to /ephemeralcontainers the ephemeral containers.
+A bound pod that is deleted stays, with deletionTimestamp, until its kubelet deletes it with a grace
+period of 0 (STAT-030); a pod that is unbound or has ended goes at once.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from fakeapi.bodies import copy_json
 from fakeapi.errors import Cause, forbidden_field
-from fakeapi.jsontools import copy_json
 from fakeapi.resources.pod_defaults import default_pod, qos_class
 from fakeapi.resources.pod_validation import validate_pod
 from fakeapi.resources.strategy import Object, Strategy, validate_metadata
@@ -26,6 +26,8 @@ _UPDATABLE: Final = (
 
 
 class PodStrategy(Strategy):
+    """The rules of pods."""
+
     returns_deleted = True
     has_generation = True
     graceful = True
@@ -41,7 +43,8 @@ class PodStrategy(Strategy):
     )
 
     def prepare_create(self, obj: Object) -> None:
-        """Defaults; the posted status is dropped (MIRR-023) and starts as Pending."""
+        """Fill in the defaults. The status that was sent is dropped: a new pod is Pending
+        (MIRR-023)."""
         default_pod(obj)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
 
@@ -94,7 +97,7 @@ class PodStrategy(Strategy):
 
 
 def _mirror_causes(new: Object, old: Object) -> list[Cause]:
-    """The mirror annotation can be neither added, changed nor removed (MIRR-027)."""
+    """What is wrong if an update adds, changes or removes the mirror annotation (MIRR-027)."""
     was = (old["metadata"].get("annotations") or {}).get(MIRROR_ANNOTATION)
     now = (new["metadata"].get("annotations") or {}).get(MIRROR_ANNOTATION)
     if was == now:
@@ -105,7 +108,7 @@ def _mirror_causes(new: Object, old: Object) -> list[Cause]:
 
 
 def _ephemeral_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
-    """Ephemeral containers are added, and stay as they are for ever."""
+    """What is wrong if an update changes or removes ephemeral containers; it may only add some."""
     now = {container.get("name"): container for container in new["ephemeralContainers"]}
     return [
         forbidden_field(
@@ -117,6 +120,7 @@ def _ephemeral_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
 
 
 def _copy_resources(wanted: dict[str, Any], spec: dict[str, Any]) -> None:
+    """Put the resources that a resize asks for, of containers and of the pod, into `spec`."""
     for group in ("containers", "initContainers"):
         asked = {c.get("name"): c for c in wanted.get(group) or []}
         for container in spec.get(group) or []:
@@ -127,9 +131,10 @@ def _copy_resources(wanted: dict[str, Any], spec: dict[str, Any]) -> None:
 
 
 def _spec_change_allowed(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Whether the specs differ only where an update may change a pod (`_UPDATABLE`)."""
     if new == old:
         return True
-    masked = copy_json(new)
+    masked = copy_json(new)  # `new` with the allowed changes undone
     for group in ("containers", "initContainers"):
         olds = old.get(group) or []
         for container, was in zip(masked.get(group) or [], olds, strict=False):
@@ -154,6 +159,7 @@ def _only_added(new: list[Any], old: list[Any]) -> bool:
 
 
 def _take(masked: dict[str, Any], old: dict[str, Any], field: str) -> None:
+    """Make the field of `masked` as it is in `old`, also where that means it is absent."""
     if field in old:
         masked[field] = old[field]
     else:

@@ -21,11 +21,12 @@ _SUFFIXES: Final = {
 
 
 class QuantityError(ValueError):
-    """Not a quantity."""
+    """The text is not a quantity."""
 
 
 def parse_quantity(text: str) -> int:
-    """Billionths of the unit, rounded up (away from zero), as the API does.
+    """The amount in billionths of the unit, rounded away from zero as the API server does. Raises:
+    QuantityError.
 
     >>> parse_quantity("100m"), parse_quantity("1Ki") // NANO
     (100000000, 1024)

@@ -1,7 +1,7 @@
-"""How objects of a resource are completed, checked, changed and deleted; the common rules.
+"""How objects of a resource are completed, checked, changed and deleted: the rules common to all.
 
-`prepare_*` methods change the object they are given (the caller made it a moment ago);
-`validate_*` methods only look. Subclasses add what one resource has of its own.
+`prepare_*` methods change the object they are given, a copy that is not stored yet; `validate_*`
+methods only look. Subclasses add the rules of one resource.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ LABEL_RULE: Final = (
 
 
 def is_subdomain(name: str) -> bool:
+    """Whether the name is a subdomain of RFC 1123, as the names of most objects have to be."""
     return len(name) <= 253 and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label(name: str) -> bool:
+    """Whether the name is a label of RFC 1123, as the names of containers have to be."""
     return len(name) <= 63 and _LABEL.fullmatch(name) is not None
 
 
@@ -37,27 +39,28 @@ class Strategy:
     """The rules every resource follows unless its own subclass says otherwise."""
 
     allow_create_on_update: ClassVar[bool] = False
-    """PUT of an object that does not exist creates it."""
+    """Whether PUT of an object that does not exist creates it."""
     needs_resource_version: ClassVar[bool] = False
-    """PUT without metadata.resourceVersion is refused."""
+    """Whether PUT without metadata.resourceVersion is refused."""
     returns_deleted: ClassVar[bool] = False
-    """DELETE answers with the object instead of a Status."""
+    """Whether DELETE answers with the object instead of a Status."""
     has_generation: ClassVar[bool] = False
-    """metadata.generation counts changes of spec and the request for deletion."""
+    """Whether metadata.generation counts changes of spec and the request for deletion."""
     graceful: ClassVar[bool] = False
-    """A deletion is first marked in the object, then carried out."""
+    """Whether a deletion is marked in the object even if it is carried out at once."""
     field_labels: ClassVar[tuple[str, ...]] = ()
-    """Field selectors beside metadata.name and metadata.namespace."""
+    """The fields that field selectors may name beside metadata.name and metadata.namespace."""
 
     def prepare_create(self, obj: Object) -> None:
         """Fill in defaults, drop what a client may not set."""
 
     def validate_create(self, obj: Object) -> list[Cause]:
+        """The wrong fields of a new object."""
         return validate_metadata(obj)
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
-        """Keep the parts of `old` that this request may not touch: status outside /status, and
-        everything but status and metadata inside it."""
+        """Put back into `new` the parts of `old` that this request may not change: one to /status
+        changes status and metadata only, one to the object all but status."""
         if subresource == "status":
             kept = {key: value for key, value in old.items() if key not in ("metadata", "status")}
             for key in [key for key in new if key not in ("metadata", "status")]:
@@ -69,15 +72,18 @@ class Strategy:
             new.pop("status", None)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+        """The fields of a changed object that are wrong, or may not change so."""
         return validate_metadata(new)
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
-        """Seconds until the object goes; 0 = at once. Only pods have time to leave."""
+        """The grace period of a delete that asks for `asked_s` seconds (None: it names none); 0:
+        the object goes at once. Only pods have one."""
         return 0
 
 
 def validate_metadata(obj: Object) -> list[Cause]:
-    """metadata.name is there and well formed; labels and annotations are maps of strings."""
+    """The wrong fields of the metadata: a name that is missing or malformed, labels and annotations
+    that are not strings."""
     metadata = obj["metadata"]
     name = metadata.get("name", "")
     causes: list[Cause] = []
@@ -93,7 +99,7 @@ def validate_metadata(obj: Object) -> list[Cause]:
 
 
 class ImmutableAware(Strategy):
-    """ConfigMaps and Secrets: `immutable: true` freezes the data."""
+    """ConfigMaps and Secrets: with `immutable: true` the data cannot change any more."""
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)

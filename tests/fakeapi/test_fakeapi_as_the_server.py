@@ -24,7 +24,7 @@ from fakeapi_helpers import (
 )
 
 from fakeapi import FakeApi
-from fakeapi.openapi import openapi_document
+from fakeapi.discovery.openapi import openapi_document
 from fakeapi.resources import GROUP_VERSIONS, RESOURCES
 from simtime import run_virtual
 

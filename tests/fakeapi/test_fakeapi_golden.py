@@ -9,7 +9,7 @@ import yaml
 from places import GOLDEN
 
 from fakeapi import FakeApi
-from fakeapi.jsontools import without_null
+from fakeapi.bodies import without_null
 from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakeapi.bodies import copy_json
 from fakeapi.errors import StatusError
-from fakeapi.jsontools import copy_json
-from fakeapi.patch import json_patch, merge_patch
-from fakeapi.strategic import strategic_merge
+from fakeapi.patches.patch import json_patch, merge_patch
+from fakeapi.patches.strategic import strategic_merge
 
 # RFC 7386, appendix A: original, patch, result.
 RFC_7386 = [

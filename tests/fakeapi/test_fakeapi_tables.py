@@ -8,10 +8,10 @@ import pytest
 from fakeapi_helpers import PODS, pod
 
 from fakeapi import FakeApi
-from fakeapi.accept import form_of
 from fakeapi.http import serve
+from fakeapi.requests.accept import form_of
 from fakeapi.resources import find_resource
-from fakeapi.tables import to_table
+from fakeapi.resources.printers import to_table
 from simtime import format_rfc3339
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"

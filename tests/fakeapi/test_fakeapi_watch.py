@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeapi import ApiUnreachable, FakeApi, StatusError
-from fakeapi.selectors import label_selector
+from fakeapi.storage.selectors import label_selector
 from simtime import NothingToWaitFor, run_virtual
 
 pytestmark = pytest.mark.virtual_time

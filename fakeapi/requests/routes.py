@@ -7,7 +7,7 @@ from typing import Final
 
 from fakeapi.errors import StatusError, bad_request
 from fakeapi.resources import Resource, find_resource
-from fakeapi.store import Key
+from fakeapi.storage.store import Key
 
 _ON_COLLECTION: Final = ("GET", "POST", "DELETE")
 _ON_OBJECT: Final = ("GET", "PUT", "PATCH", "DELETE")
@@ -22,21 +22,25 @@ _ON_SUBRESOURCE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A parsed path. `namespace` None: all namespaces, or a cluster-scoped resource."""
+    """A parsed path."""
 
     resource: Resource
     namespace: str | None
+    """None: all namespaces, or a cluster-scoped resource."""
     name: str
+    """"" for a collection."""
     subresource: str
+    """"" for the object itself."""
 
     @property
     def key(self) -> Key:
-        """Where the object lives."""
+        """The key of the object in the store."""
         return Key(self.resource.qualified, self.namespace or "", self.name)
 
 
 def parse_route(method: str, path: str) -> Route:
-    """The route of a request; 404 for an unknown path, 405 for a method it does not take."""
+    """The route of a request. Raises: StatusError 404 for an unknown path, 405 for a method that it
+    does not take, 400 for a name that may not be in a path."""
     if "//" in path:
         raise _unknown_path(path)
     parts = [part for part in path.split("/") if part]
@@ -66,6 +70,7 @@ def parse_route(method: str, path: str) -> Route:
 
 
 def _split_group(parts: list[str], path: str) -> tuple[str, str, list[str]]:
+    """API group, version, and the rest of the path."""
     if len(parts) > 2 and parts[0] == "api":
         return "", parts[1], parts[2:]
     if len(parts) > 3 and parts[0] == "apis":

@@ -1,9 +1,7 @@
-"""What the verbs do to the store: create, get, list, update, patch, bind.
+"""What the verbs do to the store: create, get, list, update, patch, bind (delete: `deletion`).
 
-`deletion` has the one verb with a life of its own.
-
-Everything here is synchronous, so a request is one atomic step. Nothing stored is changed in
-place, and nothing handed in is kept: objects are copied on the way in.
+Everything here is synchronous, so a request is one atomic step. Stored objects are never changed
+in place, and bodies are copied before they are stored.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import base64
 import binascii
 from typing import Any, Final
 
+from fakeapi.bodies import without_null
 from fakeapi.deletion import Deletion
 from fakeapi.errors import (
     StatusError,
@@ -23,12 +22,11 @@ from fakeapi.errors import (
     not_found,
     required,
 )
-from fakeapi.jsontools import without_null
-from fakeapi.patch import apply_patch
-from fakeapi.routes import Route
-from fakeapi.selectors import Predicate
-from fakeapi.shapes import check_shape
-from fakeapi.store import Key, Object, Store
+from fakeapi.patches.patch import apply_patch
+from fakeapi.requests.routes import Route
+from fakeapi.requests.shapes import check_shape
+from fakeapi.storage.selectors import Predicate
+from fakeapi.storage.store import Key, Object, Store
 from simtime import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (
@@ -57,6 +55,12 @@ class Operations:
         self.deletion = Deletion(store, clock)
 
     def create(self, route: Route, body: Any, *, dry_run: bool) -> Object:
+        """Store a new object, completed with defaults and what the server sets; returns it.
+
+        With `dry_run` it is checked, but not stored. Raises: StatusError 400 for a body that does
+        not fit the path, 404 for an unknown namespace, 409 if the object exists, 422 for wrong
+        fields.
+        """
         resource, namespace = route.resource, route.namespace or ""
         obj = self._checked(route, body)
         metadata = obj["metadata"]
@@ -88,7 +92,7 @@ class Operations:
         return stored
 
     def _add_default_account(self, namespace: str) -> None:
-        """What a controller does in each new namespace."""
+        """Create the service account `default`, as a controller does in each new namespace."""
         metadata = {
             "name": "default",
             "namespace": namespace,
@@ -99,13 +103,18 @@ class Operations:
         self._store.put(Key("serviceaccounts", namespace, "default"), account)
 
     def get(self, route: Route) -> Object:
+        """The stored object itself, not to be changed. Raises: StatusError 404."""
         found = self._store.get(route.key)
         if found is None:
             raise not_found(route.resource.qualified, route.name)
         return found
 
     def list(self, route: Route, matches: Predicate, *, limit: int = 0, start: str = "") -> Object:
-        """A list object; `limit` > 0 cuts it and gives `metadata.continue` for the next part."""
+        """A list object with the stored objects that match, in order of namespace and name.
+
+        `limit` > 0 ends it after that many; then its `metadata.continue` is the `start` of the next
+        part. Raises: StatusError 400 for a `start` that is not such a token.
+        """
         keys = self._store.keys(route.resource.qualified, route.namespace)
         if start:
             last = _decode_continue(start)
@@ -127,7 +136,12 @@ class Operations:
         }
 
     def update(self, route: Route, body: Any, *, dry_run: bool) -> tuple[Object, bool]:
-        """The stored object, and whether it was created by this PUT."""
+        """Replace the object (PUT); returns it as stored, and whether this created it.
+
+        With `dry_run` nothing is stored. Raises: StatusError 400 for a body that does not fit the
+        path, 404 if there is no such object, 409 if it has another UID or version than the body
+        says, 422 for wrong fields.
+        """
         resource, name = route.resource, route.name
         new = self._checked(route, body)
         given = new["metadata"].setdefault("name", name)
@@ -146,6 +160,11 @@ class Operations:
         return self._replace(route, old, new, dry_run=dry_run), False
 
     def patch(self, route: Route, body: Any, content_type: str, *, dry_run: bool) -> Object:
+        """Apply a patch of the kind `content_type` says; returns the object as stored.
+
+        With `dry_run` nothing is stored. Raises: StatusError as `update` does, and 415 for another
+        content type, 400 or 422 for a patch that does not apply.
+        """
         old = self.get(route)
         patched = apply_patch(content_type, old, body, route.resource.kind)
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
@@ -165,7 +184,8 @@ class Operations:
         return self._replace(route, old, new, dry_run=dry_run)
 
     def bind(self, route: Route, body: Any) -> None:
-        """pods/binding: give an unbound pod its node, as a scheduler does."""
+        """Give an unbound pod its node, as a scheduler does (POST pods/binding). Raises:
+        StatusError 404 without the pod, 422 without a node, 409 if the pod has a node."""
         pod, name = self.get(route), route.name
         check_shape(body, "models.core_v1", "Binding")
         node = ((body or {}).get("target") or {}).get("name")
@@ -196,7 +216,8 @@ class Operations:
         return format_rfc3339(self._clock.wall_ns())
 
     def _checked(self, route: Route, body: Any) -> Object:
-        """A private copy of a posted object, with kind, apiVersion and namespace set."""
+        """A copy of a posted object, with kind, apiVersion and namespace set. Raises: StatusError
+        400 if its kind, version, namespace or types do not fit the path."""
         resource = route.resource
         if not isinstance(body, dict):
             raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
@@ -221,6 +242,7 @@ class Operations:
         return obj
 
     def _replace(self, route: Route, old: Object, new: Object, *, dry_run: bool) -> Object:
+        """Check `new` (a copy, changed here) against `old` and store it where they differ."""
         resource, name = route.resource, route.name
         was, now = old["metadata"], new["metadata"]
         uid, version = now.get("uid"), now.get("resourceVersion")
@@ -248,7 +270,7 @@ class Operations:
         return old if new == old else self._commit(route, new, dry_run=dry_run)
 
     def _commit(self, route: Route, new: Object, *, dry_run: bool) -> Object:
-        """Store a changed object; one that only waited for its finalizers goes now."""
+        """Store a changed object; one that is marked as deleted goes with its last finalizer."""
         if dry_run:
             return new
         metadata = new["metadata"]

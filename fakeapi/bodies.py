@@ -1,8 +1,9 @@
-"""The bodies of requests: from bytes to JSON values that the rest of the server can work with.
+"""JSON bodies: from bytes to values that the rest of the server can work with, and back to bytes.
 
-Bytes that are no UTF-8, and halves of surrogate pairs, are read as U+FFFD, as the API server reads
-them; numbers without a place in 64 bits become floating. What must never happen here: a body gets
-through that is nested so deeply that a later step ends in a RecursionError.
+Bytes that are not UTF-8, and unpaired surrogates, are read as U+FFFD, as the API server reads
+them; whole numbers that do not fit 64 bits become floating-point numbers. A body nested more than
+`MAX_DEPTH` levels deep is refused here, so that the recursive functions of the other modules cannot
+end in a RecursionError.
 """
 
 from __future__ import annotations
@@ -14,20 +15,26 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from fakeapi.errors import StatusError, bad_request, unsupported_media_type
-from fakeapi.jsontools import JSON, PATCH_TYPES, copy_json
 
+JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 MAX_DEPTH: Final = 200
-"""The API server takes 10,000; nothing that it stores is deeper than some twenty."""
+"""How many levels of lists and objects a body may have. A kube-apiserver allows 10,000, but its
+objects have about twenty at most."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def decode_body(method: str, body: Any, content_type: str) -> Any:
-    """A private copy of a request's JSON body; bytes are decoded, None stays None.
+    """A copy of a request's JSON body that nothing else refers to; bytes are decoded, None (no
+    body) stays None.
 
-    Raises `StatusError`: 415 for bytes that are not JSON by their type (a PATCH checks its own
-    types), 400 saying where the JSON is broken or that it is nested too deeply.
-    """
+    `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
+    JSON or empty. Raises: StatusError 415 for another type, 400 that says where the JSON is broken
+    or that it is nested too deeply."""
     if not isinstance(body, bytes):
         require_shallow(body)
         return copy_json(body)
@@ -47,7 +54,8 @@ def decode_body(method: str, body: Any, content_type: str) -> Any:
 
 
 def require_shallow(value: Any) -> None:
-    """Raises: StatusError 400 for more than `MAX_DEPTH` values within one another."""
+    """Refuse a value with more than `MAX_DEPTH` levels of lists and objects. Raises: StatusError
+    400."""
     level, depth = [value], 0
     while level:
         depth += 1
@@ -74,7 +82,8 @@ def _decoded(body: bytes) -> Any:
 
 
 def _decoded_slowly(body: bytes, error: msgspec.DecodeError) -> Any:
-    """Of what one reader refuses and the API server takes: halves of surrogate pairs."""
+    """Decode what msgspec refuses, but the API server takes: JSON with unpaired surrogates. For
+    anything else raise the refusal that `error` means."""
     refusal = bad_request(f"the request body is not JSON: {error}")
     if b"\\u" not in body:
         raise refusal from None
@@ -92,7 +101,8 @@ def _decoded_slowly(body: bytes, error: msgspec.DecodeError) -> Any:
 
 
 def _small(value: Any) -> Any:
-    """Numbers as the API server holds them. Raises: StatusError for what has no place at all."""
+    """The value with its numbers as the API server holds them: whole ones of 64 bits, else
+    floating-point. Raises: StatusError 400 for one that is too large for both."""
     if isinstance(value, dict):
         return {key: _small(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -106,3 +116,26 @@ def _small(value: Any) -> Any:
     if isinstance(held, float) and not math.isfinite(held):
         raise StatusError(400, f"the request body is not JSON: {str(value)[:40]} is too large")
     return held
+
+
+def copy_json(value: Any) -> Any:
+    """A deep copy of a JSON value."""
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return value
+
+
+def without_null(value: Any) -> Any:
+    """A deep copy without the null members of objects, which the API server reads as absent."""
+    if isinstance(value, dict):
+        return {key: without_null(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_null(item) for item in value]
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """The JSON text of a value."""
+    return msgspec.json.encode(value)

@@ -1,8 +1,9 @@
-"""Strategic merge patch: a merge patch that knows which lists are maps in disguise.
+"""Strategic merge patch: a merge patch that merges some lists element by element.
 
-Maps merge as in RFC 7386. A list with a merge key (`merge_keys`) is patched element by element;
-every other list is replaced. Directives: `$patch: replace | delete | merge` in a map or a list
-element, `$retainKeys`, `$setElementOrder/<field>`, `$deleteFromPrimitiveList/<field>`.
+Objects merge as in RFC 7386. The elements of a list with a merge key (`merge_keys`) are matched by
+that key and merged; every other list is replaced. Directives: `$patch: replace | delete | merge` in
+an object or a list element, `$retainKeys`, `$setElementOrder/<field>`,
+`$deleteFromPrimitiveList/<field>`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fakeapi.bodies import copy_json
 from fakeapi.errors import StatusError, bad_request
-from fakeapi.jsontools import copy_json
-from fakeapi.merge_keys import Field, Merged, fields_of
+from fakeapi.patches.merge_keys import Field, Merged, fields_of
 
 _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -21,7 +22,8 @@ _DELETE_PRIMITIVE: Final = "$deleteFromPrimitiveList/"
 
 
 def strategic_merge(document: dict[str, Any], patch: dict[str, Any], kind: str) -> dict[str, Any]:
-    """`document` (an object of that `kind`) after `patch`; raises 400 or 422 `StatusError`.
+    """`document` (an object of that `kind`) after `patch`. Raises: StatusError 400 for an unknown
+    or malformed directive or list element, 422 for an element without its merge key.
 
     >>> old = {"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B"}]}}
     >>> strategic_merge(old, {"status": {"conditions": [{"type": "A", "status": "True"}]}}, "Pod")
@@ -128,7 +130,8 @@ def _listed(patch: dict[str, Any], directive: str, path: str) -> list[Any]:
 
 
 def _ordered(items: list[Any], order: list[Any], key: str) -> list[Any]:
-    """The elements named in `order` in that order, over the places they had; others stay."""
+    """The elements that `order` names (by `key`, or as plain values) in that order, in the places
+    that they have now; the others stay where they are."""
 
     def identity(item: Any) -> Any:
         return item.get(key) if key and isinstance(item, dict) else item

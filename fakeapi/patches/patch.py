@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from fakeapi.bodies import JSON_PATCH, MERGE_PATCH, PATCH_TYPES, copy_json, encode, require_shallow
 from fakeapi.errors import StatusError, bad_request, unsupported_media_type
-from fakeapi.jsontools import JSON_PATCH, MERGE_PATCH, PATCH_TYPES, copy_json, encode
-from fakeapi.reading import require_shallow
-from fakeapi.strategic import strategic_merge
+from fakeapi.patches.strategic import strategic_merge
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 
 
 def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: str) -> Any:
-    """`document` after `patch`. `kind` ("Pod") names the type whose list keys a strategic patch
-    uses. Raises 415 for an unknown `content_type`, 400 or 422 for a patch that does not apply."""
+    """`document` after `patch`. `content_type` chooses the kind of patch; `kind` ("Pod") names the
+    type whose list keys a strategic patch uses.
+
+    Raises: StatusError 415 for an unknown `content_type`, 400 for a malformed patch, 422 for one
+    that does not apply, 413 for a JSON patch with too many operations.
+    """
     media_type = content_type.partition(";")[0].strip()
     if media_type == JSON_PATCH:
         return json_patch(document, patch)
@@ -33,7 +36,7 @@ def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: s
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
-    """RFC 7386: maps merge, null deletes, everything else replaces.
+    """`document` after a merge patch (RFC 7386): objects merge, null deletes, all else replaces.
 
     >>> merge_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"a": None, "b": {"c": 9}})
     {'b': {'c': 9, 'd': 3}}
@@ -50,7 +53,11 @@ def merge_patch(document: Any, patch: Any) -> Any:
 
 
 def json_patch(document: Any, patch: Any) -> Any:
-    """RFC 6902. A failed `test` or a path that does not exist is a 422, and nothing is changed.
+    """`document` after a JSON patch (RFC 6902).
+
+    Raises: StatusError 422 for a failed `test`, a path that does not exist, or copies of more than
+    `MAX_COPIED_BYTES` together; 413 for more than `MAX_OPERATIONS` operations; 400 for a patch that
+    is not a list of objects or a result that is nested too deeply.
 
     >>> json_patch({"a": [1, 3]}, [{"op": "add", "path": "/a/1", "value": 2}])
     {'a': [1, 2, 3]}
@@ -79,7 +86,7 @@ def json_patch(document: Any, patch: Any) -> Any:
 
 
 def _size_of_copied(document: Any, operation: dict[str, Any]) -> int:
-    """What a copy makes the document grow by; 0 if it does not apply."""
+    """How many bytes a copy adds to the document; 0 if it does not apply."""
     try:
         return len(encode(_get(document, _pointer(operation.get("from")))))
     except (KeyError, IndexError, ValueError):
@@ -87,6 +94,7 @@ def _size_of_copied(document: Any, operation: dict[str, Any]) -> int:
 
 
 def _one_operation(document: Any, operation: Any, number: int) -> Any:
+    """The document after one operation. Raises: StatusError 400 or 422 that names the operation."""
     if not isinstance(operation, dict):
         raise bad_request(f"operation {number} of the JSON patch is {_name(operation)}")
     if operation.get("op") not in _OPERATIONS:
@@ -108,6 +116,7 @@ def _one_operation(document: Any, operation: Any, number: int) -> Any:
 
 
 def _pointer(path: Any) -> list[str]:
+    """The parts of a JSON pointer (RFC 6901). Raises: ValueError."""
     if path == "":
         return []
     if not isinstance(path, str) or not path.startswith("/"):
@@ -123,6 +132,8 @@ def _get(document: Any, parts: list[str]) -> Any:
 
 
 def _index(container: Any, part: str, *, adding: bool = False) -> Any:
+    """The key or index that a part of a pointer means in its container; with `adding` one that is
+    not there yet, too. Raises: KeyError, IndexError or ValueError."""
     if isinstance(container, dict):
         if part not in container and not adding:
             raise KeyError(f"no member {part!r}")
@@ -198,7 +209,7 @@ def _op_test(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _same(left: Any, right: Any) -> bool:
-    # JSON has no bool that is a number: 1 and true differ, 1 and 1.0 do not.
+    # In Python True == 1; in JSON they differ. 1 and 1.0 are equal in both.
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 

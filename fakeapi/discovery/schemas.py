@@ -1,7 +1,7 @@
 """The OpenAPI schemas of the stored kinds, made of lightkube's types: what `kubectl explain` shows.
 
 Names are those of the API server (`io.k8s.api.core.v1.Pod`), references point to
-`#/components/schemas/`. Descriptions are those that lightkube has beside its types.
+`#/components/schemas/`. Descriptions are taken from the docstrings of lightkube's types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta"
 
 
 def schemas(resources: Iterable[Resource]) -> dict[str, Schema]:
-    """The schemas of those kinds and of all that they are made of, by name."""
+    """The schemas of those kinds and of all types they refer to, by name."""
     found: dict[str, Schema] = {}
     for resource in resources:
         module = importlib.import_module(f"lightkube.models.{_module(resource)}")
@@ -49,7 +49,8 @@ def _module(resource: Resource) -> str:
 
 
 def _add(found: dict[str, Schema], model: Any) -> str:
-    """The name of a type, whose schema is there from now on, too."""
+    """Put the schema of a lightkube type, and of all that it refers to, into `found`; returns its
+    name."""
     name = _name(model)
     if name in found:
         return name
@@ -71,13 +72,14 @@ def _add(found: dict[str, Schema], model: Any) -> str:
 
 
 def _name(model: Any) -> str:
-    """`core_v1.Pod` is `io.k8s.api.core.v1.Pod`."""
+    """The API server's name of a lightkube type: `core_v1.Pod` is `io.k8s.api.core.v1.Pod`."""
     group, _, version = model.__module__.rpartition(".")[2].rpartition("_")
     above = _META if group == "meta" else f"io.k8s.api.{group}"
     return f"{above}.{version}.{model.__name__}"
 
 
 def _shape(found: dict[str, Schema], wanted: Any) -> Schema:
+    """The schema of a field's type; those of the types it refers to go into `found`."""
     origin, members = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         real = [member for member in members if member is not type(None)]
@@ -96,7 +98,7 @@ def _shape(found: dict[str, Schema], wanted: Any) -> Schema:
 
 @cache
 def _texts(model: Any) -> tuple[str, dict[str, str]]:
-    """What a type is for, and its fields."""
+    """The description of a type, and those of its fields by name, from its docstring."""
     text = " ".join((model.__doc__ or "").split())
     summary, *fields = _FIELD.split(text)
     described = dict(zip(fields[::2], (one.strip() for one in fields[1::2]), strict=True))

@@ -1,17 +1,16 @@
-"""The OpenAPI v3 documents, as much of them as kubectl asks.
+"""The OpenAPI v3 documents, as far as kubectl needs them.
 
-Before it creates or applies it looks whether the server checks fields itself (`fieldValidation`)
-and tries what it is told (`dryRun`); both are so. `kubectl explain` reads the schemas.
-
-What must never happen here: a path is announced that the store does not serve.
+Before `kubectl create` and `apply` it looks there whether the server validates fields
+(`fieldValidation`) and knows trial runs (`dryRun`), as this one does. `kubectl explain` reads the
+schemas. Only paths that this server serves are in the documents.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from fakeapi.discovery.schemas import schemas
 from fakeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
-from fakeapi.schemas import schemas
 
 _PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
@@ -20,7 +19,8 @@ _PARAMETERS: Final = [
 
 
 def openapi_document(parts: list[str]) -> dict[str, Any] | None:
-    """The document at a path below `/openapi`, or None where there is none."""
+    """The document at a path below `/openapi`, given as its parts (`["v3", "api", "v1"]`); None if
+    there is none."""
     if parts == ["v3"]:
         prefixes = [_prefix(group, version) for group, version in GROUP_VERSIONS]
         return {"paths": {p: {"serverRelativeURL": f"/openapi/v3/{p}"} for p in prefixes}}
@@ -41,7 +41,7 @@ def _prefix(group: str, version: str) -> str:
 
 
 def _path(resource: Resource) -> tuple[str, dict[str, Any]]:
-    """The path of one object, and that it can be patched."""
+    """The entry of `paths` for one object: its path, and that it can be patched."""
     place = "namespaces/{namespace}/" if resource.namespaced else ""
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     patch = {

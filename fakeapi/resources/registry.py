@@ -1,4 +1,4 @@
-"""The resources the server stores: a row each, found by group, version and plural name."""
+"""The resources that the server stores, found by group, version and plural name."""
 
 from __future__ import annotations
 
@@ -21,24 +21,30 @@ _PLAIN: Final = Strategy()
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind of object. `subresources` lists those that exist below an object's name."""
+    """One kind of object, and how it is handled."""
 
     group: str
+    """The API group; "" for the core group."""
     version: str
     plural: str
+    """The name in paths: `pods`."""
     kind: str
     namespaced: bool = True
     strategy: Strategy = _PLAIN
+    """Its rules."""
     subresources: tuple[str, ...] = ()
+    """Those that exist below an object's name."""
     short_names: tuple[str, ...] = ()
+    """kubectl's abbreviations."""
 
     @property
     def api_version(self) -> str:
+        """What objects of this kind have in `apiVersion`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def module(self) -> str:
-        """Where lightkube has the type of these objects."""
+        """The module below `lightkube` that has the type of these objects: `resources.core_v1`."""
         return f"resources.{self.group.partition('.')[0] or 'core'}_{self.version}"
 
     @property
@@ -110,4 +116,5 @@ GROUP_VERSIONS: Final = tuple(dict.fromkeys((r.group, r.version) for r in RESOUR
 
 
 def find_resource(group: str, version: str, plural: str) -> Resource | None:
+    """The resource of those names; None if the server does not store it."""
     return _BY_NAME.get((group, version, plural))

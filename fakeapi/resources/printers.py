@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` prints, asked for with `Accept: application/json;as=Table`."""
+"""Tables, which `kubectl get` prints and asks for with `Accept: application/json;as=Table`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ _WIDE: Final = 1
 
 
 def to_table(resource: Resource, found: Object, now: datetime, include: str = "Metadata") -> Object:
-    """A list, or one object, of that resource as a Table. `now`: for the AGE column. `include`:
-    what of the objects the rows have, None, Metadata or all of it (Object)."""
+    """A list of objects of that resource, or one object, as a Table.
+
+    `now` is for the column Age. `include`: what each row holds of its object, `None` (nothing),
+    `Metadata` or `Object` (all of it).
+    """
     items = _items(resource, found)
     columns, cells_of = _LAYOUTS.get(resource.qualified, _PLAIN)
     metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
@@ -47,7 +50,8 @@ def to_table(resource: Resource, found: Object, now: datetime, include: str = "M
 
 
 def to_partial(resource: Resource, found: Object) -> Object:
-    """The metadata alone of a list or of one object (PartialObjectMetadata)."""
+    """A list of objects of that resource, or one object, with metadata alone
+    (PartialObjectMetadata)."""
     if found.get("kind") != f"{resource.kind}List":
         return _metadata(found)
     kind = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
@@ -68,6 +72,7 @@ def _metadata(item: Object) -> Object:
 
 
 def _age(item: Object, now: datetime) -> str:
+    """How long ago the object was created, in kubectl's short form: `45s`, `3m`, `2d`."""
     made = item["metadata"].get("creationTimestamp")
     if not made:
         return "<unknown>"
@@ -99,6 +104,7 @@ def _pod_cells(pod: Object, now: datetime) -> Cells:
 
 
 def _pod_status(pod: Object) -> str:
+    """The column Status: the reason of a container or of the pod, else the phase."""
     status = pod.get("status", {})
     if "deletionTimestamp" in pod["metadata"]:
         return "Terminating"

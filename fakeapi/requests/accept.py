@@ -1,4 +1,4 @@
-"""What form of an answer a client wants: the header Accept."""
+"""Which form of an answer a client wants: the header Accept."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _FORMS: Final = frozenset(("Table", "PartialObjectMetadata", "PartialObjectMetad
 
 
 def form_of(accept: str) -> str:
-    """The first form of an answer that this server has: `Table`, `PartialObjectMetadata...`, or
-    `AS_IS`. Raises: StatusError 406 if there is none.
+    """The first form in the header that this server can give: `Table`, `PartialObjectMetadata` (or
+    `...List`), or `AS_IS`, which an empty header means, too. Raises: StatusError 406 if there is
+    none.
 
     >>> form_of("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
     'Table'

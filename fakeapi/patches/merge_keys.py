@@ -1,8 +1,7 @@
-"""Which lists of pods, nodes and their neighbours are merged by key, and by which key.
+"""Which lists of pods, nodes and other kinds a strategic merge patch merges by key, and which key.
 
-A strategic merge patch treats a list without a row here as one value (tolerations, taints,
-containerStatuses, images, projected sources, ...). A row names the key of the elements; "" marks
-a list of plain strings merged as a set.
+A list that is not in `TYPES` is one value and is replaced (tolerations, taints, containerStatuses,
+images, projected sources, ...). The key "" marks a list of plain strings, merged as a set.
 """
 
 from __future__ import annotations
@@ -14,10 +13,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A list merged element by element: `key` identifies one, `element` is their type's name."""
+    """A list that is merged element by element."""
 
     key: str
+    """The field that identifies an element; "": the elements are plain strings."""
     element: str = ""
+    """The name of the elements' type in `TYPES`; "": it has no lists of this kind."""
 
 
 Field = Merged | str
@@ -67,5 +68,6 @@ TYPES: Final[Mapping[str, Mapping[str, Field]]] = {
 
 
 def fields_of(type_name: str) -> Mapping[str, Field]:
-    """The rows of a type; a kind without rows still merges its metadata."""
+    """The fields of a type that are merged in a special way. A kind that is not in `TYPES` has its
+    metadata; any other unknown type has none."""
     return TYPES.get(type_name, _META if type_name[:1].isupper() else {})

@@ -29,6 +29,7 @@ def field_value(obj: Object, path: str) -> str:
 
 
 def _split_term(term: str) -> tuple[str, str, str]:
+    """Key, operator and value of `key=value`, `key==value` or `key!=value`."""
     for operator in ("!=", "==", "="):
         if operator in term:
             key, value = term.split(operator, 1)
@@ -37,9 +38,10 @@ def _split_term(term: str) -> tuple[str, str, str]:
 
 
 def field_selector(text: str, supported: Sequence[str]) -> Predicate:
-    """`a.b=x,c!=y` over the `supported` dotted paths.
+    """Whether an object matches a field selector such as `a.b=x,c!=y`; "" matches all.
 
-    Raises a 400 `StatusError` for another path or a term that is none.
+    `supported`: the dotted paths it may name. Raises: StatusError 400 for another path or for text
+    that is not a selector.
     """
     terms = []
     for raw in filter(None, (part.strip() for part in text.split(","))):
@@ -53,12 +55,14 @@ def field_selector(text: str, supported: Sequence[str]) -> Predicate:
 
 
 def label_selector(text: str) -> Predicate:
-    """`a=b,c!=d,e,!f,g in (x,y),h notin (z)`; 400 `StatusError` for anything else."""
+    """Whether an object matches a label selector such as `a=b,c!=d,e,!f,g in (x,y),h notin (z)`; ""
+    matches all. Raises: StatusError 400 for text that is not a selector."""
     terms = [_label_term(term) for term in _split_top_level(text)]
     return lambda obj: all(term(obj.get("metadata", {}).get("labels") or {}) for term in terms)
 
 
 def _split_top_level(text: str) -> list[str]:
+    """The terms between the commas, of which those in parentheses do not count."""
     parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]
     if len(parts) > 1 and not all(parts):
         raise bad_request("unable to parse requirement: found '', expected: identifier after ','")

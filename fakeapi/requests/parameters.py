@@ -1,6 +1,6 @@
-"""The query of a request: numbers, switches and what is allowed together (ListOptions and others).
+"""The query of a request: numbers, switches, and which go together (ListOptions and others).
 
-Codes and texts are the API server's, which parses numbers as Go does.
+Status codes and messages are those of the API server, which parses numbers as Go does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _KINDS: Final = {"POST": "Create", "PUT": "Update", "PATCH": "Patch", "DELETE": 
 
 
 def whole_number(params: Mapping[str, str], name: str) -> int:
-    """A signed number of 64 bits; 0 for none. Raises: StatusError 400."""
+    """The parameter of that name as a signed 64-bit number; 0 if it is missing. Raises: StatusError
+    400 if it is not such a number."""
     text = params.get(name, "") or "0"
     if not _SIGNED.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
@@ -37,7 +38,8 @@ def whole_number(params: Mapping[str, str], name: str) -> int:
 
 
 def resource_version(params: Mapping[str, str]) -> int:
-    """The version that is asked for; 0 for none. Raises: StatusError 400."""
+    """The parameter resourceVersion, an unsigned 64-bit number; 0 if it is missing. Raises:
+    StatusError 400 if it is not such a number."""
     text = params.get("resourceVersion", "") or "0"
     why = ""
     if not _UNSIGNED.fullmatch(text):
@@ -53,12 +55,13 @@ def resource_version(params: Mapping[str, str]) -> int:
 
 
 def is_true(text: str | None) -> bool:
-    """A switch: anything but `false` and `0` switches on, as with the API server."""
+    """Whether a switch is on: any text but `false` and `0` means yes, as in the API server; None
+    (no such parameter) means no."""
     return text is not None and text.lower() not in ("false", "0")
 
 
 def check_list_options(params: Mapping[str, str]) -> None:
-    """Raises: StatusError 422 for what does not go together in a list or watch."""
+    """Check that the parameters of a list or watch go together. Raises: StatusError 422."""
     match, causes = params.get("resourceVersionMatch", ""), list[Cause]()
     field = "resourceVersionMatch"
     if match and not params.get("resourceVersion") and not is_true(params.get("sendInitialEvents")):
@@ -74,8 +77,8 @@ def check_list_options(params: Mapping[str, str]) -> None:
 
 
 def dry_run(method: str, params: Mapping[str, str]) -> bool:
-    """Whether nothing is to be stored. Raises: StatusError 422 for another wish, and for a
-    `fieldValidation` that is none."""
+    """Whether the request is to be checked, but nothing stored (`dryRun=All`). Raises: StatusError
+    422 for another value of dryRun, and for an unknown one of fieldValidation."""
     causes, asked = list[Cause](), params.get("dryRun")
     if asked not in (None, "", "All"):
         message = f'Unsupported value: ["{asked}"]: supported values: "All"'
@@ -93,7 +96,8 @@ def _refuse(kind: str, causes: Sequence[Cause]) -> None:
 
 
 def include_object(params: Mapping[str, Any]) -> str:
-    """What of each object goes into the rows of a Table: None, Metadata or Object."""
+    """The parameter includeObject: what the rows of a Table hold of their objects, `None`,
+    `Metadata` (the default) or `Object`. Raises: StatusError 400 for another value."""
     asked = str(params.get("includeObject", "")) or "Metadata"
     if asked not in ("None", "Metadata", "Object"):
         raise StatusError(

@@ -1,4 +1,4 @@
-"""From a routed request to the verb that answers it, and what a DELETE or a POST answers with."""
+"""From a request to the verb that carries it out, and to the answer: `Dispatcher`, `Response`."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fakeapi.discovery import discovery_document
+from fakeapi.bodies import copy_json
+from fakeapi.discovery.documents import discovery_document
 from fakeapi.errors import StatusError, bad_request
-from fakeapi.jsontools import copy_json
-from fakeapi.operations import Operations
-from fakeapi.parameters import (
+from fakeapi.requests.parameters import (
     check_list_options,
     dry_run,
     is_true,
     resource_version,
     whole_number,
 )
-from fakeapi.routes import Route, parse_route
-from fakeapi.selectors import Predicate, field_selector, label_selector
-from fakeapi.shapes import check_shape, require_known_fields
-from fakeapi.store import Store
+from fakeapi.requests.routes import Route, parse_route
+from fakeapi.requests.shapes import check_shape, require_known_fields
+from fakeapi.storage.selectors import Predicate, field_selector, label_selector
+from fakeapi.storage.store import Store
+from fakeapi.verbs.operations import Operations
 from fakeapi.watch import WatchOptions, watch_events
 from simtime import Clock, Ids, RealClock
 
 _OTHER_KINDS: Final = ("binding", "eviction")
+"""Subresources whose bodies are objects of another kind than the resource's."""
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -34,16 +35,20 @@ class Response:
     """An answer: HTTP status and a JSON body, or, for a watch, `events` to iterate over."""
 
     status: int
+    """The HTTP status."""
     body: dict[str, Any]
+    """The JSON body: an object, a list or a `metav1.Status`; empty for a watch."""
     events: AsyncIterator[dict[str, Any]] | None = None
+    """The events of a watch, each `{"type": ..., "object": ...}`; None for anything else."""
 
     @property
     def ok(self) -> bool:
+        """Whether the request was carried out: a status below 400."""
         return self.status < 400
 
 
 class Dispatcher:
-    """Answers requests over one store; every answer is a copy."""
+    """Answers requests over one store. `clock` None: that of the running loop."""
 
     def __init__(self, store: Store, clock: Clock | None, ids: Ids) -> None:
         self._store = store
@@ -56,12 +61,16 @@ class Dispatcher:
         self,
         method: str,
         path: str,
-        params: dict[str, str],
+        params: Mapping[str, str],
         body: Any,
         content_type: str,
         connected: Callable[[], bool],
     ) -> Response:
-        """The response; raises `StatusError`. A watch lasts while `connected()`."""
+        """Carry out one request; nothing in the response is shared with the store.
+
+        `path` has no query, `params` is the query, `body` a decoded JSON value. A watch goes on
+        while `connected()` is true. Raises: StatusError when the request is refused.
+        """
         known = discovery_document(path) if method == "GET" else None
         if known is not None:
             return Response(200, known)
@@ -74,8 +83,9 @@ class Dispatcher:
         return Response(status, copy_json(found))
 
     def _dispatch(
-        self, method: str, route: Route, *, params: dict[str, str], body: Any, content_type: str
+        self, method: str, route: Route, *, params: Mapping[str, str], body: Any, content_type: str
     ) -> tuple[int, dict[str, Any]]:
+        """The HTTP status and the body of the answer to anything but a watch."""
         do, unstored = self._verbs(), dry_run(method, params)
         if method == "GET" and route.name:
             return 200, do.get(route)
@@ -95,6 +105,7 @@ class Dispatcher:
         return self._delete(route, params, body, dry_run=unstored)
 
     def _post(self, route: Route, body: Any, *, dry_run: bool) -> tuple[int, dict[str, Any]]:
+        """Create an object, bind a pod to a node, or evict it (delete it)."""
         do = self._verbs()
         if route.subresource == "binding":
             do.bind(route, body)
@@ -106,8 +117,9 @@ class Dispatcher:
         return 201, do.create(route, body, dry_run=dry_run)
 
     def _delete(
-        self, route: Route, params: dict[str, str], body: Any, *, dry_run: bool
+        self, route: Route, params: Mapping[str, str], body: Any, *, dry_run: bool
     ) -> tuple[int, dict[str, Any]]:
+        """Delete one object, or all of a collection that the selectors choose."""
         do = self._verbs()
         check_shape(body, "models.meta_v1", "DeleteOptions")
         options = dict(body or {})
@@ -127,8 +139,10 @@ class Dispatcher:
         return 200, _success(route, obj["metadata"]["uid"])
 
     def _open_watch(
-        self, route: Route, params: dict[str, str], connected: Callable[[], bool]
+        self, route: Route, params: Mapping[str, str], connected: Callable[[], bool]
     ) -> Response:
+        """A response with the events of a collection, or of one object where the path has a
+        name."""
         self._verbs()
         version, timeout_s = self._check_version(params), whole_number(params, "timeoutSeconds")
         by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
@@ -144,8 +158,11 @@ class Dispatcher:
         return Response(200, {}, _copied(watch_events(self._store, options, connected)))
 
     def _check_version(self, params: Mapping[str, str]) -> int:
-        """The resourceVersion that is asked for. Raises: 400 for none, 504 for one that is not yet;
-        400 for an exact one that is not the newest, since old states are not kept."""
+        """The resourceVersion that the query asks for; 0 if it asks for none.
+
+        Raises: StatusError 400 for text that is not a version, 504 for a version that does not
+        exist yet, 400 for an exact version other than the newest, as old states are not kept.
+        """
         check_list_options(params)
         version, newest = resource_version(params), self._store.revision
         if version > newest:
@@ -162,8 +179,9 @@ class Dispatcher:
         return version
 
     def _verbs(self) -> Operations:
-        """The operations. The system namespaces are made at first use; the clock is that of the
-        loop that runs, also when that is another one than last time."""
+        """The operations of the store. The first call creates the system namespaces. Without a
+        clock of its own the dispatcher uses that of the running loop, even when requests come from
+        another loop than before."""
         loop = asyncio.get_running_loop()
         if self._operations is not None and (loop is self._loop or self._clock is not None):
             return self._operations
@@ -198,6 +216,7 @@ def _require_known_fields(route: Route, body: dict[str, Any]) -> None:
 
 
 def _success(route: Route, uid: str | None) -> dict[str, Any]:
+    """The Status that says that the object at `route` was deleted, bound or evicted."""
     details = {"name": route.name, "kind": route.resource.plural}
     if route.resource.group:
         details["group"] = route.resource.group

@@ -1,8 +1,8 @@
 """Whether a JSON body has the types of the API object it claims to be.
 
-The field types are lightkube's. Only what is there is checked: unknown fields are kept, absent ones
-are validation's business, null means absent (but is no list element). A body that passes can be
-walked without surprises.
+The field types are lightkube's. Only the fields that are there are checked: unknown ones pass,
+missing ones are left to validation, null counts as missing (but not in a list). Code that reads a
+body which has passed may rely on the types.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ _WANTED: Final[dict[Any, str]] = {
 
 
 def check_shape(value: Any, module: str, kind: str) -> None:
-    """Raise a 400 `StatusError` that names the first field of a wrong type.
-
-    `module`: where lightkube has the type (`resources.core_v1`, `models.meta_v1`).
-    """
+    """Check the types of a body. `module` and `kind`: where lightkube has its type
+    (`resources.core_v1`, `Pod`). Raises: StatusError 400 that names the first wrong field."""
     for problem in _problems(value, _model(module, kind), ""):
         raise bad_request(f"the body cannot be handled as a {kind}: {problem}")
 
 
 def require_known_fields(value: Any, module: str, kind: str, api_version: str) -> None:
-    """Raise the 400 `StatusError` of `fieldValidation=Strict` for fields that the type lacks."""
+    """Check that the type has all fields of a body (`fieldValidation=Strict`); `module`, `kind`:
+    as in `check_shape`. Raises: StatusError 400 that names the unknown fields."""
     unknown = [f'unknown field "{path}"' for path in _unknown(value, _model(module, kind), "")]
     if unknown:
         raise bad_request(
@@ -53,7 +52,8 @@ def require_known_fields(value: Any, module: str, kind: str, api_version: str) -
 
 
 def _unknown(value: Any, wanted: Any, path: str) -> Iterator[str]:
-    """The paths of fields that the types do not have; directives of patches are none."""
+    """The paths of fields that the type does not have; a key with `$` is a directive of a patch,
+    not a field."""
     origin, members = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         for member in members:
@@ -82,6 +82,7 @@ def _fields(model: Any) -> dict[str, Any]:
 
 
 def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
+    """A sentence for each part of the value that is not of the wanted type."""
     if value is None or wanted is Any:
         return
     origin = typing.get_origin(wanted)

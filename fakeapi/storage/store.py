@@ -1,8 +1,8 @@
 """Objects with revisions, and the history of their changes: what etcd is to an API server.
 
-One counter numbers every change of every object. Stored objects are never changed in place: a
-change stores a new dict, so whoever holds an old one keeps a true snapshot. What must never
-happen: a change without an entry in the history, or two entries with one number.
+One counter numbers the changes of all objects; each change has one entry in the history, under its
+own number. Stored objects are never changed in place: a change stores a new dict, so the old one
+remains a true snapshot.
 """
 
 from __future__ import annotations
@@ -22,27 +22,31 @@ DEFAULT_HISTORY: Final = 10_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """Where an object lives. `resource` is qualified (`pods`, `leases.coordination.k8s.io`);
-    `namespace` is "" for cluster-scoped objects."""
+    """What identifies a stored object; sorted, keys are in storage order."""
 
     resource: str
+    """The qualified name: `pods`, `leases.coordination.k8s.io`."""
     namespace: str
+    """"" for cluster-scoped objects."""
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One step of history. `previous` is the object before it, None for a new one."""
+    """One entry of the history."""
 
     revision: int
     type: ChangeType
     key: Key
     object: Object
+    """The object after the change; a deleted one as it was last, with this revision."""
     previous: Object | None
+    """The object before the change; None if it is new."""
 
 
 class Store:
-    """The objects, the counter, and the last `history` changes (the older ones are forgotten)."""
+    """The objects, their `revision` (the number of the last change; 0: none yet), and the last
+    `history` changes; older ones are forgotten."""
 
     def __init__(self, history: int = DEFAULT_HISTORY) -> None:
         self.revision = 0
@@ -53,10 +57,11 @@ class Store:
         self._waiting: list[asyncio.Future[None]] = []
 
     def get(self, key: Key) -> Object | None:
+        """The stored object itself, not to be changed; None if there is none."""
         return self._objects.get(key)
 
     def keys(self, resource: str, namespace: str | None = None) -> list[Key]:
-        """The keys of a resource in storage order (namespace, name); None = all namespaces."""
+        """The keys of a resource by namespace and name. `namespace` None: of all namespaces."""
         return sorted(
             key
             for key in self._objects
@@ -64,15 +69,17 @@ class Store:
         )
 
     def items(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
+        """The stored objects of a resource, in the order of `keys`; not to be changed."""
         for key in self.keys(resource, namespace):
             yield self._objects[key]
 
     def namespaced_keys(self, namespace: str) -> list[Key]:
-        """Everything that lives in a namespace, in storage order."""
+        """The keys of all objects in a namespace, by resource and name."""
         return sorted(key for key in self._objects if key.namespace == namespace)
 
     def put(self, key: Key, obj: Object) -> Object:
-        """Store `obj` with the next revision; returns the stored object."""
+        """Store `obj`, new or changed, under the next revision; returns the stored object, whose
+        resourceVersion it is."""
         previous = self._objects.get(key)
         stored = self._stamp(obj)
         self._objects[key] = stored
@@ -83,7 +90,8 @@ class Store:
         return stored
 
     def remove(self, key: Key) -> Object:
-        """Take the object out; returns its last state, stamped with the revision of the end."""
+        """Remove the object; returns its last state, with the revision of its removal as its
+        resourceVersion. Raises: KeyError if there is none."""
         previous = self._objects.pop(key)
         last = self._stamp(previous)
         self._record(
@@ -92,7 +100,8 @@ class Store:
         return last
 
     def changes_since(self, revision: int) -> list[Change]:
-        """All changes after `revision`; raises 410 Expired when some of them are forgotten."""
+        """All changes after `revision`, the oldest first. Raises: StatusError 410 (Expired) when
+        some of them are forgotten."""
         if revision < self._compacted:
             raise expired(revision, self._compacted)
         newer: list[Change] = []
@@ -104,12 +113,12 @@ class Store:
         return newer
 
     def compact(self) -> None:
-        """Forget the whole history: every watch that has to catch up gets 410 Gone."""
+        """Forget the whole history: a watch that has not seen all of it gets 410 Expired."""
         self._changes.clear()
         self._compacted = self.revision
 
     async def changed(self) -> None:
-        """Wait for the next change."""
+        """Wait for the next change, or for `wake`."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         try:
@@ -119,7 +128,7 @@ class Store:
                 self._waiting.remove(future)
 
     def wake(self) -> None:
-        """Let everybody who waits in `changed` look again."""
+        """Let all that wait in `changed` go on, as a change would."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():

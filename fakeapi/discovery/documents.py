@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakeapi.openapi import openapi_document
+from fakeapi.discovery.openapi import openapi_document
 from fakeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
 
 VERSION: Final = {
@@ -27,7 +27,8 @@ _SUBRESOURCE_KINDS: Final = {"binding": "Binding", "eviction": "Eviction"}
 
 
 def discovery_document(path: str) -> dict[str, Any] | None:
-    """The document at `path`, or None where there is none."""
+    """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v3`); None
+    if there is none, as for the path of an object or a collection."""
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
         return dict(VERSION)

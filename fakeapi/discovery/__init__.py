@@ -1,0 +1,3 @@
+"""The documents that describe the server itself: `documents` (versions, groups, resources),
+`openapi` (OpenAPI v3, for kubectl), `schemas` (the types of the stored kinds).
+"""

@@ -14,7 +14,9 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match
-from fakecri.cri.services import REQUEST_TYPES, require_method
+from fakecri.channel.aio import InProcessChannel
+from fakecri.channel.blocking import BlockingChannel
+from fakecri.cri.services import REQUEST_TYPES, CriHandlers, require_method
 from fakecri.errors import deadline_exceeded
 from fakecri.recording.call import Call
 from fakecri.recording.recorder import Recorder
@@ -77,7 +79,19 @@ class Instrumented:
         self._stream_faults = StreamFaults(faults.rules)
         self._under_way = under_way or CallsUnderWay()
 
-    # -- CriTarget -----------------------------------------------------------------------------
+    # -- for clients with gRPC stubs -----------------------------------------------------------
+
+    def channel(self) -> InProcessChannel:
+        """A `grpc.aio.Channel` whose calls are answered here, without a socket: asyncio stubs of
+        any make work on it, in the time of the loop they run on. Serves v1 and v1alpha2."""
+        return InProcessChannel([CriHandlers(self)])
+
+    def blocking_channel(self) -> BlockingChannel:
+        """The same for synchronous stubs: a `grpc.Channel` with a virtual loop of its own. Time
+        passes while a call waits, and in its `sleep`; close it, or use it in a `with` block."""
+        return BlockingChannel([CriHandlers(self)])
+
+    # -- CriTarget -----------------------------------------------------------
 
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
@@ -214,7 +228,7 @@ class Instrumented:
         finally:
             await close(answers)
 
-    # -- programming ---------------------------------------------------------------------------
+    # -- programming -----------------------------------------------------------
 
     def on(
         self,
@@ -252,7 +266,7 @@ class Instrumented:
         """The rules that never decided anything, also those that have ended."""
         return [rule for book in self._books for rule in book.unused()]
 
-    # -- questions and assertions (see Recorder) -----------------------------------------------
+    # -- questions and assertions (see Recorder) -----------------------------------------------------------
 
     def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
         """Calls of `method` (None: all) that fit pod=, container=, image=, attempt=."""

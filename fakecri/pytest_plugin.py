@@ -1,7 +1,8 @@
 """The pytest plugin: fixtures for other projects' tests, and a report of rules that were never hit.
 
 `fakecri` is called directly, `fakecri_socket` is its endpoint (needs pytest-asyncio), and
-`fakecri_server` is a fake on a socket for tests without an event loop. A rule that never decided
+`fakecri_server` is a fake on a socket for tests without an event loop. The marker `virtual_time`
+runs an async test on a `VirtualLoop`. A rule that never decided
 anything usually means a test that does not test what it says: the end of the run lists them. With
 `fakecri_strict = true` in the pytest configuration they are errors. Nothing heavy is imported
 before a test asks for a fixture.
@@ -58,6 +59,42 @@ if async_fixture is not None:
 
         async with serve(fakecri, f"unix://{tmp_path}/cri.sock") as server:
             yield server.endpoint
+
+
+class _VirtualTime:
+    """Gives a test a `VirtualLoop`; registered only while pytest-asyncio asks for a marked test,
+    so that all others keep the loop that their project chose."""
+
+    @staticmethod
+    def pytest_asyncio_loop_factories() -> dict[str, Any]:
+        from simtime import VirtualLoop
+
+        return {"virtual": VirtualLoop}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """`@pytest.mark.virtual_time` makes an `async def` test and its async fixtures run in virtual
+    time."""
+    if metafunc.definition.get_closest_marker("virtual_time") is None:
+        return (yield)
+    if not hasattr(metafunc.config.hook, "pytest_asyncio_loop_factories"):
+        raise pytest.UsageError(
+            f"{metafunc.definition.nodeid}: the marker virtual_time needs pytest-asyncio 1.4 or "
+            "newer; install it, or call simtime.run_virtual in a test without async"
+        )
+    plugins = metafunc.config.pluginmanager
+    plugins.register(_VirtualTime, "fakecri virtual time")
+    try:
+        return (yield)
+    finally:
+        plugins.unregister(_VirtualTime)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "virtual_time: the async test runs on a loop whose time jumps to what is next"
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

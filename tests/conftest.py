@@ -1,14 +1,12 @@
 """For all tests: how long a generated example takes says nothing on a busy machine, and what a
 machine could not run is told by its reason, and can be listed for a machine that can. Mounts that
-tests make do not outlive them. `@pytest.mark.virtual_time` makes an `async def` test, and its async
-fixtures, run in virtual time."""
+tests make do not outlive them."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,22 +14,12 @@ from hypothesis import settings
 
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
-from simtime import VirtualLoop
 
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
 
 skipped: dict[str, str] = {}
 """Test -> why it was skipped."""
-
-
-def pytest_asyncio_loop_factories(
-    item: pytest.Item,
-) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Which loop an `async def` test gets."""
-    if item.get_closest_marker("virtual_time"):
-        return {"virtual": VirtualLoop}
-    return {"real": asyncio.new_event_loop}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

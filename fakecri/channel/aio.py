@@ -97,7 +97,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc,unused-ignore]
             raise grpc.aio.UsageError("Channel is closed.")
 
     async def close(self, grace: float | None = None) -> None:
-        """Refuse calls from now on; those that run are cancelled after `grace` seconds (None: 0)."""
+        """Refuse calls from now on; those that run are cancelled after `grace` s (None: 0)."""
         self._closed.set()
         left = [call for call in self._running if not call.done()]
         if grace and left:

@@ -91,7 +91,7 @@ class Instrumented:
         passes while a call waits, and in its `sleep`; close it, or use it in a `with` block."""
         return BlockingChannel([CriHandlers(self)])
 
-    # -- CriTarget -----------------------------------------------------------
+    # -- CriTarget -----------------------------------------------------------------------------
 
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
@@ -228,7 +228,7 @@ class Instrumented:
         finally:
             await close(answers)
 
-    # -- programming -----------------------------------------------------------
+    # -- programming ---------------------------------------------------------------------------
 
     def on(
         self,
@@ -266,7 +266,7 @@ class Instrumented:
         """The rules that never decided anything, also those that have ended."""
         return [rule for book in self._books for rule in book.unused()]
 
-    # -- questions and assertions (see Recorder) -----------------------------------------------------------
+    # -- questions and assertions (see Recorder) -----------------------------------------------
 
     def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
         """Calls of `method` (None: all) that fit pod=, container=, image=, attempt=."""

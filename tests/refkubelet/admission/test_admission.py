@@ -168,7 +168,7 @@ async def test_labels_that_have_just_come_count_LIFE_226() -> None:
 async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_LIFE_225() -> None:
     spec = {"containers": [], "nodeSelector": {"zone": "a"}}
     selects = decode_pod({"metadata": {"name": "p"}, "spec": spec})
-    fresh_node = AsyncMock()
+    fresh_node = AsyncMock(return_value=None)
     full = PodAdmitAttributes(selects, (pod(), pod(), pod()))
     refused = await admit(full, [predicate_handler(fresh_node=fresh_node)])
     assert refused is not None

@@ -14,7 +14,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Secret
 from lightkube.models.meta_v1 import ObjectMeta
-from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, make_pod
+from pods import IMAGE, make_pod
+from runtime_doubles import IMAGE_ID, Events, Failure, ScriptedTarget
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

@@ -1,4 +1,4 @@
-"""Helpers of the runtime tests: pods, records, and a small scripted CRI target."""
+"""Helpers of the runtime tests: records, and a small scripted CRI target."""
 
 from __future__ import annotations
 
@@ -17,34 +17,12 @@ from refkubelet.cri.records import (
     SandboxState,
 )
 from refkubelet.model.hashes import container_hash
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import containers
 from refkubelet.model.probe_results import ProbeResult
 
-IMAGE = "localhost/busybox:1"
 IMAGE_ID = "sha256:335a2ead27d82eca9f941307b8c2f763e79e190db3a5ef0f572335290a94f128"
-UID = "u-1"
-
-
-def make_pod(
-    *containers: dict[str, Any] | str,
-    init: tuple[dict[str, Any], ...] = (),
-    policy: str = "Always",
-    meta: dict[str, Any] | None = None,
-    **spec: Any,
-) -> Pod:
-    """A pod; a container given as text is its name."""
-    full = [{"name": c} if isinstance(c, str) else c for c in containers or ("main",)]
-    return decode_pod(
-        {
-            "metadata": {"name": "web", "namespace": "default", "uid": UID, **(meta or {})},
-            "spec": {
-                "restartPolicy": policy,
-                "containers": [{"image": IMAGE, **c} for c in full],
-                "initContainers": [{"image": IMAGE, **c} for c in init],
-                **spec,
-            },
-        }
-    )
+UID = "uid-web"
 
 
 def sandbox(
@@ -66,9 +44,7 @@ def record(
     pod: Pod, name: str, state: str = "running", exit_code: int = 0, **fields: Any
 ) -> ContainerRecord:
     """A record of a container of the pod, with the hash its spec gives."""
-    assert pod.spec is not None
-    everyone = [*pod.spec.containers, *(pod.spec.initContainers or [])]
-    known = [c for c in everyone if c.name == name]
+    known = [c for c in containers(pod) if c.name == name]
     attempt = fields.pop("attempt", 0)
     return ContainerRecord(
         id=fields.pop("id", f"{name}-{attempt}"),

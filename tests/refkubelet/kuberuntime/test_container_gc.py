@@ -12,7 +12,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget, make_pod, record, status
+from pods import IMAGE, make_pod
+from runtime_doubles import Events, Failure, ScriptedTarget, record, status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_UID

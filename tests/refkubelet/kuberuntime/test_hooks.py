@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_doubles import UID, Events, ScriptedTarget, box_status, make_pod
+from pods import make_pod
+from runtime_doubles import UID, Events, ScriptedTarget, box_status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
@@ -105,8 +106,8 @@ async def test_a_hook_that_is_not_answered_fails_LIFE_142() -> None:
             {"httpGet": {"port": 1, "path": "/p"}}
         )
     assert str(caught.value) == (
-        'HTTP lifecycle hook (/p) for Container "main" in Pod "web_default(u-1)" failed - error: '
-        'Get "http://10.0.0.1:1/p": refused'
+        'HTTP lifecycle hook (/p) for Container "main" in Pod "web_default(uid-web)" failed'
+        ' - error: Get "http://10.0.0.1:1/p": refused'
     )
 
 

@@ -8,13 +8,8 @@ from pathlib import Path
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_doubles import (
-    IMAGE,
-    Failure,
-    Slow,
-    make_pod,
-    status,
-)
+from pods import IMAGE, make_pod
+from runtime_doubles import Failure, Slow, status
 from sync_bench import Bench
 
 from refkubelet.model.image_names import InvalidImageNameError, with_default_tag
@@ -66,7 +61,7 @@ async def test_pull_back_off_counts_from_the_last_failure_BACK_206_BACK_207(tmp_
         await asyncio.sleep(5)
     attempts = [t for t, reason in pulls if reason == "ErrImagePull"]
     assert attempts == [0, 10, 30, 70, 150]
-    waiting = bench.manager.reason_cache.get("u-1", "main")
+    waiting = bench.manager.reason_cache.get("uid-web", "main")
     assert waiting == (
         "ImagePullBackOff",
         f'Back-off pulling image "{IMAGE}": ErrImagePull: not there',

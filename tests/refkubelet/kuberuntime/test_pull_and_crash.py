@@ -8,7 +8,8 @@ from typing import Any
 
 import grpc
 import pytest
-from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
+from pods import make_pod
+from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
@@ -41,7 +42,7 @@ async def test_attempts_that_end_with_a_failed_pull_grow_the_crash_loop_BACK_018
     for _ in range(9):
         result = await manager.sync_pod(pod, status(dead), Probes())
         (error,) = result.errors
-        left = manager.reason_cache.get("u-1", "main")
+        left = manager.reason_cache.get("uid-web", "main")
         assert left == (error.reason, error.message)
         delay = error.message.split()[1] if error.reason == "CrashLoopBackOff" else ""
         seen.append((round(loop.clock.monotonic_s()), error.reason, delay))

@@ -8,7 +8,8 @@ from typing import Any
 
 import grpc
 import pytest
-from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
+from pods import make_pod
+from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
@@ -88,7 +89,7 @@ POLICY = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
 def test_a_resource_may_need_a_restart_LIFE_115_CG_064(
     cpu: tuple[int, int], memory: tuple[int, int], restarts: bool
 ) -> None:
-    pod = make_pod(asking("main", cpu, memory, resizePolicy=POLICY), policy="Never")
+    pod = make_pod(asking("main", cpu, memory, resizePolicy=POLICY), restartPolicy="Never")
     actions = decide(pod, {"main": BEFORE})
     assert bool(actions.updates) is not restarts
     kills = [(k.name, k.message) for k in actions.kills]

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runtime_doubles import UID, Events, Probes, make_pod
+from pods import make_pod
+from runtime_doubles import UID, Events, Probes
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ContainerState, RuntimePodStatus

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from places import GOLDEN
-from runtime_doubles import UID, Events, Probes, make_pod
+from pods import make_pod
+from runtime_doubles import UID, Events, Probes
 
 from fakecri import FakeCRI, exits, ignores, replies
 from refkubelet.cri.client import CriClient

@@ -9,15 +9,8 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_doubles import (
-    IMAGE,
-    Failure,
-    Probes,
-    make_pod,
-    record,
-    sandbox,
-    status,
-)
+from pods import IMAGE, make_pod
+from runtime_doubles import Failure, Probes, record, sandbox, status
 from sync_bench import Bench
 
 from refkubelet.kuberuntime.containers import next_attempt_by_logs
@@ -66,7 +59,7 @@ async def test_failed_container_does_not_stop_the_next_LIFE_122(tmp_path: Path) 
         ("a", "CreateContainerError", "no such device")
     ]
     assert [r.container_id for r in bench.target.requests("StartContainer")] == ["b"]
-    assert bench.manager.reason_cache.get("u-1", "a") == (
+    assert bench.manager.reason_cache.get("uid-web", "a") == (
         "CreateContainerError",
         "no such device",
     )
@@ -74,7 +67,7 @@ async def test_failed_container_does_not_stop_the_next_LIFE_122(tmp_path: Path) 
         bench.events.seen
     )
     await bench.sync(make_pod("b"), EMPTY)
-    assert bench.manager.reason_cache.get("u-1", "b") is None
+    assert bench.manager.reason_cache.get("uid-web", "b") is None
 
 
 async def test_failed_plain_init_container_ends_the_sync_LIFE_122(tmp_path: Path) -> None:
@@ -178,13 +171,13 @@ async def test_crash_loop_waits_and_says_until_when_BACK_008_BACK_009(tmp_path: 
     await asyncio.sleep(2)
     again = record(pod, "main", "exited", 1, attempt=1, finished_at_ns=bench.clock.wall_ns())
     result = await bench.sync(pod, status(again))
-    message = "back-off 10s restarting failed container=main pod=web_default(u-1)"
-    assert bench.manager.reason_cache.get("u-1", "main") == ("CrashLoopBackOff", message)
+    message = "back-off 10s restarting failed container=main pod=web_default(uid-web)"
+    assert bench.manager.reason_cache.get("uid-web", "main") == ("CrashLoopBackOff", message)
     assert result.min_backoff_expiry_s() == pytest.approx(12.0)
     assert (
         "Warning",
         "BackOff",
-        "Back-off restarting failed container main in pod web_default(u-1)",
+        "Back-off restarting failed container main in pod web_default(uid-web)",
         "spec.containers{main}",
     ) in bench.events.seen
     await asyncio.sleep(10)
@@ -229,7 +222,7 @@ async def test_post_start_failure_kills_the_container_LIFE_142(tmp_path: Path) -
     result = await bench.sync(pod, EMPTY)
     assert [e.reason for e in result.errors] == ["PostStartHookError"]
     assert result.errors[0].message == (
-        'Exec lifecycle hook ([/bin/false]) for Container "main" in Pod "web_default(u-1)" '
+        'Exec lifecycle hook ([/bin/false]) for Container "main" in Pod "web_default(uid-web)" '
         "failed - error: command '/bin/false' exited with 7: , message: \"broken\\n\""
     )
     methods = bench.target.methods()
@@ -269,7 +262,7 @@ async def test_nothing_starts_in_a_pod_that_was_just_killed_LIFE_117(tmp_path: P
     bench = Bench(tmp_path)
     debug = [{"name": "debug", "image": IMAGE}]
     side = {"name": "side", "restartPolicy": "Always"}
-    pod = make_pod("a", init=(side,), policy="Never", ephemeralContainers=debug)
+    pod = make_pod("a", init=(side,), restartPolicy="Never", ephemeralContainers=debug)
     state = status(record(pod, "side"), record(pod, "a", "exited"))
     assert (await bench.sync(pod, state)).ok
     assert bench.target.methods() == ["StopContainer", "StopPodSandbox"]

@@ -15,7 +15,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from lightkube.models.core_v1 import Service, ServicePort, ServiceSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from places import GOLDEN
-from runtime_doubles import Events, make_pod
+from pods import make_pod
+from runtime_doubles import Events
 
 from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime.common.runtime_deps import ApiObjects, RuntimeDeps
@@ -185,7 +186,7 @@ def test_files_of_a_container_are_made_LIFE_138(tmp_path: Path) -> None:
     assert paths == ["/host", "/scratch", "/etc/hosts", "/dev/termination-log"]
     assert config.mounts[0].readonly
     scratch = Path(config.mounts[1].host_path)
-    assert scratch == tmp_path / "pods/u-1/volumes/kubernetes.io~empty-dir/scratch"
+    assert scratch == tmp_path / "pods/uid-web/volumes/kubernetes.io~empty-dir/scratch"
     assert "10.0.0.1\tweb\n" in Path(config.mounts[2].host_path).read_text()
     assert Path(config.mounts[3].host_path).stat().st_mode & 0o777 == 0o666
 

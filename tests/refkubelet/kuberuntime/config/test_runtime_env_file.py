@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runtime_doubles import Events, make_pod
+from pods import make_pod
+from runtime_doubles import Events
 
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
@@ -64,7 +65,7 @@ def test_malformed_files_LIFE_137(text: str, why: str) -> None:
     assert str(caught.value) == f"invalid environment variable format {why}"
 
 
-VOLUME = "pods/u-1/volumes/kubernetes.io~empty-dir/shared"
+VOLUME = "pods/uid-web/volumes/kubernetes.io~empty-dir/shared"
 
 
 MOUNTS = [{"name": "shared", "mountPath": "/shared"}]
@@ -114,8 +115,8 @@ def test_a_missing_key_may_be_optional_LIFE_137(tmp_path: Path) -> None:
 @pytest.mark.parametrize("optional", [None, True])
 def test_an_unreadable_file_is_an_error_LIFE_137(tmp_path: Path, optional: bool | None) -> None:
     for path in ("none", "../../../outside"):
-        (tmp_path / "pods/u-1/outside").parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "pods/u-1/outside").write_text("K='secret'")
+        (tmp_path / "pods/uid-web/outside").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pods/uid-web/outside").write_text("K='secret'")
         with pytest.raises(ContainerConfigError, match="couldn't parse env file"):
             config(tmp_path, path=path, optional=optional)
     write(tmp_path, "K=v")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lightkube.models.core_v1 import Secret, Service
 from msgspec import convert
-from runtime_doubles import make_pod
+from pods import make_pod
 
 from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects
 from refkubelet.kuberuntime.config.downward_api import NodeAndPodFacts, VariableError
@@ -254,7 +254,7 @@ def test_fields_of_the_pod_LIFE_137() -> None:
         "NAME": "web",
         "SPACE": "default",
         "IP": "10.0.0.9",
-        "U": "u-1",
+        "U": "uid-web",
         "S": "robot",
         "N": "n1",
         "H": "192.0.2.1",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
-from runtime_doubles import make_pod
+from pods import make_pod
 
 from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime import run_options
@@ -150,7 +150,7 @@ def test_run_as_non_root_is_kept_LIFE_141(
 ) -> None:
     with pytest.raises(SecurityError) as caught:
         security(own, {"runAsNonRoot": True}, image=image)
-    assert str(caught.value) == f'{text} (pod: "web_default(u-1)", container: main)'
+    assert str(caught.value) == f'{text} (pod: "web_default(uid-web)", container: main)'
     security({**own, "runAsNonRoot": False}, {"runAsNonRoot": True}, image=image)
 
 

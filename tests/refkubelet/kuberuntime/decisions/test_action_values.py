@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from runtime_doubles import Probes, make_pod, record, sandbox, status
+from pods import DELETED, make_pod
+from runtime_doubles import Probes, record, sandbox, status
 
 from refkubelet.cri.records import NetworkMode
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions, sandbox_decision
@@ -37,7 +38,7 @@ def test_a_sidecar_in_an_unknown_state_is_killed_and_started_again_LIFE_120() ->
     ("policy", "killed_pod"), [("Always", False), ("OnFailure", False), ("Never", True)]
 )
 def test_a_plain_init_container_in_an_unknown_state_LIFE_120(policy: str, killed_pod: bool) -> None:
-    pod = make_pod(init=({"name": "i"},), policy=policy)
+    pod = make_pod(init=({"name": "i"},), restartPolicy=policy)
     actions = compute_pod_actions(pod, status(record(pod, "i", "unknown")), Probes())
     assert actions.kill_pod is killed_pod
     if not killed_pod:
@@ -47,13 +48,13 @@ def test_a_plain_init_container_in_an_unknown_state_LIFE_120(policy: str, killed
 
 
 def test_an_init_container_that_ends_the_pod_is_killed_with_it_alone_LIFE_120() -> None:
-    pod = make_pod(init=({"name": "i"},), policy="Never")
+    pod = make_pod(init=({"name": "i"},), restartPolicy="Never")
     actions = compute_pod_actions(pod, status(record(pod, "i", "unknown")), Probes())
     assert actions == PodActions(sandbox_id="s0", attempt=0, kill_pod=True)
 
 
 def test_a_failed_init_container_ends_a_deleted_pod_LIFE_114_LIFE_120() -> None:
-    pod = make_pod(init=({"name": "i"},), meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    pod = make_pod(init=({"name": "i"},), meta=DELETED)
     actions = compute_pod_actions(pod, status(record(pod, "i", "exited", 1)), Probes())
     assert actions == PodActions(sandbox_id="s0", attempt=0, kill_pod=True)
 
@@ -68,7 +69,7 @@ def test_a_liveness_result_without_a_probe_kills_no_sidecar_LIFE_120() -> None:
 def test_a_pod_killed_whole_keeps_its_lists_but_starts_no_init_container_LIFE_117() -> None:
     """What is done with them is another matter: nothing (docs/gaps.md)."""
     debug = [{"name": "debug", "image": "i"}]
-    pod = make_pod("a", policy="Never", init=(SIDE,), ephemeralContainers=debug)
+    pod = make_pod("a", restartPolicy="Never", init=(SIDE,), ephemeralContainers=debug)
     state = status(record(pod, "s", hash="other"), record(pod, "a", "exited"))
     actions = compute_pod_actions(pod, state, Probes())
     assert (actions.kill_pod, actions.init_to_start) == (True, ())
@@ -146,7 +147,7 @@ def test_a_changed_sidecar_is_killed_with_its_own_words_LIFE_121() -> None:
 def test_a_container_with_a_failed_probe_LIFE_115_BACK_103(
     policy: str, own: dict[str, Any], suffix: str
 ) -> None:
-    pod = make_pod({"name": "a"} | own, "b", policy=policy)
+    pod = make_pod({"name": "a"} | own, "b", restartPolicy=policy)
     probes = Probes(liveness={"a-0": ProbeResult.FAILURE})
     actions = compute_pod_actions(pod, status(record(pod, "a"), record(pod, "b")), probes)
     told = f"Container a failed liveness probe{suffix}"
@@ -165,7 +166,7 @@ def test_a_healthy_pod_needs_nothing_LIFE_104() -> None:
 
 
 def test_a_pod_whose_work_is_done_is_killed_whole_LIFE_117() -> None:
-    pod = make_pod("a", policy="Never", init=(SIDE,))
+    pod = make_pod("a", restartPolicy="Never", init=(SIDE,))
     state = status(record(pod, "s"), record(pod, "a", "exited"))
     actions = compute_pod_actions(pod, state, Probes())
     assert actions == PodActions(sandbox_id="s0", attempt=0, kill_pod=True)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime_doubles import IMAGE, Probes, make_pod, record, sandbox, status
+from pods import DELETED, IMAGE, make_pod
+from runtime_doubles import Probes, record, sandbox, status
 
 from refkubelet.cri.records import NetworkMode, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
@@ -83,7 +84,7 @@ def test_sandbox_without_network_status_is_kept_LIFE_104() -> None:
 def test_new_sandbox_only_for_work_left_LIFE_111(
     policy: str, records: list[tuple[str, str, int]], create: bool
 ) -> None:
-    pod = make_pod(policy=policy)
+    pod = make_pod(restartPolicy=policy)
     lost = (sandbox(0, ready=False),)
     actions = decide(pod, status(*(record(pod, *r) for r in records), sandboxes=lost))
     assert actions.kill_pod
@@ -99,7 +100,7 @@ def test_new_sandbox_starts_the_first_init_container_only_LIFE_111_BACK_105() ->
 
 
 def test_new_sandbox_leaves_succeeded_on_failure_containers_LIFE_111() -> None:
-    pod = make_pod("a", "b", policy="OnFailure")
+    pod = make_pod("a", "b", restartPolicy="OnFailure")
     lost = (sandbox(0, ready=False),)
     state = status(record(pod, "a", "exited", 0), record(pod, "b", "exited", 2), sandboxes=lost)
     assert starts(decide(pod, state)) == ([], [], ["b"])
@@ -125,7 +126,7 @@ def test_new_sandbox_leaves_succeeded_on_failure_containers_LIFE_111() -> None:
 def test_not_running_LIFE_114_LIFE_124(
     policy: str, own: dict[str, Any], state: str, code: int, started: bool
 ) -> None:
-    pod = make_pod({"name": "main", **own}, "other", policy=policy)
+    pod = make_pod({"name": "main", **own}, "other", restartPolicy=policy)
     state_now = status(record(pod, "main", state, code), record(pod, "other"))
     actions = decide(pod, state_now)
     assert ("main" in starts(actions)[2]) is started
@@ -174,13 +175,13 @@ def test_the_first_rule_that_matches_decides_LIFE_124(
 
 def test_rules_count_only_beside_an_own_policy_LIFE_124() -> None:
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [2]}}
-    pod = make_pod({"name": "main", "restartPolicyRules": [rule]}, policy="Never")
+    pod = make_pod({"name": "main", "restartPolicyRules": [rule]}, restartPolicy="Never")
     assert pod.spec is not None
     assert not restarts_after_exit(pod.spec.containers[0], pod, 2)
 
 
 def test_deleted_pod_starts_nothing_LIFE_114_BACK_101() -> None:
-    pod = make_pod("a", "b", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    pod = make_pod("a", "b", meta=DELETED)
     assert starts(decide(pod, status(record(pod, "b")))) == ([], [], [])
 
 
@@ -188,7 +189,7 @@ def test_deleted_pod_starts_nothing_LIFE_114_BACK_101() -> None:
 def test_changed_definition_kills_and_restarts_under_any_policy_LIFE_115_BACK_019(
     policy: str,
 ) -> None:
-    pod = make_pod(policy=policy)
+    pod = make_pod(restartPolicy=policy)
     actions = decide(pod, status(record(pod, "main", hash="old")))
     assert [k.message for k in actions.kills] == [
         "Container main definition changed, will be restarted"
@@ -199,7 +200,7 @@ def test_changed_definition_kills_and_restarts_under_any_policy_LIFE_115_BACK_01
 @pytest.mark.parametrize("probe", ["liveness", "startup"])
 @pytest.mark.parametrize(("policy", "restarts"), [("OnFailure", True), ("Never", False)])
 def test_failed_probe_kills_LIFE_115_BACK_103(probe: str, policy: str, restarts: bool) -> None:
-    pod = make_pod("main", "other", policy=policy)
+    pod = make_pod("main", "other", restartPolicy=policy)
     probes = Probes(**{probe: {"main-0": FAILURE}})
     actions = decide(pod, status(record(pod, "main"), record(pod, "other")), probes)
     suffix = ", will be restarted" if restarts else ""
@@ -209,7 +210,7 @@ def test_failed_probe_kills_LIFE_115_BACK_103(probe: str, policy: str, restarts:
 
 
 def test_nothing_kept_and_nothing_to_start_kills_the_pod_LIFE_117() -> None:
-    pod = make_pod("a", "b", policy="Never")
+    pod = make_pod("a", "b", restartPolicy="Never")
     state = status(record(pod, "a", "exited", 0), record(pod, "b", "exited", 1))
     assert decide(pod, state).kill_pod
 
@@ -264,7 +265,7 @@ def test_plain_init_order_LIFE_120(
 def test_failed_init_restarts_or_kills_the_pod_LIFE_120_BACK_104(
     policy: str, code: int, reason: str, restart: bool
 ) -> None:
-    pod = make_pod(init=(I1, I2), policy=policy)
+    pod = make_pod(init=(I1, I2), restartPolicy=policy)
     actions = decide(pod, status(record(pod, "i1", "exited", code, reason=reason)))
     assert (starts(actions)[1] == ["i1"], actions.kill_pod) == (restart, not restart)
 
@@ -276,14 +277,14 @@ def test_unknown_init_is_killed_first_LIFE_120() -> None:
     assert starts(actions)[1] == ["i1"]
     text = 'Init container is in "unknown" state, try killing it before restart'
     assert [k.message for k in actions.kills] == [text]
-    once = make_pod(init=(I1,), policy="Never")
+    once = make_pod(init=(I1,), restartPolicy="Never")
     assert decide(once, status(record(pod, "i1", "unknown"))).kill_pod
-    again = make_pod(init=({**I1, "restartPolicy": "OnFailure"},), policy="Never")
+    again = make_pod(init=({**I1, "restartPolicy": "OnFailure"},), restartPolicy="Never")
     assert not decide(again, status(record(pod, "i1", "unknown"))).kill_pod
 
 
 def test_unknown_sidecar_is_killed_and_started_LIFE_120() -> None:
-    pod = make_pod(init=(S1, I1), policy="Never")
+    pod = make_pod(init=(S1, I1), restartPolicy="Never")
     actions = decide(pod, status(record(pod, "s1", "unknown"), record(pod, "main")))
     assert [(k.name, k.reason) for k in actions.kills] == [("s1", KillReason.UNKNOWN_STATE)]
     assert starts(actions) == ([], ["s1"], [])
@@ -319,7 +320,7 @@ def test_sidecar_starts_the_next_when_started_LIFE_120(
 
 @pytest.mark.parametrize("policy", ["Always", "Never"])
 def test_dead_sidecar_restarts_whatever_the_policy_LIFE_120(policy: str) -> None:
-    pod = make_pod(init=(S1, I1), policy=policy)
+    pod = make_pod(init=(S1, I1), restartPolicy=policy)
     state = status(record(pod, "s1", "exited", 0), record(pod, "main"))
     assert starts(decide(pod, state)) == ([], ["s1"], [])
 
@@ -409,7 +410,7 @@ def test_never_restarts_a_completed_container(cases: list[tuple[str, int]], lost
     """Under policy Never no exited container starts again, and a pod that has records and lost
     its sandbox gets no other (LIFE-111, LIFE-124)."""
     names = [f"c{n}" for n in range(len(cases))]
-    pod = make_pod(*names, policy="Never")
+    pod = make_pod(*names, restartPolicy="Never")
     records = [
         record(pod, n, s, code) for n, (s, code) in zip(names, cases, strict=True) if s != "absent"
     ]

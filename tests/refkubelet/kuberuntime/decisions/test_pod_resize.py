@@ -9,7 +9,8 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
+from pods import make_pod
+from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
@@ -316,7 +317,7 @@ async def test_an_unreadable_group_ends_the_resize_CG_065(tmp_path: Path) -> Non
     bench.cgroups.unreadable = True
     result = await bench.resize(SMALL_ASK, BIG_ASK)
     assert result.resize_error == (
-        'unable to get pod cgroup memory config for pod "web_default(u-1)"'
+        'unable to get pod cgroup memory config for pod "web_default(uid-web)"'
     )
     assert bench.calls() == []
 
@@ -358,7 +359,7 @@ async def test_usage_that_cannot_be_read_ends_the_resize_CG_066(tmp_path: Path) 
     failure = Failure(grpc.StatusCode.UNAVAILABLE, "away")
     bench = Bench(tmp_path, BIG, NOW, ListContainerStats=failure)
     result = await bench.resize(BIG_ASK, SMALL_ASK)
-    assert result.resize_error == 'unable to read memory usage for pod "web_default(u-1)"'
+    assert result.resize_error == 'unable to read memory usage for pod "web_default(uid-web)"'
 
 
 async def test_the_pods_own_resources_are_resized_and_noted_CG_064_CG_065(tmp_path: Path) -> None:

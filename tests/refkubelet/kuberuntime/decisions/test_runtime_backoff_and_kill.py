@@ -10,7 +10,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime_doubles import Events, Failure, ScriptedTarget, Slow, make_pod, record, status
+from pods import make_pod
+from runtime_doubles import Events, Failure, ScriptedTarget, Slow, record, status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

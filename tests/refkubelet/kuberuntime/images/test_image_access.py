@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from criapi.v1 import api_pb2 as cri
 from image_bench import ABSENT, PULLED, Bench, login, only
-from runtime_doubles import IMAGE, IMAGE_ID, Slow
+from pods import IMAGE
+from runtime_doubles import IMAGE_ID, Slow
 
 from refkubelet.config.image_policies import ALWAYS_VERIFY
 from refkubelet.kuberuntime.common.runtime_options import (

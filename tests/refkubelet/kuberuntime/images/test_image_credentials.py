@@ -12,7 +12,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from image_bench import ABSENT, HUB, Bench, login, only
 from lightkube.models.core_v1 import Secret
-from runtime_doubles import IMAGE, IMAGE_ID, Events, make_pod
+from pods import IMAGE, make_pod
+from runtime_doubles import IMAGE_ID, Events
 
 from refkubelet.api.client import ApiError
 from refkubelet.kuberuntime.common.runtime_options import (

@@ -10,7 +10,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
-from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget
+from pods import IMAGE
+from runtime_doubles import Events, Failure, ScriptedTarget
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ImageRecord

@@ -10,7 +10,8 @@ from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
 from image_bench import ABSENT, PULLED, Bench, login, only
-from runtime_doubles import IMAGE, IMAGE_ID, Slow
+from pods import IMAGE
+from runtime_doubles import IMAGE_ID, Slow
 
 from refkubelet.kuberuntime.common.runtime_options import (
     ImageOptions,

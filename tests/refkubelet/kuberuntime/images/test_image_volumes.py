@@ -10,17 +10,8 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_doubles import (
-    IMAGE,
-    IMAGE_ID,
-    Events,
-    Failure,
-    Probes,
-    ScriptedTarget,
-    make_pod,
-    record,
-    status,
-)
+from pods import IMAGE, make_pod
+from runtime_doubles import IMAGE_ID, Events, Failure, Probes, ScriptedTarget, record, status
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
@@ -112,7 +103,7 @@ async def test_only_containers_that_mount_it_fail_LIFE_130(tmp_path: Path) -> No
     assert [r.config.metadata.name for r in bench.target.requests("CreateContainer")] == ["fine"]
     about_main = [m for _, _, m, path in bench.events.seen if path == "spec.containers{main}"]
     assert about_main == ["Error: ErrImagePull", "Error: ErrImageNeverPull"]
-    assert bench.manager.reason_cache.get("u-1", "main") == (
+    assert bench.manager.reason_cache.get("uid-web", "main") == (
         "ErrImageNeverPull",
         'Container image "reg.io/more:1" is not present with pull policy of Never',
     )

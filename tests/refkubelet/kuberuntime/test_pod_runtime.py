@@ -10,6 +10,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
+from pods import make_pod
 
 from fakecri import FakeCRI
 from refkubelet.api.client import ApiError
@@ -25,19 +26,11 @@ from refkubelet.kuberuntime.config.mounts import MountError, MountFacts, volume_
 from refkubelet.kuberuntime.config.security import namespace_options
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
-from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.volumes.plan import recursive_read_only
 
 pytestmark = pytest.mark.virtual_time
 
 ALL = HandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
-
-
-def pod(uid: str = "u-1", **spec: Any) -> Pod:
-    main = {"name": "main", "image": "localhost/busybox:1"}
-    return decode_pod(
-        {"metadata": {"name": "web", "uid": uid}, "spec": {"containers": [main]} | spec}
-    )
 
 
 class Classes:
@@ -64,21 +57,21 @@ def runtimes(root: Path, classes: Classes | None = None, **features: HandlerFeat
 
 async def test_a_pod_that_asks_for_nothing_asks_nobody(tmp_path: Path) -> None:
     classes = Classes()
-    assert await runtimes(tmp_path, classes).of(pod()) is DEFAULT_RUNTIME
+    assert await runtimes(tmp_path, classes).of(make_pod()) is DEFAULT_RUNTIME
     assert classes.asked == 0
     assert list(tmp_path.iterdir()) == []
 
 
 async def test_the_handler_is_that_of_the_runtime_class(tmp_path: Path) -> None:
     source = runtimes(tmp_path, Classes(gvisor="runsc"))
-    assert await source.of(pod(runtimeClassName="gvisor")) == PodRuntime("runsc")
+    assert await source.of(make_pod(runtimeClassName="gvisor")) == PodRuntime("runsc")
 
 
 async def test_a_runtime_class_that_is_not_there(tmp_path: Path) -> None:
     wanted = 'runtimeclass.node.k8s.io "kata" not found'
     for classes in (Classes(), None):
         with pytest.raises(PodRuntimeError, match=wanted):
-            await runtimes(tmp_path, classes).of(pod(runtimeClassName="kata"))
+            await runtimes(tmp_path, classes).of(make_pod(runtimeClassName="kata"))
 
 
 async def test_while_the_server_is_away_the_last_handler_serves(tmp_path: Path) -> None:
@@ -86,16 +79,16 @@ async def test_while_the_server_is_away_the_last_handler_serves(tmp_path: Path) 
     source = runtimes(tmp_path, classes)
     classes.away = True
     with pytest.raises(PodRuntimeError, match="failed to lookup RuntimeClass gvisor"):
-        await source.of(pod(runtimeClassName="gvisor"))
+        await source.of(make_pod(runtimeClassName="gvisor"))
     classes.away = False
-    await source.of(pod(runtimeClassName="gvisor"))
+    await source.of(make_pod(runtimeClassName="gvisor"))
     classes.away = True
-    assert (await source.of(pod(runtimeClassName="gvisor"))).handler == "runsc"
+    assert (await source.of(make_pod(runtimeClassName="gvisor"))).handler == "runsc"
 
 
 async def test_pods_with_users_of_their_own_share_none(tmp_path: Path) -> None:
     source = runtimes(tmp_path, default=ALL)
-    users = [(await source.of(pod(f"u-{n}", hostUsers=False))).users for n in range(3)]
+    users = [(await source.of(make_pod(uid=f"u-{n}", hostUsers=False))).users for n in range(3)]
     assert users == [UserNamespace(65_536 * n) for n in (1, 2, 3)]
     text = (tmp_path / "pods" / "u-0" / "userns").read_text()
     mapping = {"hostId": 65_536, "containerId": 0, "length": 65_536}
@@ -103,12 +96,12 @@ async def test_pods_with_users_of_their_own_share_none(tmp_path: Path) -> None:
 
 
 async def test_a_range_outlives_the_kubelet_and_ends_with_the_pod(tmp_path: Path) -> None:
-    first, second = pod("u-1", hostUsers=False), pod("u-2", hostUsers=False)
+    first, second = make_pod(uid="u-1", hostUsers=False), make_pod(uid="u-2", hostUsers=False)
     before = [(await runtimes(tmp_path, default=ALL).of(p)).users for p in (first, second)]
     again = runtimes(tmp_path, default=ALL)
     assert [(await again.of(p)).users for p in (first, second)] == before
     (tmp_path / "pods" / "u-1" / "userns").unlink()
-    assert (await again.of(pod("u-3", hostUsers=False))).users == before[0]
+    assert (await again.of(make_pod(uid="u-3", hostUsers=False))).users == before[0]
 
 
 @pytest.mark.parametrize(
@@ -130,31 +123,32 @@ async def test_a_file_that_no_kubelet_wrote(tmp_path: Path, text: Any, wanted: s
         inside, length = max(text, 0), 65_536 + min(text, 0)
         mapping = {"hostId": 65_536, "containerId": inside, "length": length}
         text = json.dumps({"uidMappings": [mapping], "gidMappings": [mapping]})
-    file = tmp_path / "pods" / "u-1" / "userns"
+    file = tmp_path / "pods" / "uid-web" / "userns"
     file.parent.mkdir(parents=True)
     file.write_text(text)
     source = runtimes(tmp_path, default=ALL)
     with pytest.raises(PodRuntimeError, match=wanted):
-        await source.of(pod(hostUsers=False))
-    assert (await source.of(pod("u-2", hostUsers=False))).users is not None  # no other pod suffers
+        await source.of(make_pod(hostUsers=False))
+    other = await source.of(make_pod(uid="u-2", hostUsers=False))
+    assert other.users is not None  # no other pod suffers
 
 
 async def test_no_user_namespace_without_the_runtimes_help(tmp_path: Path) -> None:
     with pytest.raises(PodRuntimeError) as refused:
-        await runtimes(tmp_path).of(pod(hostUsers=False))
+        await runtimes(tmp_path).of(make_pod(hostUsers=False))
     text = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
     assert str(refused.value) == text
     classes = Classes(old="runc-old")
     with pytest.raises(PodRuntimeError, match='RuntimeClass handler "runc-old" does not support'):
         await runtimes(tmp_path, classes, default=ALL).of(
-            pod(hostUsers=False, runtimeClassName="old")
+            make_pod(hostUsers=False, runtimeClassName="old")
         )
 
 
 def test_own_users_on_the_wire() -> None:
     ids = cri.IDMapping(host_id=131_072, container_id=0, length=65_536)
     runtime = PodRuntime(users=UserNamespace(131_072))
-    options = namespace_options(pod(hostUsers=False), runtime)
+    options = namespace_options(make_pod(hostUsers=False), runtime)
     assert options.userns_options == cri.UserNamespace(mode=cri.POD, uids=[ids], gids=[ids])
     (mount,) = with_users([cri.Mount(container_path="/etc/hosts")], runtime)
     assert (list(mount.uidMappings), list(mount.gidMappings)) == ([ids], [ids])
@@ -194,7 +188,7 @@ def test_read_only_all_the_way_down(fields: Any, supported: bool, wanted: bool |
 def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path) -> None:
     mounts = [{"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": "Enabled"}]
     container = {"name": "main", "volumeMounts": mounts}
-    wants = pod(containers=[container], volumes=[{"name": "d", "emptyDir": {}}])
+    wants = make_pod(containers=[container], volumes=[{"name": "d", "emptyDir": {}}])
     assert wants.spec is not None
     (main,) = wants.spec.containers
     able = PodRuntime(recursive_read_only=True)
@@ -215,7 +209,7 @@ async def test_the_features_come_from_the_answer_of_status() -> None:
 
 async def test_without_an_api_server_nothing_is_read_only_all_the_way_down(tmp_path: Path) -> None:
     mounts = [{"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": "IfPossible"}]
-    wants = pod(containers=[{"name": "main", "volumeMounts": mounts}])
+    wants = make_pod(containers=[{"name": "main", "volumeMounts": mounts}])
     for classes, able in ((None, False), (Classes(), True)):
         source = runtimes(tmp_path, classes, default=ALL)
         assert (await source.of(wants)).recursive_read_only is able

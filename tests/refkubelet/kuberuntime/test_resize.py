@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from pods import make_pod
+from pods import container, make_pod, sidecar
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
@@ -20,25 +20,13 @@ from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, wanted_resources
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, decode_pod, to_dict
-from refkubelet.model.pod import pod_ref, uid
+from refkubelet.model.pod import containers, pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult
 from simtime import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
 MIB = 1 << 20
-
-
-def asking(
-    name: str, cpu: tuple[int, int], memory_mib: tuple[int, int], **more: Any
-) -> dict[str, Any]:
-    """A container with (request, limit) of CPU in millicores and of memory; 0: none."""
-    resources: dict[str, Any] = {}
-    for kind, index in (("requests", 0), ("limits", 1)):
-        amounts = {"cpu": f"{cpu[index]}m", "memory": f"{memory_mib[index]}Mi"}
-        values = {"cpu": cpu[index], "memory": memory_mib[index]}
-        resources[kind] = {n: text for n, text in amounts.items() if values[n]}
-    return {"name": name, "resources": resources, **more}
 
 
 def given(cpu: tuple[int, int], memory_mib: tuple[int, int]) -> ComputeAmounts:
@@ -49,9 +37,7 @@ BEFORE = given((100, 200), (64, 128))
 
 
 def decide(pod: Pod, known: dict[str, ComputeAmounts], probes: Probes | None = None) -> Any:
-    assert pod.spec is not None
-    everyone = [*pod.spec.containers, *(pod.spec.initContainers or ())]
-    state = status(*(record(pod, c.name) for c in everyone))
+    state = status(*(record(pod, c.name) for c in containers(pod)))
     return compute_pod_actions(pod, state, probes or Probes(), known)
 
 
@@ -62,18 +48,18 @@ def steps(actions: Any) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("cpu", "memory", "wanted"),
     [
-        ((100, 200), (64, 128), []),
-        ((150, 200), (64, 128), ["cpu"]),
-        ((100, 300), (64, 128), ["cpu"]),
-        ((100, 200), (96, 128), ["memory"]),
-        ((100, 200), (64, 192), ["memory"]),
-        ((150, 300), (96, 192), ["memory", "cpu"]),
+        ("100m/200m", "64Mi/128Mi", []),
+        ("150m/200m", "64Mi/128Mi", ["cpu"]),
+        ("100m/300m", "64Mi/128Mi", ["cpu"]),
+        ("100m/200m", "96Mi/128Mi", ["memory"]),
+        ("100m/200m", "64Mi/192Mi", ["memory"]),
+        ("150m/300m", "96Mi/192Mi", ["memory", "cpu"]),
     ],
 )
 def test_what_changed_is_updated_memory_first_CG_064_CG_065(
-    cpu: tuple[int, int], memory: tuple[int, int], wanted: list[str]
+    cpu: str, memory: str, wanted: list[str]
 ) -> None:
-    actions = decide(make_pod(asking("main", cpu, memory)), {"main": BEFORE})
+    actions = decide(make_pod(container("main", cpu=cpu, memory=memory)), {"main": BEFORE})
     assert [resource for _, resource in steps(actions)] == wanted
     assert (actions.kills, actions.containers_to_start) == ((), ())
     assert not actions.kill_pod
@@ -84,12 +70,18 @@ POLICY = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
 
 @pytest.mark.parametrize(
     ("cpu", "memory", "restarts"),
-    [((100, 200), (64, 192), True), ((150, 200), (96, 128), True), ((150, 300), (64, 128), False)],
+    [
+        ("100m/200m", "64Mi/192Mi", True),
+        ("150m/200m", "96Mi/128Mi", True),
+        ("150m/300m", "64Mi/128Mi", False),
+    ],
 )
 def test_a_resource_may_need_a_restart_LIFE_115_CG_064(
-    cpu: tuple[int, int], memory: tuple[int, int], restarts: bool
+    cpu: str, memory: str, restarts: bool
 ) -> None:
-    pod = make_pod(asking("main", cpu, memory, resizePolicy=POLICY), restartPolicy="Never")
+    pod = make_pod(
+        container("main", cpu=cpu, memory=memory, resizePolicy=POLICY), restartPolicy="Never"
+    )
     actions = decide(pod, {"main": BEFORE})
     assert bool(actions.updates) is not restarts
     kills = [(k.name, k.message) for k in actions.kills]
@@ -98,14 +90,14 @@ def test_a_resource_may_need_a_restart_LIFE_115_CG_064(
 
 
 def test_unknown_and_static_containers_are_left_alone_CG_064() -> None:
-    changed = asking("main", (500, 500), (64, 128))
+    changed = container("main", cpu="500m/500m", memory="64Mi/128Mi")
     assert decide(make_pod(changed), {}).updates == ()
-    static = make_pod(changed, meta={"annotations": {"kubernetes.io/config.source": "file"}})
+    static = make_pod(changed, static=True)
     assert decide(static, {"main": BEFORE}).updates == ()
 
 
 def test_a_failed_probe_comes_before_a_resize_LIFE_115() -> None:
-    pod = make_pod(asking("main", (500, 500), (64, 128)))
+    pod = make_pod(container("main", cpu="500m/500m", memory="64Mi/128Mi"))
     probes = Probes(liveness={"main-0": ProbeResult.FAILURE})
     actions = decide(pod, {"main": BEFORE}, probes)
     assert [k.message for k in actions.kills] == [
@@ -116,10 +108,10 @@ def test_a_failed_probe_comes_before_a_resize_LIFE_115() -> None:
 
 def test_decreases_come_before_increases_CG_065() -> None:
     pod = make_pod(
-        asking("up", (100, 200), (64, 256)),
-        asking("down", (50, 100), (64, 64)),
-        asking("also-down", (100, 200), (32, 128)),
-        init=(asking("side", (100, 150), (64, 128), restartPolicy="Always"),),
+        container("up", cpu="100m/200m", memory="64Mi/256Mi"),
+        container("down", cpu="50m/100m", memory="64Mi/64Mi"),
+        container("also-down", cpu="100m/200m", memory="32Mi/128Mi"),
+        init=(sidecar("side", cpu="100m/150m", memory="64Mi/128Mi"),),
     )
     known = dict.fromkeys(("up", "down", "also-down", "side"), BEFORE)
     assert steps(decide(pod, known)) == [
@@ -132,11 +124,11 @@ def test_decreases_come_before_increases_CG_065() -> None:
 
 
 def test_a_running_init_container_is_resized_and_a_sidecar_restarted_CG_064() -> None:
-    plain = make_pod(init=(asking("setup", (300, 300), (64, 128)),))
+    plain = make_pod(init=(container("setup", cpu="300m/300m", memory="64Mi/128Mi"),))
     state = status(record(plain, "setup"))
     actions = compute_pod_actions(plain, state, Probes(), {"setup": BEFORE})
     assert steps(actions) == [("setup", "cpu")]
-    side = asking("side", (100, 200), (64, 192), restartPolicy="Always", resizePolicy=POLICY)
+    side = sidecar("side", cpu="100m/200m", memory="64Mi/192Mi", resizePolicy=POLICY)
     actions = decide(make_pod(init=(side,)), {"side": BEFORE})
     assert [k.message for k in actions.kills] == ["Container side resize requires restart"]
     assert [c.name for c in actions.init_to_start] == ["side"]
@@ -147,7 +139,7 @@ def test_a_sidecar_is_resized_when_it_has_been_probed_LIFE_120(
     result: ProbeResult | None, resized: list[str]
 ) -> None:
     probe = {"livenessProbe": {"exec": {"command": ["true"]}}}
-    side = asking("side", (100, 200), (64, 192), restartPolicy="Always", **probe)
+    side = sidecar("side", cpu="100m/200m", memory="64Mi/192Mi", **probe)
     probes = Probes(liveness={} if result is None else {"side-0": result})
     actions = decide(make_pod("main", init=(side,)), {"side": BEFORE}, probes)
     assert [resource for _, resource in steps(actions)] == resized
@@ -155,7 +147,6 @@ def test_a_sidecar_is_resized_when_it_has_been_probed_LIFE_120(
 
 def test_a_missing_limit_is_the_pods_own_CG_064() -> None:
     pod = make_pod("main", resources={"limits": {"cpu": "2", "memory": "1Gi"}})
-    assert pod.spec is not None
     wanted = wanted_resources(pod.spec.containers[0], pod)
     assert wanted == ComputeAmounts(0, 2000, 0, 1 << 30)
 
@@ -188,8 +179,8 @@ class Bench:
         ]  # fmt: skip
 
 
-SMALL = asking("main", (100, 200), (64, 128))
-BIG = asking("main", (150, 300), (96, 192))
+SMALL = container("main", cpu="100m/200m", memory="64Mi/128Mi")
+BIG = container("main", cpu="150m/300m", memory="96Mi/192Mi")
 
 
 async def test_each_update_carries_what_is_there_and_what_is_new_CG_065(tmp_path: Path) -> None:
@@ -282,7 +273,6 @@ def test_what_containers_were_given_survives_the_kubelet_until_the_pod_is_gone_C
     tmp_path: Path,
 ) -> None:
     pod = make_pod(SMALL)
-    assert pod.spec is not None
     first = ResourceState(tmp_path / ACTUATED_FILE)
     ActuatedResources(first).set(pod, pod.spec.containers[0])
     first.save()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pods import container, make_pod
 
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
@@ -13,36 +14,30 @@ from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.memory import protection, swap_allowance_bytes
 from refkubelet.kuberuntime.options_from_config import Surroundings, memory_options, runtime_options
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 
 MI = 1 << 20
 SWAPPING = MemoryOptions(limited_swap=True, swap_bytes=1000 * MI, capacity_bytes=4000 * MI)
 
 
-def pod(request: str = "", limit: str = "", other: str = "", **spec: Any) -> Pod:
-    resources = {
-        "requests": {"memory": request} if request else {},
-        "limits": {"memory": limit} if limit else {},
-    }
-    containers = [{"name": "c", "resources": resources}]
-    if other:
-        containers.append({"name": "o", "resources": {"requests": {"cpu": other}}})
-    return decode_pod({"metadata": {"uid": "1"}, "spec": {"containers": containers, **spec}})
+def pod(memory: str = "", *others: str, **spec: Any) -> Pod:
+    """A pod whose first container has that request and limit of memory; `others` have CPUs."""
+    rest = [container(f"other-{cpu}", cpu=cpu) for cpu in others]
+    return make_pod(container(memory=memory), *rest, **spec)
 
 
 def first(built: Pod) -> Any:
-    assert built.spec is not None
     return built.spec.containers[0]
 
 
 @pytest.mark.parametrize(
     ("built", "options", "allowed_mi"),
     [
-        (pod("400Mi", "800Mi"), SWAPPING, 100),
+        (pod("400Mi/800Mi"), SWAPPING, 100),
         (pod("400Mi"), SWAPPING, 100),
         (pod("1Mi"), SWAPPING, 0.25),
-        (pod("400Mi", "400Mi", other="1"), SWAPPING, 0),  # request and limit are equal
-        (pod(other="1"), SWAPPING, 0),  # it asks for no memory
+        (pod("400Mi/400Mi", "1"), SWAPPING, 0),  # request and limit are equal
+        (pod("", "1"), SWAPPING, 0),  # it asks for no memory
         (pod(), SWAPPING, 0),  # BestEffort
         (pod("400Mi", priority=2_000_000_000), SWAPPING, 0),  # critical
         (pod("400Mi"), replace(SWAPPING, limited_swap=False), 0),
@@ -65,9 +60,9 @@ HIGH = str((100 + 90) * MI)
 @pytest.mark.parametrize(
     ("built", "options", "files"),
     [
-        (pod("100Mi", "200Mi"), QOS, {"memory.low": str(100 * MI), "memory.high": HIGH}),
+        (pod("100Mi/200Mi"), QOS, {"memory.low": str(100 * MI), "memory.high": HIGH}),
         (
-            pod("100Mi", "200Mi"),
+            pod("100Mi/200Mi"),
             replace(QOS, reserve=False),
             {"memory.min": "0", "memory.low": "0", "memory.high": HIGH},
         ),
@@ -76,21 +71,21 @@ HIGH = str((100 + 90) * MI)
             QOS,
             {"memory.low": str(100 * MI), "memory.high": str(910 * MI)},
         ),
-        (pod("100Mi", "100Mi", other="1"), QOS, {"memory.low": str(100 * MI)}),
+        (pod("100Mi/100Mi", "1"), QOS, {"memory.low": str(100 * MI)}),
         (
-            pod(limit="5000", other="1"),
+            pod("/5000", "1"),
             replace(QOS, throttling_factor=0.5),
             {"memory.low": "5000"},
         ),
-        (pod(other="1"), QOS, {"memory.min": "0", "memory.low": "0"}),
+        (pod("", "1"), QOS, {"memory.min": "0", "memory.low": "0"}),
         (pod("100Mi"), replace(QOS, allocatable_bytes=0), {"memory.low": str(100 * MI)}),
         (pod("100Mi"), replace(QOS, allocatable_bytes=50 * MI), {"memory.low": str(100 * MI)}),
         (
-            pod("1", "10001"),
+            pod("1/10001"),
             replace(QOS, throttling_factor=0.5),
             {"memory.low": "1", "memory.high": "4096"},
         ),
-        (pod("100Mi", "200Mi"), replace(QOS, memory_qos=False), {}),
+        (pod("100Mi/200Mi"), replace(QOS, memory_qos=False), {}),
     ],
 )
 def test_protection_of_memory_CG_033(
@@ -100,9 +95,7 @@ def test_protection_of_memory_CG_033(
 
 
 def test_a_guaranteed_pod_is_protected_hard_CG_033() -> None:
-    amounts = {"cpu": "1", "memory": "100Mi"}
-    resources = {"requests": amounts, "limits": amounts}
-    sure = decode_pod({"spec": {"containers": [{"name": "c", "resources": resources}]}})
+    sure = make_pod(container(cpu="1/1", memory="100Mi/100Mi"))
     assert protection(first(sure), sure, QOS) == {"memory.min": str(100 * MI)}
 
 
@@ -129,7 +122,7 @@ def test_what_the_runtime_is_told_of_swap_CG_050(
     version: int, behavior: str, swap_limit_mi: int, unified: dict[str, str]
 ) -> None:
     options = options_of(version, memory_swap=MemorySwap(behavior))
-    built = pod("400Mi", "800Mi")
+    built = pod("400Mi/800Mi")
     made = container_resources(first(built), built, options)
     assert made.memory_limit_in_bytes == 800 * MI
     assert made.memory_swap_limit_in_bytes == swap_limit_mi * MI
@@ -141,7 +134,7 @@ def test_what_the_runtime_is_told_of_swap_CG_050(
 def test_a_kernel_that_limits_no_swap_CG_050(version: int) -> None:
     options = options_of(version)
     options = replace(options, memory=replace(options.memory, swap_controller=False))
-    built = pod("400Mi", "800Mi")
+    built = pod("400Mi/800Mi")
     made = container_resources(first(built), built, options)
     assert made.memory_swap_limit_in_bytes == 0
     assert "memory.swap.max" not in made.unified
@@ -171,10 +164,7 @@ def test_memory_of_the_configuration_CG_033_CG_050() -> None:
 
 def hugepages_of(limits: dict[str, str], own: dict[str, str]) -> list[tuple[str, int]]:
     """`limits`: of the container; `own`: of the pod itself."""
-    containers = [{"name": "c", "resources": {"limits": limits}}]
-    built = decode_pod(
-        {"metadata": {"uid": "1"}, "spec": {"containers": containers, "resources": {"limits": own}}}
-    )
+    built = make_pod(container(limits=limits), resources={"limits": own})
     made = container_resources(first(built), built, options_of(1))
     return [(h.page_size, h.limit) for h in made.hugepage_limits]
 

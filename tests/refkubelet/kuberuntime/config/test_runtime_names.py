@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pods import container, make_pod
 
 from refkubelet.cli import _parser
 from refkubelet.daemon import configuration
@@ -13,7 +14,7 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.sandbox import cgroup_parent, sandbox_config
 from refkubelet.model import names
 from refkubelet.model.defaults import apply_api_defaults
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.model.validation.pod import pod_problems
 
 UID = "12-34"
@@ -21,11 +22,9 @@ LIMITS = {"cpu": "1", "memory": "1Mi"}
 
 
 def pod(resources: dict[str, Any] | None = None, **spec: Any) -> Pod:
-    container = {"name": "main", "image": "i", "resources": resources or {}}
-    meta = {"name": "p", "namespace": "n", "uid": UID}
-    return apply_api_defaults(
-        decode_pod({"metadata": meta, "spec": {"containers": [container]} | spec})
-    )
+    """A pod with a dash in its UID."""
+    main = container(**(resources or {}))
+    return apply_api_defaults(make_pod(main, uid=UID, **spec))
 
 
 @pytest.mark.parametrize(

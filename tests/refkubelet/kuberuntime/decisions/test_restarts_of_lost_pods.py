@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pods import container, make_pod
 
 from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart
 from refkubelet.model.objects import decode_pod
 
 IN_ONE = {"exitCodes": {"operator": "In", "values": [1]}}
-
-
-def container(**fields: Any) -> dict[str, Any]:
-    return {"name": "c", **fields}
 
 
 @pytest.mark.parametrize(
@@ -54,10 +51,7 @@ def container(**fields: Any) -> dict[str, Any]:
 def test_a_pod_that_could_run_again_CG_041(
     policy: str | None, containers: list[dict[str, Any]], may: bool
 ) -> None:
-    assert (
-        pod_can_restart(decode_pod({"spec": {"containers": containers, "restartPolicy": policy}}))
-        == may
-    )
+    assert pod_can_restart(make_pod(containers=containers, restartPolicy=policy)) == may
 
 
 def test_a_pod_without_spec_could_run_again_CG_041() -> None:

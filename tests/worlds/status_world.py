@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
+
+from pods import IMAGE, make_pod, sidecar
 
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -16,7 +19,6 @@ from refkubelet.model.objects import (
     ContainerStatus,
     Pod,
     PodStatus,
-    decode_pod,
 )
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 
@@ -24,17 +26,49 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NS = int(NOW.timestamp()) * 10**9
 
 
-def pod_with(policy: str = "Always", *, init: Any = (), deleting: bool = False, **spec: Any) -> Pod:
-    meta: dict[str, Any] = {"name": "p", "namespace": "n", "uid": "u"}
-    if deleting:
-        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    base = {"restartPolicy": policy, "containers": [{"name": "c", "image": "img"}]}
-    return decode_pod({"metadata": meta, "spec": base | {"initContainers": list(init)} | spec})
+RUNNING: Final = {"state": {"running": {}}, "started": True}
+UNSTARTED: Final = {"state": {"running": {}}, "started": False}
+OK: Final = {"state": {"terminated": {"exitCode": 0}}}
+BAD: Final = {"state": {"terminated": {"exitCode": 3}}}
+NEW: Final[dict[str, Any]] = {"state": {"waiting": {}}}
+BACKOFF: Final = {"state": {"waiting": {}}, "lastState": BAD["state"]}
+BACKOFF_OK: Final = {"state": {"waiting": {}}, "lastState": OK["state"]}
+
+
+def pod_of(*names: str, policy: str = "Always", gates: Sequence[str] = (), **fields: Any) -> Pod:
+    """A pod of these containers: names that begin with `s` are sidecars, with `i` plain init
+    containers. `gates`: its readiness gates. `fields`: those of `make_pod`."""
+    return make_pod(
+        *(name for name in names if name[0] not in "is"),
+        init=[sidecar(name) if name[0] == "s" else name for name in names if name[0] in "is"],
+        restartPolicy=policy,
+        readinessGates=[{"conditionType": gate} for gate in gates],
+        **fields,
+    )
+
+
+def status_of(phase: str = "Running", **told: Mapping[str, Any] | None) -> PodStatus:
+    """A status that tells this of containers, in JSON's form; None: nothing. Names that begin with
+    `s` or `i` are those of init containers."""
+    common = {"image": "", "imageID": "", "ready": False, "restartCount": 0}
+    rows = [{**common, "name": name, **row} for name, row in told.items() if row is not None]
+    return PodStatus.from_dict(
+        {
+            "phase": phase,
+            "initContainerStatuses": [row for row in rows if row["name"][0] in "is"],
+            "containerStatuses": [row for row in rows if row["name"][0] not in "is"],
+        }
+    )
+
+
+def statuses_in(status: PodStatus) -> list[ContainerStatus]:
+    """Of init containers, then of regular ones."""
+    return [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
 
 
 def record(state: ContainerState, number: int = 0, **more: Any) -> ContainerRecord:
-    values: dict[str, Any] = {"started_at_ns": NS, "restart_count": number, "image": "img"}
-    return ContainerRecord(**({"id": f"id{number}", "name": "c", "state": state} | values | more))
+    values: dict[str, Any] = {"id": f"id{number}", "name": "main", "image": IMAGE, "state": state}
+    return ContainerRecord(**values | {"started_at_ns": NS, "restart_count": number} | more)
 
 
 def exited(number: int = 0, code: int = 1, **more: Any) -> ContainerRecord:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from lightkube.models.core_v1 import ContainerRestartRule
+from status_world import pod_of
 
 from refkubelet.cri.records import RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.model.objects import (
@@ -15,7 +16,6 @@ from refkubelet.model.objects import (
     Pod,
     PodCondition,
     PodStatus,
-    decode_pod,
     to_dict,
 )
 from refkubelet.status.conditions import (
@@ -33,30 +33,6 @@ from refkubelet.status.phase import (
 )
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def pod(
-    *names: str,
-    gates: tuple[str, ...] = (),
-    policy: str = "Always",
-    generation: int | None = None,
-) -> Pod:
-    """Names beginning with `s` are sidecars, with `i` plain init containers."""
-    inits = [{"name": n} for n in names if n[0] in "is"]
-    for one in inits:
-        if one["name"][0] == "s":
-            one["restartPolicy"] = "Always"
-    return decode_pod(
-        {
-            "metadata": {"name": "web", "namespace": "n", "uid": "u", "generation": generation},
-            "spec": {
-                "restartPolicy": policy,
-                "initContainers": inits,
-                "containers": [{"name": n} for n in names if n[0] not in "is"],
-                "readinessGates": [{"conditionType": gate} for gate in gates],
-            },
-        }
-    )
 
 
 def one(name: str, *, ready: bool = True) -> ContainerStatus:
@@ -78,7 +54,8 @@ def test_a_probe_result_keeps_the_time_of_an_equal_condition_STAT_009_PROBE_033(
 ) -> None:
     old = [condition("Mine", "True", 1), condition("Ready", before, 7)]
     status = PodStatus(conditions=old, containerStatuses=[one("a", ready=ready)])
-    mine, fresh, added = with_readiness(pod("a", generation=8), status).conditions or ()
+    pod = pod_of("a", meta={"generation": 8})
+    mine, fresh, added = with_readiness(pod, status).conditions or ()
     assert mine is old[0]
     word = "True" if ready else "False"
     assert (fresh.type, fresh.status, fresh.lastTransitionTime) == ("Ready", word, kept)
@@ -92,7 +69,7 @@ def test_a_probe_result_does_not_pass_a_closed_gate_LIFE_182() -> None:
         status = PodStatus(
             conditions=[*old, condition("my/gate", gate)], containerStatuses=[one("a")]
         )
-        return (with_readiness(pod("a", gates=("my/gate",)), status).conditions or [])[0]
+        return (with_readiness(pod_of("a", gates=("my/gate",)), status).conditions or [])[0]
 
     assert ready("True").status == "True"
     assert (ready("False").status, ready("False").reason) == ("False", "ReadinessGatesNotReady")
@@ -122,15 +99,14 @@ def test_the_conditions_of_a_healthy_pod_LIFE_180_to_184() -> None:
     """LIFE-180..184."""
     kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
     healthy = dict.fromkeys(kinds, ("True", None, None))
-    assert generated(pod("a")) == healthy
-    assert list(generated(pod("a"))) == list(healthy)
-    lost = generated(pod("a"), ready=False)
+    assert generated(pod_of("a")) == healthy
+    assert list(generated(pod_of("a"))) == list(healthy)
+    lost = generated(pod_of("a"), ready=False)
     assert lost == healthy | {"PodReadyToStartContainers": ("False", None, None)}
 
 
 def test_the_restart_of_all_tells_no_generation_LIFE_185() -> None:
-    target = pod("a", generation=3)
-    assert target.spec is not None
+    target = pod_of("a", meta={"generation": 3})
     target.spec.containers[0].restartPolicyRules = [
         ContainerRestartRule(action="RestartAllContainers")
     ]
@@ -156,7 +132,7 @@ def test_whether_ready_is_outdated_LIFE_014(
     told = [condition("my/gate", "True")]
     if ready is not None:
         told.append(PodCondition(type="Ready", status=ready, message=message))
-    target = pod(*names, gates=gates)
+    target = pod_of(*names, gates=gates)
     target.status = PodStatus(
         phase="Running",
         conditions=told,
@@ -169,19 +145,17 @@ def test_whether_ready_is_outdated_LIFE_014(
 def test_a_disruption_keeps_its_place_in_the_api_LIFE_187() -> None:
     """Else it comes behind what others own."""
     told = [condition("DisruptionTarget", "False"), condition("Mine", "True")]
-    at_api = decode_pod(
-        to_dict(pod("a")) | {"status": {"conditions": [msgspec.to_builtins(c) for c in told]}}
-    )
+    at_api = pod_of("a", status={"conditions": [to_dict(c) for c in told]})
     cached = PodStatus(conditions=[condition("DisruptionTarget", "True", 3)])
     found = generated(at_api, cached)
     assert list(found)[:2] == ["DisruptionTarget", "Mine"]
     assert found["DisruptionTarget"] == ("True", None, 3)
-    assert next(iter(generated(pod("a"), cached))) == "DisruptionTarget"
+    assert next(iter(generated(pod_of("a"), cached))) == "DisruptionTarget"
 
 
 def test_an_ended_pod_gets_its_disruption_behind_the_others_LIFE_230() -> None:
     mine = condition("Mine", "True")
-    ended = ended_status(pod("a", generation=2), "Evicted", "why", disruption="text")
+    ended = ended_status(pod_of("a", meta={"generation": 2}), "Evicted", "why", disruption="text")
     found = ended(PodStatus(phase="Running", conditions=[mine])).conditions or []
     assert [(c.type, c.observedGeneration) for c in found] == [
         ("Mine", None),
@@ -193,27 +167,25 @@ def test_an_ended_pod_gets_its_disruption_behind_the_others_LIFE_230() -> None:
 
 def test_a_gate_may_be_a_condition_of_the_kubelets_own_LIFE_182() -> None:
     gates = ("PodReadyToStartContainers", "Initialized")
-    assert generated(pod("a", gates=gates))["Ready"] == ("True", None, None)
-    lost = generated(pod("a", gates=gates), ready=False)
+    assert generated(pod_of("a", gates=gates))["Ready"] == ("True", None, None)
+    lost = generated(pod_of("a", gates=gates), ready=False)
     assert lost["Ready"] == ("False", "ReadinessGatesNotReady", None)
 
 
 def test_a_disruption_is_kept_from_the_cache_else_from_the_api_LIFE_187() -> None:
     told = [condition("Mine", "True", 1), condition("DisruptionTarget", "True", 2)]
-    at_api = decode_pod(
-        to_dict(pod("a")) | {"status": {"conditions": [msgspec.to_builtins(c) for c in told]}}
-    )
+    at_api = pod_of("a", status={"conditions": [to_dict(c) for c in told]})
     found = generated(at_api)
     assert list(found)[:2] == ["Mine", "DisruptionTarget"]
     assert found["DisruptionTarget"] == ("True", None, 2)
     cached = PodStatus(conditions=[condition("DisruptionTarget", "False", 3)])
     assert generated(at_api, cached)["DisruptionTarget"] == ("False", None, 3)
-    assert generated(pod("a"), cached)["DisruptionTarget"] == ("False", None, 3)
-    assert "DisruptionTarget" not in generated(pod("a"))
+    assert generated(pod_of("a"), cached)["DisruptionTarget"] == ("False", None, 3)
+    assert "DisruptionTarget" not in generated(pod_of("a"))
 
 
 def test_initialized_is_never_taken_back_LIFE_181() -> None:
-    waiting = pod("i", "b")
+    waiting = pod_of("i", "b")
     was = PodStatus(conditions=[condition("Initialized", "True")])
     was_not = PodStatus(conditions=[condition("Initialized", "False")])
     status = PodStatus(
@@ -278,7 +250,7 @@ def test_initialized_LIFE_181(
     names: str, phase: str, inits: list[ContainerStatus] | None, wanted: PodCondition
 ) -> None:
     status = PodStatus(phase=phase, initContainerStatuses=inits, containerStatuses=[])
-    assert initialized_condition(pod(*names), status, was_true=False) == wanted
+    assert initialized_condition(pod_of(*names), status, was_true=False) == wanted
 
 
 @pytest.mark.parametrize(
@@ -314,8 +286,8 @@ def test_containers_ready_LIFE_183(
     phase: str, statuses: list[ContainerStatus] | None, wanted: PodCondition
 ) -> None:
     status = PodStatus(phase=phase, containerStatuses=statuses)
-    assert containers_ready_condition(pod("a", "b"), status) == wanted
-    ready = ready_condition(pod("a", "b"), status, [])
+    assert containers_ready_condition(pod_of("a", "b"), status) == wanted
+    ready = ready_condition(pod_of("a", "b"), status, [])
     assert ready == msgspec.structs.replace(wanted, type="Ready")
 
 
@@ -326,12 +298,12 @@ def test_sidecars_count_plain_init_containers_do_not_PROBE_043() -> None:
         containerStatuses=[one("a")],
     )
     told = "containers with unready status: [s]"
-    found = containers_ready_condition(pod("i", "s", "a"), status)
+    found = containers_ready_condition(pod_of("i", "s", "a"), status)
     assert found == no(CONTAINERS, "ContainersNotReady", told)
 
 
 def test_a_pod_without_spec_has_nothing_to_wait_for() -> None:
-    nothing = decode_pod({"metadata": {"name": "web"}})
+    nothing = Pod()
     status = PodStatus(phase="Running", containerStatuses=[])
     assert initialized_condition(nothing, status, was_true=False) == yes(INIT)
     assert containers_ready_condition(nothing, status) == yes(CONTAINERS)
@@ -342,7 +314,7 @@ def test_a_pod_without_spec_has_nothing_to_wait_for() -> None:
 def test_gates_are_told_together_LIFE_182() -> None:
     status = PodStatus(containerStatuses=[one("a")])
     found = ready_condition(
-        pod("a", gates=("x", "y", "z")),
+        pod_of("a", gates=("x", "y", "z")),
         status,
         [condition("y", "True"), condition("z", "False")],
     )

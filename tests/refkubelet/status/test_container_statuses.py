@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from status_world import NOW, exited, generate, only, pod_with, record, running
+from pods import DELETED, container, make_pod, sidecar
+from status_world import NOW, exited, generate, only, record, running
 
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -38,8 +39,8 @@ def crashed(reason: str = "CrashLoopBackOff") -> dict[str, Any]:
 
 
 def test_a_container_never_created_waits_LIFE_170() -> None:
-    assert shown(only(generate(pod_with())).state) == {"waiting": {"reason": "ContainerCreating"}}
-    with_init = pod_with(init=[{"name": "i", "image": "img"}])
+    assert shown(only(generate(make_pod())).state) == {"waiting": {"reason": "ContainerCreating"}}
+    with_init = make_pod(init=["i"])
     assert shown(only(generate(with_init)).state) == {"waiting": {"reason": "PodInitializing"}}
 
 
@@ -48,18 +49,18 @@ def test_the_user_is_the_one_that_the_runtime_tells_LIFE_170(
     groups: tuple[int, ...], wanted: dict[str, Any]
 ) -> None:
     told = record(ContainerState.RUNNING, user=RuntimeUser(5, 6, groups))
-    assert shown(only(generate(pod_with(), told)).user) == {"linux": {"uid": 5, "gid": 6} | wanted}
-    assert only(generate(pod_with(), running())).user is None
+    assert shown(only(generate(make_pod(), told)).user) == {"linux": {"uid": 5, "gid": 6} | wanted}
+    assert only(generate(make_pod(), running())).user is None
 
 
 def test_created_container_waits_without_reason_LIFE_170() -> None:
-    assert shown(only(generate(pod_with(), record(ContainerState.CREATED))).state) == {
+    assert shown(only(generate(make_pod(), record(ContainerState.CREATED))).state) == {
         "waiting": {}
     }
 
 
 def test_state_is_the_newest_and_last_state_the_second_record_LIFE_170() -> None:
-    found = only(generate(pod_with(), running(2), exited(1), exited(0)))
+    found = only(generate(make_pod(), running(2), exited(1), exited(0)))
     assert found.state
     assert found.state.running
     assert found.restartCount == 2
@@ -70,13 +71,13 @@ def test_state_is_the_newest_and_last_state_the_second_record_LIFE_170() -> None
 
 
 def test_last_state_is_kept_when_its_record_is_gone_LIFE_170() -> None:
-    first = generate(pod_with(), running(1), exited(0))
-    second = generate(pod_with(), running(1), previous=first)
+    first = generate(make_pod(), running(1), exited(0))
+    second = generate(make_pod(), running(1), previous=first)
     assert only(second).lastState == only(first).lastState
 
 
 def test_reason_cache_turns_an_exit_into_waiting_LIFE_171() -> None:
-    found = only(generate(pod_with(), exited(), **crashed()))
+    found = only(generate(make_pod(), exited(), **crashed()))
     assert shown(found.state) == {"waiting": {"reason": "CrashLoopBackOff", "message": "why"}}
     assert found.lastState
     assert found.lastState.terminated
@@ -84,25 +85,25 @@ def test_reason_cache_turns_an_exit_into_waiting_LIFE_171() -> None:
 
 
 def test_without_an_entry_an_exit_stays_terminated_LIFE_171() -> None:
-    found = only(generate(pod_with(), exited()))
+    found = only(generate(make_pod(), exited()))
     assert found.state
     assert found.state.terminated
 
 
 def test_a_container_that_will_not_restart_ignores_the_reason_cache_LIFE_171() -> None:
-    found = only(generate(pod_with("Never"), exited(), **crashed()))
+    found = only(generate(make_pod(restartPolicy="Never"), exited(), **crashed()))
     assert found.state
     assert found.state.terminated
 
 
 def test_a_failed_pull_is_shown_before_any_record_LIFE_171() -> None:
-    found = only(generate(pod_with(), **crashed("ErrImagePull")))
+    found = only(generate(make_pod(), **crashed("ErrImagePull")))
     assert shown(found.state) == {"waiting": {"reason": "ErrImagePull", "message": "why"}}
 
 
 def test_a_record_that_vanished_counts_as_a_lost_container_LIFE_172() -> None:
-    before = generate(pod_with(), running())
-    found = only(generate(pod_with(), previous=before))
+    before = generate(make_pod(), running())
+    found = only(generate(make_pod(), previous=before))
     assert found.state
     assert found.state.waiting
     assert found.restartCount == 1
@@ -115,13 +116,13 @@ def test_a_record_that_vanished_counts_as_a_lost_container_LIFE_172() -> None:
 
 
 def test_a_lost_container_of_a_deleted_pod_is_no_restart_LIFE_172() -> None:
-    before = generate(pod_with(), running())
-    assert only(generate(pod_with(deleting=True), previous=before)).restartCount == 0
+    before = generate(make_pod(), running())
+    assert only(generate(make_pod(meta=DELETED), previous=before)).restartCount == 0
 
 
 def test_unknown_state_after_running_is_terminated_LIFE_172() -> None:
-    before = generate(pod_with(), running())
-    found = only(generate(pod_with(), record(ContainerState.UNKNOWN), previous=before))
+    before = generate(make_pod(), running())
+    found = only(generate(make_pod(), record(ContainerState.UNKNOWN), previous=before))
     assert found.state
     assert found.state.terminated
     assert found.restartCount == 1
@@ -132,12 +133,12 @@ def test_unknown_state_after_running_is_terminated_LIFE_172() -> None:
 
 
 def test_an_exit_is_not_forgotten_with_its_record_LIFE_173() -> None:
-    before = generate(pod_with("Never"), exited())
-    assert only(generate(pod_with("Never"), previous=before)) == only(before)
+    before = generate(make_pod(restartPolicy="Never"), exited())
+    assert only(generate(make_pod(restartPolicy="Never"), previous=before)) == only(before)
 
 
 def test_pruned_init_container_counts_as_completed_LIFE_173() -> None:
-    pod = pod_with(init=[{"name": "i", "image": "img"}])
+    pod = make_pod(init=["i"])
     status = generate(pod, running())
     (init,) = status.initContainerStatuses or ()
     assert init.state
@@ -164,14 +165,14 @@ def test_restart_count_never_decreases_LIFE_173(history: Any) -> None:
         records = [
             record(state, number, id=f"{number}{i}") for i, (state, number) in enumerate(rows)
         ]
-        previous = generate(pod_with(), *records, previous=previous)
+        previous = generate(make_pod(), *records, previous=previous)
         assert only(previous).restartCount >= count
         count = only(previous).restartCount
 
 
 @given(HISTORIES, st.booleans())
 def test_phase_never_leaves_a_terminal_one_LIFE_166(history: Any, never: bool) -> None:
-    pod = pod_with("Never" if never else "Always")
+    pod = make_pod(restartPolicy="Never" if never else "Always")
     previous: PodStatus | None = None
     for rows in history:
         records = [
@@ -185,21 +186,21 @@ def test_phase_never_leaves_a_terminal_one_LIFE_166(history: Any, never: bool) -
 
 def test_order_regular_by_name_init_by_spec_LIFE_174() -> None:
     names = [{"name": "z", "image": "i"}, {"name": "a", "image": "i"}]
-    status = generate(pod_with(init=names, containers=names))
+    status = generate(make_pod(init=names, containers=names))
     assert [s.name for s in status.containerStatuses or ()] == ["a", "z"]
     assert [s.name for s in status.initContainerStatuses or ()] == ["z", "a"]
 
 
 def test_forced_failure_wins_over_a_running_pod_LIFE_204() -> None:
-    status = generate(pod_with(), running(), forced=ForcedFailure("DeadlineExceeded", "late"))
+    status = generate(make_pod(), running(), forced=ForcedFailure("DeadlineExceeded", "late"))
     assert (status.phase, status.reason, status.message) == ("Failed", "DeadlineExceeded", "late")
 
 
 def test_reason_is_kept_with_its_phase_and_cleared_with_it_LIFE_166() -> None:
-    failed = generate(pod_with(), running(), forced=ForcedFailure("Evicted", "m"))
-    kept = generate(pod_with(), running(), previous=failed)
+    failed = generate(make_pod(), running(), forced=ForcedFailure("Evicted", "m"))
+    kept = generate(make_pod(), running(), previous=failed)
     assert (kept.phase, kept.reason, kept.message) == ("Failed", "Evicted", "m")
-    done = generate(pod_with(), exited(code=0), previous=failed, pod_is_terminal=True)
+    done = generate(make_pod(), exited(code=0), previous=failed, pod_is_terminal=True)
     assert (done.phase, done.reason, done.message) == ("Succeeded", None, None)
 
 
@@ -210,19 +211,21 @@ def test_forced_failure_wins_over_what_the_containers_stand_for_LIFE_204(
 ) -> None:
     """At its end too: containers that exit 0 when they are stopped do not make it a success."""
     late = ForcedFailure("DeadlineExceeded", "late")
-    status = generate(pod_with(policy), exited(code=code), forced=late, pod_is_terminal=True)
+    status = generate(
+        make_pod(restartPolicy=policy), exited(code=code), forced=late, pod_is_terminal=True
+    )
     assert (status.phase, status.reason, status.message) == ("Failed", "DeadlineExceeded", "late")
 
 
 def test_a_forced_failure_does_not_change_the_phase_of_the_api_LIFE_166_STAT_029() -> None:
-    pod = msgspec.structs.replace(pod_with(), status=PodStatus(phase="Succeeded"))
+    pod = msgspec.structs.replace(make_pod(), status=PodStatus(phase="Succeeded"))
     status = generate(pod, running(), forced=ForcedFailure("DeadlineExceeded", "late"))
     assert status.phase == "Succeeded"
 
 
 def test_the_reason_of_the_api_is_kept_where_the_last_status_has_none_LIFE_166() -> None:
     known = PodStatus(phase="Running", reason="Old", message="why")
-    pod = msgspec.structs.replace(pod_with(), status=known)
+    pod = msgspec.structs.replace(make_pod(), status=known)
     status = generate(pod, running(), previous=PodStatus(phase="Running"))
     assert (status.reason, status.message) == ("Old", "why")
 
@@ -230,11 +233,11 @@ def test_the_reason_of_the_api_is_kept_where_the_last_status_has_none_LIFE_166()
 @pytest.mark.parametrize(("was_started", "phase"), [(None, "Pending"), (True, "Running")])
 def test_the_phase_is_older_than_the_probes_LIFE_161(was_started: bool | None, phase: str) -> None:
     """A sidecar counts as started from the status after the one that says so."""
-    pod = pod_with(init=[{"name": "s", "image": "i", "restartPolicy": "Always"}])
+    pod = make_pod(init=[sidecar("s")])
     side = record(ContainerState.RUNNING, name="s", id="s")
     earlier = generate(pod, side)
-    for sidecar in earlier.initContainerStatuses or ():
-        sidecar.started = was_started
+    for told in earlier.initContainerStatuses or ():
+        told.started = was_started
     ended = KnownState(terminated=ContainerStateTerminated(exitCode=1))
     only(earlier).state = ended  # so that the pod does not wait for it
     status = generate(pod, side, previous=earlier)
@@ -257,12 +260,12 @@ def test_what_the_runtime_tells_of_a_host_network_pod_comes_first_LIFE_176(
 ) -> None:
     told = RuntimePodStatus("u", ips=runtime)
     inputs = StatusInputs(NOW, host_ips=node)
-    status = generate_pod_status(pod_with(hostNetwork=True), told, None, inputs)
+    status = generate_pod_status(make_pod(hostNetwork=True), told, None, inputs)
     assert [p.ip for p in status.podIPs or ()] == wanted
 
 
 def test_host_network_pods_have_the_nodes_addresses_LIFE_176() -> None:
-    status = generate(pod_with(hostNetwork=True), running(), host_ips=("10.0.0.1", "fd00::1"))
+    status = generate(make_pod(hostNetwork=True), running(), host_ips=("10.0.0.1", "fd00::1"))
     assert [p.ip for p in status.podIPs or ()] == ["10.0.0.1", "fd00::1"]
     assert (status.hostIP, status.podIP) == ("10.0.0.1", "10.0.0.1")
 
@@ -291,7 +294,7 @@ class Facts:
 S, F, U = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
 START, READ = ProbeType.STARTUP, ProbeType.READINESS
 PROBE: Any = {"exec": {"command": ["x"]}}
-PROBED = pod_with(containers=[{"name": "c", "image": "i", "readinessProbe": PROBE}])
+PROBED = make_pod(container(readinessProbe=PROBE))
 
 
 @pytest.mark.parametrize(
@@ -340,7 +343,7 @@ def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None
     ],
 )
 def test_pod_policy_decides_about_exits_LIFE_124(policy: str, code: int, wanted: bool) -> None:
-    pod = pod_with(policy)
+    pod = make_pod(restartPolicy=policy)
     assert pod.spec is not None
     assert starts_at_next_sync(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
@@ -351,13 +354,13 @@ def test_pod_policy_decides_about_exits_LIFE_124(policy: str, code: int, wanted:
 )
 def test_container_rules_come_first_LIFE_124(operator: str, code: int, wanted: bool) -> None:
     rule = {"action": "Restart", "exitCodes": {"operator": operator, "values": [42]}}
-    spec = {"name": "c", "restartPolicy": "Never", "restartPolicyRules": [rule]}
-    pod = pod_with("Always", containers=[spec])
+    spec = {"name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    pod = make_pod(spec)
     assert pod.spec is not None
     assert starts_at_next_sync(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
 
 def test_nothing_restarts_in_a_deleted_pod_LIFE_114() -> None:
-    pod = pod_with(deleting=True)
+    pod = make_pod(meta=DELETED)
     assert pod.spec is not None
     assert not starts_at_next_sync(pod.spec.containers[0], pod, None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-from status_world import NOW, exited, generate, only, pod_with, running
+from pods import make_pod
+from status_world import NOW, exited, generate, only, running
 
 from refkubelet.cri.records import (
     RuntimePodStatus,
@@ -24,15 +25,15 @@ from refkubelet.status.normalize import (
 
 
 def test_start_time_is_set_once_STAT_003() -> None:
-    first = generate(pod_with())
-    later = stamp_times(generate(pod_with()), first, NOW + timedelta(hours=1))
+    first = generate(make_pod())
+    later = stamp_times(generate(make_pod()), first, NOW + timedelta(hours=1))
     assert first.startTime == later.startTime == NOW
 
 
 def test_transition_times_move_with_the_status_only_STAT_004() -> None:
     later = NOW + timedelta(minutes=5)
-    first = generate(pod_with())
-    second = stamp_times(generate(pod_with(), running()), first, later)
+    first = generate(make_pod())
+    second = stamp_times(generate(make_pod(), running()), first, later)
     times = {c.type: c.lastTransitionTime for c in second.conditions or ()}
     assert times["Ready"] == later
     assert times["PodScheduled"] == NOW
@@ -46,7 +47,7 @@ def test_observed_generation_never_falls_STAT_005() -> None:
 
 def test_normal_form_STAT_006() -> None:
     long = exited(message="x" * 20000)
-    pod = pod_with("Never", containers=[{"name": "c", "image": "i"}, {"name": "d", "image": "i"}])
+    pod = make_pod("main", "other", restartPolicy="Never")
     fraction = NOW + timedelta(milliseconds=700)
     runtime = RuntimePodStatus("u", containers=(long,))
     status = generate_pod_status(pod, runtime, None, StatusInputs(fraction))
@@ -62,7 +63,7 @@ def test_normal_form_STAT_006() -> None:
 
 
 def test_message_is_cut_between_characters_STAT_006() -> None:
-    pod = pod_with("Never")
+    pod = make_pod(restartPolicy="Never")
     status = normalize_status(pod, generate(pod, exited(message="ä" * 9000)))
     found = only(status)
     assert found.state
@@ -71,9 +72,9 @@ def test_message_is_cut_between_characters_STAT_006() -> None:
 
 
 def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
-    first = generate(pod_with(), running())
+    first = generate(make_pod(), running())
     later = stamp_times(first, None, NOW + timedelta(hours=1))
     moved = msgspec.structs.replace(later, startTime=first.startTime)
     assert statuses_equal(first, moved)
-    assert not statuses_equal(first, generate(pod_with(), exited()))
+    assert not statuses_equal(first, generate(make_pod(), exited()))
     assert not statuses_equal(None, first)

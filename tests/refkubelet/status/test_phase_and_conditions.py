@@ -7,9 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from status_world import (
+    BACKOFF,
+    BACKOFF_OK,
+    BAD,
+    NEW,
+    OK,
+    RUNNING,
+    UNSTARTED,
+    pod_of,
+    status_of,
+    statuses_in,
+)
 
 from refkubelet.cri.records import NetworkMode, RuntimePodStatus, SandboxRecord, SandboxState
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import PodCondition, PodStatus
 from refkubelet.model.pod import TERMINAL_PHASES
 from refkubelet.status.conditions import (
     containers_ready_condition,
@@ -21,54 +33,7 @@ from refkubelet.status.conditions import (
 )
 from refkubelet.status.phase import pod_phase, settled_phase
 
-RUNNING: dict[str, Any] = {"state": {"running": {}}, "started": True}
-UNSTARTED: dict[str, Any] = {"state": {"running": {}}, "started": False}
-OK: dict[str, Any] = {"state": {"terminated": {"exitCode": 0}}}
-BAD: dict[str, Any] = {"state": {"terminated": {"exitCode": 1}}}
-NEW: dict[str, Any] = {"state": {"waiting": {}}}
-BACKOFF: dict[str, Any] = {"state": {"waiting": {}}, "lastState": {"terminated": {"exitCode": 1}}}
-BACKOFF_OK: dict[str, Any] = {"state": {"waiting": {}}, "lastState": OK["state"]}
-NONE: dict[str, Any] | None = None
-
-
-def make_pod(policy: str, names: str, *, static: bool = False, phase: str = "") -> Pod:
-    """Names: `i...` plain init, `s...` sidecar, everything else regular."""
-    groups: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
-    for name in names.split():
-        container = {"name": name, "image": "i"}
-        if name.startswith("s"):
-            container["restartPolicy"] = "Always"
-        groups[name[0] in "is"].append(container)
-    annotations = {"kubernetes.io/config.source": "file"} if static else {}
-    value: dict[str, Any] = {
-        "metadata": {"name": "p", "namespace": "n", "uid": "u", "annotations": annotations},
-        "spec": {
-            "restartPolicy": policy,
-            "initContainers": groups[True],
-            "containers": groups[False],
-        },
-    }
-    return decode_pod(value | ({"status": {"phase": phase}} if phase else {}))
-
-
-def make_status(phase: str = "Running", **statuses: Any) -> PodStatus:
-    rows = [
-        {"image": "", "imageID": "", "ready": False, "restartCount": 0, "name": name, **row}
-        for name, row in statuses.items()
-        if row is not None
-    ]
-    status = decode_pod(
-        {
-            "metadata": {},
-            "status": {
-                "phase": phase,
-                "initContainerStatuses": [r for r in rows if r["name"][0] in "is"],
-                "containerStatuses": [r for r in rows if r["name"][0] not in "is"],
-            },
-        }
-    ).status
-    assert status is not None
-    return status
+NONE = None
 
 
 def phase_of(
@@ -79,9 +44,8 @@ def phase_of(
     record: bool = True,
     **statuses: Any,
 ) -> str:
-    pod = make_pod(policy, " ".join(statuses), static=static)
-    status = make_status(**statuses)
-    both = [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
+    pod = pod_of(*statuses, policy=policy, static=static)
+    both = statuses_in(status_of(**statuses))
     return pod_phase(pod, both, pod_is_terminal=terminal, has_regular_record=record)
 
 
@@ -145,8 +109,8 @@ def test_a_terminal_phase_is_never_left_LIFE_166_STAT_029(
 
 
 def test_containers_ready_names_the_unready_in_spec_order_STAT_040() -> None:
-    pod = make_pod("Always", "s b a c")
-    status = make_status(s=RUNNING, b=RUNNING, a={**RUNNING, "ready": True})
+    pod = pod_of("s", "b", "a", "c")
+    status = status_of(s=RUNNING, b=RUNNING, a={**RUNNING, "ready": True})
     condition = containers_ready_condition(pod, status)
     assert (condition.status, condition.reason) == ("False", "ContainersNotReady")
     assert condition.message == (
@@ -158,23 +122,15 @@ def test_containers_ready_names_the_unready_in_spec_order_STAT_040() -> None:
     ("phase", "reason"), [("Succeeded", "PodCompleted"), ("Failed", "PodFailed")]
 )
 def test_terminal_pods_are_not_ready_LIFE_183(phase: str, reason: str) -> None:
-    condition = containers_ready_condition(make_pod("Never", "a"), make_status(phase, a=OK))
+    condition = containers_ready_condition(pod_of("a", policy="Never"), status_of(phase, a=OK))
     assert (condition.status, condition.reason, condition.message) == ("False", reason, None)
 
 
 def test_ready_needs_every_readiness_gate_STAT_041_LIFE_182() -> None:
-    pod = make_pod("Always", "a")
-    assert pod.spec is not None
-    gates: list[Any] = [{"conditionType": "x/one"}, {"conditionType": "x/two"}]
-    pod = decode_pod(
-        {
-            "metadata": {"name": "p"},
-            "spec": {"containers": [{"name": "a"}], "readinessGates": gates},
-            "status": {"conditions": [{"type": "x/two", "status": "False"}]},
-        }
-    )
+    told = {"conditions": [{"type": "x/two", "status": "False"}]}
+    pod = pod_of("a", gates=("x/one", "x/two"), status=told)
     assert pod.status is not None
-    status = make_status(a={**RUNNING, "ready": True})
+    status = status_of(a={**RUNNING, "ready": True})
     condition = ready_condition(pod, status, pod.status.conditions or [])
     assert condition.reason == "ReadinessGatesNotReady"
     assert condition.message == (
@@ -195,14 +151,14 @@ def test_ready_needs_every_readiness_gate_STAT_041_LIFE_182() -> None:
     ],
 )
 def test_initialized_STAT_042_LIFE_181(statuses: Any, was_true: bool, wanted: str) -> None:
-    status = make_status(**statuses)
-    condition = initialized_condition(make_pod("Always", "i s a"), status, was_true=was_true)
+    status = status_of(**statuses)
+    condition = initialized_condition(pod_of("i", "s", "a"), status, was_true=was_true)
     assert condition.status == wanted
 
 
 def test_initialized_lists_incomplete_and_unknown_STAT_042() -> None:
     condition = initialized_condition(
-        make_pod("Always", "i s a"), make_status(i=RUNNING, a=NEW), was_true=False
+        pod_of("i", "s", "a"), status_of(i=RUNNING, a=NEW), was_true=False
     )
     assert condition.reason == "ContainersNotInitialized"
     assert condition.message == (
@@ -211,8 +167,8 @@ def test_initialized_lists_incomplete_and_unknown_STAT_042() -> None:
 
 
 def test_initialized_of_a_succeeded_pod_LIFE_181() -> None:
-    status = make_status("Succeeded", i=OK, a=OK)
-    condition = initialized_condition(make_pod("Never", "i a"), status, was_true=True)
+    status = status_of("Succeeded", i=OK, a=OK)
+    condition = initialized_condition(pod_of("i", "a", policy="Never"), status, was_true=True)
     assert (condition.status, condition.reason) == ("True", "PodCompleted")
 
 
@@ -237,29 +193,14 @@ GONE = SandboxState.NOTREADY
 def test_ready_to_start_containers_STAT_043(rule: str, sandboxes: Any, wanted: bool) -> None:
     """LIFE-180."""
     status = RuntimePodStatus("u", sandboxes=tuple(sandboxes))
-    assert has_ready_sandbox(make_pod("Always", "a"), status) is wanted, rule
+    assert has_ready_sandbox(pod_of("a"), status) is wanted, rule
 
 
 def test_conditions_come_after_foreign_ones_LIFE_184() -> None:
-    pod = decode_pod(
-        {
-            "metadata": {"name": "p", "generation": 3},
-            "spec": {"containers": [{"name": "a"}]},
-            "status": {
-                "conditions": [
-                    {"type": "example.com/x", "status": "True"},
-                    {"type": "Ready", "status": "True"},
-                ]
-            },
-        }
-    )
-    previous = decode_pod(
-        {
-            "metadata": {},
-            "status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]},
-        }
-    ).status
-    conditions = generate_conditions(pod, make_status(a=NEW), RuntimePodStatus("u"), previous)
+    told = [{"type": "example.com/x", "status": "True"}, {"type": "Ready", "status": "True"}]
+    pod = pod_of("a", meta={"generation": 3}, status={"conditions": told})
+    previous = PodStatus(conditions=[PodCondition(type="DisruptionTarget", status="True")])
+    conditions = generate_conditions(pod, status_of(a=NEW), RuntimePodStatus("u"), previous)
     assert [(c.type, c.status, c.observedGeneration) for c in conditions] == [
         ("example.com/x", "True", None),
         ("DisruptionTarget", "True", None),
@@ -272,8 +213,8 @@ def test_conditions_come_after_foreign_ones_LIFE_184() -> None:
 
 
 def test_readiness_alone_changes_two_conditions_in_place_PROBE_033() -> None:
-    pod = make_pod("Always", "a")
-    before = make_status(a={**RUNNING, "ready": True})
+    pod = pod_of("a")
+    before = status_of(a={**RUNNING, "ready": True})
     before.conditions = generate_conditions(pod, before, RuntimePodStatus("u"), None)
     after = with_readiness(pod, make_unready(before))
     assert [c.type for c in after.conditions or ()] == [c.type for c in before.conditions]
@@ -282,6 +223,6 @@ def test_readiness_alone_changes_two_conditions_in_place_PROBE_033() -> None:
 
 
 def make_unready(status: PodStatus) -> PodStatus:
-    fresh = make_status(a={**RUNNING, "ready": False})
+    fresh = status_of(a={**RUNNING, "ready": False})
     fresh.conditions = status.conditions
     return fresh

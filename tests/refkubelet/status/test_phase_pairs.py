@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 import pytest
-
-from refkubelet.model.objects import (
-    ContainerStatus,
-    Pod,
-    decode_pod,
+from status_world import (
+    BACKOFF,
+    BACKOFF_OK,
+    BAD,
+    NEW,
+    OK,
+    RUNNING,
+    UNSTARTED,
+    pod_of,
+    status_of,
+    statuses_in,
 )
+
+from refkubelet.model.objects import ContainerStatus
 from refkubelet.model.pod import (
     is_terminal_phase,
 )
@@ -19,38 +28,6 @@ from refkubelet.status.phase import (
     pod_phase,
 )
 
-
-def pod(
-    *names: str,
-    gates: tuple[str, ...] = (),
-    policy: str = "Always",
-    generation: int | None = None,
-) -> Pod:
-    """Names beginning with `s` are sidecars, with `i` plain init containers."""
-    inits = [{"name": n} for n in names if n[0] in "is"]
-    for one in inits:
-        if one["name"][0] == "s":
-            one["restartPolicy"] = "Always"
-    return decode_pod(
-        {
-            "metadata": {"name": "web", "namespace": "n", "uid": "u", "generation": generation},
-            "spec": {
-                "restartPolicy": policy,
-                "initContainers": inits,
-                "containers": [{"name": n} for n in names if n[0] not in "is"],
-                "readinessGates": [{"conditionType": gate} for gate in gates],
-            },
-        }
-    )
-
-
-RUNNING: dict[str, Any] = {"state": {"running": {}}, "started": True}
-UNSTARTED: dict[str, Any] = {"state": {"running": {}}, "started": False}
-OK: dict[str, Any] = {"state": {"terminated": {"exitCode": 0}}}
-BAD: dict[str, Any] = {"state": {"terminated": {"exitCode": 3}}}
-NEW: dict[str, Any] = {"state": {"waiting": {}}}
-BACKOFF: dict[str, Any] = {"state": {"waiting": {}}, "lastState": {"terminated": {"exitCode": 3}}}
-BACKOFF_OK: dict[str, Any] = {"state": {"waiting": {}}, "lastState": OK["state"]}
 EMPTY: dict[str, Any] = {"state": {}}
 STATES = {
     "running": RUNNING,
@@ -65,11 +42,8 @@ STATES = {
 }
 
 
-def statuses(**told: dict[str, Any] | None) -> list[ContainerStatus]:
-    common = {"image": "", "imageID": "", "ready": False, "restartCount": 0}
-    rows = [{**common, "name": name, **row} for name, row in told.items() if row is not None]
-    found = decode_pod({"metadata": {}, "status": {"containerStatuses": rows}}).status
-    return list((found.containerStatuses if found else None) or ())
+def statuses(**told: Mapping[str, Any] | None) -> list[ContainerStatus]:
+    return statuses_in(status_of(**told))
 
 
 def expected(policy: str, first: str, second: str, *, sidecar: bool, terminal: bool) -> str:
@@ -96,8 +70,8 @@ def _again(policy: str, state: str) -> bool:
 
 def test_a_pod_that_may_go_on_is_not_over_unless_said_so_LIFE_164() -> None:
     told = statuses(b=BAD)
-    assert pod_phase(pod("b"), told) == "Running"
-    assert pod_phase(pod("b"), told, pod_is_terminal=True) == "Failed"
+    assert pod_phase(pod_of("b"), told) == "Running"
+    assert pod_phase(pod_of("b"), told, pod_is_terminal=True) == "Failed"
 
 
 def test_which_phases_are_terminal_LIFE_166() -> None:
@@ -115,7 +89,7 @@ def test_the_phase_of_every_pair_of_states_LIFE_160_to_165(
     names = ("s", "b") if sidecar else ("a", "b")
     for first, second in product(STATES, repeat=2):
         told = {names[0]: STATES[first], names[1]: STATES[second]}
-        found = pod_phase(pod(*names, policy=policy), statuses(**told), pod_is_terminal=terminal)
+        found = pod_phase(pod_of(*names, policy=policy), statuses(**told), pod_is_terminal=terminal)
         wanted = expected(policy, first, second, sidecar=sidecar, terminal=terminal)
         assert found == wanted, (first, second)
 
@@ -137,15 +111,15 @@ def test_a_sidecar_that_has_not_started_holds_the_pod_back_LIFE_161(
 ) -> None:
     """Only as long as no regular container was created in this sandbox."""
     told = statuses(s=STATES[state], b=BAD)
-    found = pod_phase(pod("s", "b", policy="Never"), told, has_regular_record=False)
+    found = pod_phase(pod_of("s", "b", policy="Never"), told, has_regular_record=False)
     assert found == wanted
 
 
 def test_one_sidecar_of_two_that_has_not_started_is_enough_LIFE_161() -> None:
     for first, second in ((RUNNING, UNSTARTED), (UNSTARTED, RUNNING)):
         told = statuses(s1=first, s2=second, b=BAD)
-        assert pod_phase(pod("s1", "s2", "b"), told, has_regular_record=False) == "Pending"
-        assert pod_phase(pod("s1", "s2", "b"), told) == "Running"
+        assert pod_phase(pod_of("s1", "s2", "b"), told, has_regular_record=False) == "Pending"
+        assert pod_phase(pod_of("s1", "s2", "b"), told) == "Running"
 
 
 @pytest.mark.parametrize(
@@ -167,4 +141,4 @@ def test_a_plain_init_container_beside_a_running_one_LIFE_160_LIFE_161(
     policy: str, state: str, wanted: str
 ) -> None:
     told = statuses(i=STATES[state], b=RUNNING)
-    assert pod_phase(pod("i", "b", policy=policy), told) == wanted
+    assert pod_phase(pod_of("i", "b", policy=policy), told) == wanted

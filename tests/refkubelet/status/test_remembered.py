@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pods import container, make_pod, sidecar
+from status_world import NOW
 
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -14,12 +15,11 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
-from refkubelet.model.objects import PodCondition, PodStatus, decode_pod, to_dict
+from refkubelet.model.objects import PodCondition, PodStatus, to_dict
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-PLAIN = {"name": "i", "image": "i"}
-SIDECAR = {"name": "i", "image": "i", "restartPolicy": "Always"}
+PLAIN = container("i")
+SIDECAR = sidecar("i")
 RUNS = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 DELETED = (
     "The container could not be located when the pod was deleted.  The container used to be Running"
@@ -50,10 +50,8 @@ def shown(
     reason: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """The status of the init container `i` in a pod with the regular containers `a` and `b`."""
-    spec = {"containers": [{"name": n, "image": "i"} for n in "ab"], "initContainers": [init]}
-    pod = decode_pod({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})
-    before = {"initContainerStatuses": [was]} if was else {}
-    previous = decode_pod({"status": before}).status or PodStatus()
+    pod = make_pod("a", "b", init=[init])
+    previous = PodStatus.from_dict({"initContainerStatuses": [was]} if was else {})
     if restarting:
         condition = PodCondition(type="AllContainersRestarting", status="True")
         previous.conditions = [condition]

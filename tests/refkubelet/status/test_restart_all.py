@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pods import make_pod
+from status_world import NOW, NS, statuses_in
 
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -14,13 +15,11 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
-from refkubelet.model.objects import ContainerStatus, Pod, PodStatus, decode_pod, to_dict
+from refkubelet.model.objects import ContainerStatus, Pod, PodStatus, to_dict
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-NS = int(NOW.timestamp()) * 10**9
 RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
-TRIGGER = {"name": "b", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [RULE]}
+TRIGGER = {"name": "b", "restartPolicy": "Never", "restartPolicyRules": [RULE]}
 WAITING = {
     "waiting": {
         "reason": "RestartingAllContainers",
@@ -36,18 +35,9 @@ ENDED = {
 }
 
 
-def pod(policy: str = "Never", **spec: Any) -> Pod:
-    return decode_pod(
-        {
-            "metadata": {"name": "p", "namespace": "n", "uid": "u"},
-            "spec": {
-                "restartPolicy": policy,
-                "initContainers": [{"name": "setup", "image": "i"}],
-                "containers": [{"name": "a", "image": "i"}, TRIGGER],
-                **spec,
-            },
-        }
-    )
+def web(**fields: Any) -> Pod:
+    """A pod whose container `b` restarts all when it exits with 42."""
+    return make_pod("a", TRIGGER, init=["setup"], restartPolicy="Never", **fields)
 
 
 def record(name: str, state: str, code: int = 0, count: int = 0) -> ContainerRecord:
@@ -68,7 +58,7 @@ def generate(
 ) -> PodStatus:
     boxes = (SandboxRecord("s", SandboxState.READY),)
     runtime = RuntimePodStatus("u", sandboxes=boxes, containers=records)
-    return generate_pod_status(of or pod(), runtime, known, StatusInputs(NOW))
+    return generate_pod_status(of or web(), runtime, known, StatusInputs(NOW))
 
 
 def condition(status: PodStatus) -> dict[str, Any] | None:
@@ -80,9 +70,7 @@ def condition(status: PodStatus) -> dict[str, Any] | None:
 
 
 def container(status: PodStatus, name: str) -> ContainerStatus:
-    everyone = [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]
-    found: ContainerStatus = next(c for c in everyone if c.name == name)
-    return found
+    return next(c for c in statuses_in(status) if c.name == name)
 
 
 BEFORE = (record("setup", "exited"), record("a", "running"), record("b", "running"))
@@ -95,7 +83,7 @@ STARTED = {
 
 
 def test_the_condition_is_there_for_pods_with_such_a_rule_only_LIFE_185() -> None:
-    plain = pod(containers=[{"name": "a", "image": "i"}])
+    plain = make_pod("a", init=["setup"], restartPolicy="Never")
     assert condition(generate(None, record("a", "running"), of=plain)) is None
     assert condition(generate(None, *BEFORE)) == {"status": "False"}
 
@@ -171,7 +159,7 @@ def test_a_restart_that_lost_its_count_goes_on_counting_LIFE_173() -> None:
 
 def test_ephemeral_containers_have_statuses_of_their_own_LIFE_174() -> None:
     debug = [{"name": "z", "image": "i"}, {"name": "e", "image": "i"}]
-    made = pod(ephemeralContainers=debug)
+    made = web(ephemeralContainers=debug)
     first = generate(None, *BEFORE, of=made)
     names = [s.name for s in first.ephemeralContainerStatuses or ()]
     assert names == ["e", "z"]

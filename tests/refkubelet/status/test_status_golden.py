@@ -23,7 +23,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
-from refkubelet.model.objects import decode_pod, to_dict
+from refkubelet.model.objects import PodStatus, decode_pod, to_dict
 from refkubelet.model.pod import (
     generation_of,
 )
@@ -174,7 +174,7 @@ def _only_started_changed(before: dict[str, Any] | None, status: dict[str, Any])
 
 def regenerate(pod_dict: dict[str, Any], before: Any, status: dict[str, Any]) -> dict[str, Any]:
     pod = decode_pod(pod_dict)
-    previous = decode_pod({"metadata": {}, "status": before}).status if before else None
+    previous = PodStatus.from_dict(before) if before else None
     facts = Recorded(status)
     hosts = tuple(h["ip"] for h in status.get("hostIPs", ()))
     now = datetime.fromisoformat("2026-11-21T10:00:00.5+00:00")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from pods import make_pod, manifest
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
@@ -22,7 +23,7 @@ from refkubelet.model.objects import (
     PodStatus,
     decode_pod,
 )
-from refkubelet.model.pod import uid
+from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusDeps, StatusManager
 from simtime import Ids, Rng, VirtualLoop
@@ -49,15 +50,7 @@ class World:
 
     async def post(self, name: str = "web", **metadata: Any) -> Pod:
         """Create a pod at the API and know it as the API knows it."""
-        body = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default", **metadata},
-            "spec": {
-                "nodeName": "node",
-                "containers": [{"name": "main", "image": "localhost/busybox:1"}],
-            },
-        }
+        body = manifest(name=name, meta=metadata, nodeName="node")
         answer = await self.api.request("POST", PODS, body=body)
         assert answer.status == 201, answer.body
         return await self.refresh(name)
@@ -296,30 +289,12 @@ async def test_a_failed_delete_is_tried_again_by_the_full_pass_STAT_030() -> Non
 
 async def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() -> None:
     async with running_manager() as w:
-        static = decode_pod(
-            {
-                "metadata": {
-                    "name": "web",
-                    "namespace": "default",
-                    "uid": "static",
-                    "annotations": {
-                        "kubernetes.io/config.source": "file",
-                        "kubernetes.io/config.hash": "static",
-                    },
-                },
-                "spec": {"containers": [{"name": "main"}]},
-            }
-        )
+        static = make_pod(uid="static", static=True, meta={"annotations": {CONFIG_HASH: "static"}})
         w.pods.add(static)
         w.manager.set_pod_status(static, running())
         await w.settle(11)
         assert w.verbs() == []
-        mirror = await w.post(
-            annotations={
-                "kubernetes.io/config.mirror": "static",
-                "kubernetes.io/config.source": "file",
-            }
-        )
+        mirror = await w.post(annotations={CONFIG_MIRROR: "static", CONFIG_SOURCE: "file"})
         await w.settle(10)
         assert w.patches()[0]["metadata"] == {"uid": uid(mirror)}
         assert w.manager.get(uid(mirror)) == w.manager.get("static")

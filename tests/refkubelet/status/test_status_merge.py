@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from lightkube.models.core_v1 import PodExtendedResourceClaimStatus
 from msgspec.structs import replace
+from pods import container, make_pod
 
 from refkubelet.model.objects import (
-    Container,
     ContainerState,
     ContainerStateRunning,
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
-    ObjectMeta,
     Pod,
     PodCondition,
     PodIP,
@@ -41,20 +40,6 @@ def container_status(
 ) -> ContainerStatus:
     values: dict[str, Any] = {"image": "i", "imageID": "", "ready": False, "restartCount": 0}
     return ContainerStatus(name=name, state=state, lastState=last, **(values | fields))
-
-
-def pod(policy: str = "Always", init: list[Container] | None = None, source: str = "api") -> Pod:
-    return Pod(
-        metadata=ObjectMeta(
-            name="web",
-            namespace="default",
-            uid="u1",
-            annotations={"kubernetes.io/config.source": source},
-        ),
-        spec=PodSpec(
-            restartPolicy=policy, containers=[Container(name="main")], initContainers=init
-        ),
-    )
 
 
 def condition(kind: str, status: str = "True", **fields: Any) -> PodCondition:
@@ -159,7 +144,7 @@ def test_exited_containers_do_not_come_back_STAT_008_LIFE_191(
 ) -> None:
     before = PodStatus(containerStatuses=[container_status("main", old)])
     after = PodStatus(containerStatuses=[container_status("main", new)])
-    assert illegal_transition(before, after, pod(policy)) == expected
+    assert illegal_transition(before, after, make_pod(restartPolicy=policy)) == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("OnFailure", None), ("Never", "main")])
@@ -168,10 +153,7 @@ def test_a_failure_under_on_failure_may_come_back_whatever_the_container_says_ST
 ) -> None:
     before = PodStatus(containerStatuses=[container_status("main", ended(1))])
     after = PodStatus(containerStatuses=[container_status("main", RUNNING)])
-    target = pod(policy)
-    assert target.spec is not None
-    never = Container(name="main", restartPolicy="Never")
-    target = replace(target, spec=replace(target.spec, containers=[never]))
+    target = make_pod(container(restartPolicy="Never"), restartPolicy=policy)
     assert illegal_transition(before, after, target) == expected
 
 
@@ -181,7 +163,7 @@ def test_plain_init_containers_do_not_come_back_but_sidecars_do_STAT_008(
 ) -> None:
     before = PodStatus(initContainerStatuses=[container_status("init", ended(0))])
     after = PodStatus(initContainerStatuses=[container_status("init", RUNNING)])
-    target = pod("Never", [Container(name="init", restartPolicy=restart)])
+    target = make_pod(init=[container("init", restartPolicy=restart)], restartPolicy="Never")
     assert illegal_transition(before, after, target) == expected
 
 
@@ -193,7 +175,7 @@ def test_end_of_termination_decides_what_is_open_STAT_010_LIFE_205() -> None:
             container_status("done", ended(0)),
         ],
     )
-    final = terminated_status(pod(), status)
+    final = terminated_status(make_pod(), status)
     first, second = final.containerStatuses or []
     assert first.state is not None
     assert first.state.terminated is not None
@@ -212,11 +194,11 @@ def test_end_of_termination_decides_what_is_open_STAT_010_LIFE_205() -> None:
     ],
 )
 def test_final_phase_STAT_010_MIRR_010(source: str, phase: str, expected: str) -> None:
-    assert terminated_status(pod(source=source), PodStatus(phase=phase)).phase == expected
+    pod = make_pod(static=source == "file")
+    assert terminated_status(pod, PodStatus(phase=phase)).phase == expected
 
 
 def test_containers_of_a_pod_that_never_initialised_stay_open_STAT_010() -> None:
-    inits = [Container(name="a"), Container(name="b"), Container(name="c")]
     status = PodStatus(
         phase="Pending",
         containerStatuses=[container_status("main", WAITING)],
@@ -226,7 +208,7 @@ def test_containers_of_a_pod_that_never_initialised_stay_open_STAT_010() -> None
             container_status("c", WAITING),
         ],
     )
-    final = terminated_status(pod(init=inits), status)
+    final = terminated_status(make_pod(init=["a", "b", "c"]), status)
     states = [s.state for s in final.initContainerStatuses or ()]
     assert [s is not None and s.terminated is not None for s in states] == [True, True, False]
     assert (final.containerStatuses or [])[0].state == WAITING
@@ -237,7 +219,7 @@ def test_the_object_says_whether_the_pod_was_initialised_STAT_010(
     at_api: ContainerState, lost: bool
 ) -> None:
     """Not the last status of the kubelet, which the API server may not know yet."""
-    target = pod(init=[Container(name="a")])
+    target = make_pod(init=["a"])
     target.status = PodStatus(containerStatuses=[container_status("main", at_api)])
     status = PodStatus(
         phase="Running",

@@ -7,30 +7,24 @@ from typing import Any
 import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, ContainerStatus, ResourceRequirements
+from pods import container, make_pod
 
 from refkubelet.cri.convert import runtime_resources
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
 from refkubelet.model.cgroups.limits import ResourceConfig
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.status.resources import container_resources_shown, pod_resources_shown
 
 MIB = 1 << 20
 
 
 def resources(cpu: str = "", memory: str = "") -> ResourceRequirements:
-    """request/limit each; what is empty is absent."""
-    told: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
-    for name, text in (("cpu", cpu), ("memory", memory)):
-        for kind, amount in zip(("requests", "limits"), text.split("/"), strict=False):
-            if amount:
-                told[kind][name] = amount
-    return ResourceRequirements(requests=told["requests"] or None, limits=told["limits"] or None)
+    """ "REQUEST/LIMIT" each; either may be empty."""
+    return ResourceRequirements.from_dict(container(cpu=cpu, memory=memory).get("resources", {}))
 
 
 def web(asked: ResourceRequirements, **fields: Any) -> Pod:
-    container = {"name": "main", "image": "i", "resources": asked.to_dict()}
-    meta = {"name": "web", "namespace": "default", "uid": "u-1"}
-    return decode_pod({"metadata": meta, "spec": {"containers": [container]}, **fields})
+    return make_pod(container(resources=asked.to_dict()), **fields)
 
 
 def shown(
@@ -42,7 +36,6 @@ def shown(
     actuated: ResourceRequirements | None = None,
 ) -> ResourceRequirements:
     pod = web(asked)
-    assert pod.spec is not None
     record = ContainerRecord("c-1", "main", state, resources=actual)
     previous = (
         ContainerStatus(
@@ -121,7 +114,7 @@ def test_what_a_runtime_says_of_resources_CG_063(
 
 # -- the pod as a whole --------------------------------------------------------------------------
 
-RUNNING = {"status": {"phase": "Running"}}
+RUNNING = {"phase": "Running"}
 GROUP = ResourceConfig(204, 40_000, 100_000, 256 * MIB)
 
 
@@ -179,9 +172,7 @@ def test_what_the_files_of_a_cgroup_mean_CG_063(group: ResourceConfig, told: str
 
 def test_the_pods_own_resources_are_the_ground_CG_063() -> None:
     own = {"requests": {"cpu": "9", "memory": "8Mi"}, "limits": {"cpu": "9", "example.com/x": "1"}}
-    pod = web(ASKED, **RUNNING)
-    assert pod.spec is not None
-    pod.spec.resources = ResourceRequirements.from_dict(own)
+    pod = web(ASKED, resources=own, **RUNNING)
     told = pod_resources_shown(pod, None, ResourceConfig(memory_limit_bytes=1))
     assert told.to_dict() == {
         "requests": {"cpu": "9", "memory": "8Mi"},

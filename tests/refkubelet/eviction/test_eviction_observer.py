@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
-from test_eviction_manager import DISK, MEMORY, MI, Node, make_pod, run_until
+from eviction_helpers import DISK, MEMORY, MI, Node, row, run_until
+from pods import container, make_pod
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold, ThresholdValue
 from refkubelet.cri.target import CriCallError
-from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.cri.usage import FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import (
     Layout,
@@ -92,7 +94,7 @@ def test_a_disk_for_containers_of_crio_alone_EVIC_024_EVIC_040_EVIC_046() -> Non
 
 
 async def test_copies_take_part_from_the_second_cycle_on_EVIC_043() -> None:
-    node = Node(make_pod("a"), make_pod("b"))
+    node = Node(make_pod(name="a"), make_pod(name="b"))
     node.disk_used_mi = 950
     manager = node.manager(**DISK)
     await manager.synchronize()
@@ -106,7 +108,7 @@ async def test_copies_take_part_from_the_second_cycle_on_EVIC_043() -> None:
 
 
 async def test_without_thresholds_and_limits_nobody_looks_EVIC_050() -> None:
-    node = Node(make_pod("a"))
+    node = Node(make_pod(name="a"))
     node.image_mount = "/nowhere"  # looking would fail
     assert await node.manager(local_storage_capacity_isolation=False).synchronize() == ()
     with pytest.raises(FileNotFoundError):
@@ -114,84 +116,45 @@ async def test_without_thresholds_and_limits_nobody_looks_EVIC_050() -> None:
 
 
 async def test_limits_are_not_looked_at_when_switched_off_EVIC_102() -> None:
-    limits = {"limits": {"ephemeral-storage": "1Mi"}}
-    node = Node(make_pod("a", containers=[{"name": "main", "resources": limits}]))
-    asked = []
-
-    async def stats() -> tuple[ContainerUsage, ...]:
-        asked.append(node.clock.monotonic_s())
-        return ()
-
-    node.container_stats = stats  # type: ignore[method-assign]
+    node = Node(make_pod(container(storage="/1Mi"), name="a"))
     await node.manager(**MEMORY, local_storage_capacity_isolation=False).synchronize()
-    assert asked == []
+    assert node.asked_at_s == []
     await node.manager(**MEMORY).synchronize()
-    assert len(asked) == 1
+    assert len(node.asked_at_s) == 1
 
 
 async def test_a_critical_pod_above_its_limits_lives_EVIC_085_EVIC_100() -> None:
-    limits = {"limits": {"ephemeral-storage": "1Mi"}}
-    containers = [{"name": "main", "resources": limits}]
-    node = Node(make_pod("vital", containers=containers, priority=2 * 10**9))
-
-    async def stats() -> tuple[ContainerUsage, ...]:
-        row = ContainerUsage(
-            container_id="vital",
-            name="main",
-            pod_uid="vital",
-            pod_name="v",
-            pod_namespace="n",
-            memory_working_set_bytes=0,
-            memory_time_ns=0,
-            cpu_usage_core_ns=None,
-            cpu_usage_nano_cores=None,
-            rootfs_used_bytes=2 * MI,
-        )
-        return (row,)
-
-    node.container_stats = stats  # type: ignore[method-assign]
+    node = Node(make_pod(container(storage="/1Mi"), name="vital", priority=2 * 10**9))
+    node.rows = (row(pod="vital", disk=2 * MI),)
     manager = node.manager(**MEMORY)
     assert await manager.synchronize() == ()
     assert (node.killed, node.events, dict(manager.metrics.evictions)) == ([], [], {})
 
 
 async def test_statistics_are_asked_for_when_somebody_may_go_EVIC_029() -> None:
-    node = Node(make_pod("a"))
-    asked = []
-    told = node.container_stats
-
-    async def stats() -> tuple[ContainerUsage, ...]:
-        asked.append(node.clock.monotonic_s())
-        return await told()
-
-    node.container_stats = stats  # type: ignore[method-assign]
+    node = Node(make_pod(name="a"))
     manager = node.manager(**MEMORY)
     await run_until(manager, 25)
-    assert asked == []
+    assert node.asked_at_s == []
     node.memory_mi["a"] = 950
     await run_until(manager, 35)
-    assert len(asked) == 1
+    assert len(node.asked_at_s) == 1
 
 
 async def test_without_statistics_nothing_happens_and_nothing_is_remembered_EVIC_041() -> None:
-    node = Node(make_pod("hog"))
+    node = Node(make_pod(name="hog"))
     node.memory_mi["hog"] = 950
-    told = node.container_stats
-
-    async def fails() -> tuple[ContainerUsage, ...]:
-        raise CriCallError("ListContainerStats", "UNAVAILABLE", "no")
-
-    node.container_stats = fails  # type: ignore[method-assign]
+    node.stats_error = CriCallError("ListContainerStats", "UNAVAILABLE", "no")
     manager = node.manager(**MEMORY)
     await run_until(manager, 15)
     assert (node.killed, node.events, manager.conditions) == ([], [], ())
-    node.container_stats = told  # type: ignore[method-assign]
+    node.stats_error = None
     await run_until(manager, 25)
     assert [name for _, name, _ in node.killed] == ["hog"]
 
 
 async def test_a_look_that_fails_after_a_reclaim_was_not_enough_EVIC_070() -> None:
-    node = Node(make_pod("a"))
+    node = Node(make_pod(name="a"))
     node.disk_used_mi = 950
     manager = node.manager(frees_mi=900, **DISK)
     images = manager._deps.reclaim["images"]
@@ -206,20 +169,16 @@ async def test_a_look_that_fails_after_a_reclaim_was_not_enough_EVIC_070() -> No
 
 
 async def test_a_step_that_fails_does_not_keep_the_next_from_its_turn_EVIC_070() -> None:
-    node = Node(make_pod("a"))
+    node = Node(make_pod(name="a"))
     node.disk_used_mi = 950
     manager = node.manager(frees_mi=100, **DISK)
-
-    async def fails() -> None:
-        raise RuntimeError("no")
-
-    manager._deps.reclaim["containers"] = fails
+    manager._deps.reclaim["containers"] = AsyncMock(side_effect=RuntimeError("no"))
     await manager.synchronize()
     assert (node.reclaimed, node.killed) == (["images"], [])
 
 
 async def test_minimum_reclaim_counts_after_a_reclaim_EVIC_070_EVIC_005() -> None:
-    node = Node(make_pod("a"))
+    node = Node(make_pod(name="a"))
     node.disk_used_mi = 950
     reclaim = {"eviction_minimum_reclaim": {"nodefs.available": "100Mi"}}
     await node.manager(frees_mi=60, **DISK, **reclaim).synchronize()
@@ -296,7 +255,7 @@ async def test_a_kernel_that_does_not_tell_is_no_reason_to_stop_EVIC_058() -> No
 
 
 async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
-    node = Node(make_pod("hog"))
+    node = Node(make_pod(name="hog"))
     node.cgroups_version = 1
     passed: list[Any] = []
 
@@ -318,7 +277,7 @@ async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
 
 
 async def test_there_are_no_notifications_with_cgroup_v2_EVIC_058() -> None:
-    node = Node(make_pod("hog"))
+    node = Node(make_pod(name="hog"))
     node.cgroups_version = 2
     assert node.manager(**MEMORY, kernel_memcg_notification=True)._notifications is None
     node.cgroups_version = 1

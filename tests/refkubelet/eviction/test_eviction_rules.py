@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eviction_helpers import MI, hard, make_pod, soft, uses
+from eviction_helpers import MI, hard, row, soft, uses
+from pods import container, make_pod
 
 from fakecri import FakeNode
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
-from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.cri.usage import FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.cycle import (
     Observation,
@@ -24,7 +25,7 @@ from refkubelet.eviction.messages import (
 )
 from refkubelet.eviction.observer import NodeObservations, Observer
 from refkubelet.host.machine import FilesystemStats, MemoryStats
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.stats.usage import DiskUse, PodUsage, rows_by_pod
 
 
@@ -75,36 +76,12 @@ def test_an_unknown_image_disk_stops_the_cycle_EVIC_041() -> None:
 
 def test_usage_is_added_up_per_pod_EVIC_029() -> None:
     rows = [
-        ContainerUsage(
-            container_id="1",
-            name="a",
-            pod_uid="u",
-            pod_name="p",
-            pod_namespace="n",
-            memory_working_set_bytes=10,
-            memory_time_ns=0,
-            cpu_usage_core_ns=None,
-            cpu_usage_nano_cores=None,
-            rootfs_used_bytes=1,
-            rootfs_inodes_used=None,
-        ),
-        ContainerUsage(
-            container_id="2",
-            name="b",
-            pod_uid="u",
-            pod_name="p",
-            pod_namespace="n",
-            memory_working_set_bytes=None,
-            memory_time_ns=0,
-            cpu_usage_core_ns=None,
-            cpu_usage_nano_cores=None,
-            rootfs_used_bytes=2,
-            rootfs_inodes_used=4,
-        ),
+        row("a", memory=10, disk=1, inodes=None),
+        row("b", memory=None, disk=2, inodes=4),
     ]
-    usage = PodUsage(rows_by_pod(rows, ["1", "2"])["u"])
+    usage = PodUsage(rows_by_pod(rows, ["web-a", "web-b"])["uid-web"])
     assert (usage.memory_bytes, usage.layers) == (10, DiskUse(3, 4))
-    assert [row.name for row in rows_by_pod(rows, ["2"])["u"]] == ["b"]
+    assert [one.name for one in rows_by_pod(rows, ["web-b"])["uid-web"]] == ["b"]
     assert rows_by_pod(rows, []) == {}
 
 
@@ -117,7 +94,7 @@ def text_of(pod: Pod, usage: PodUsage | None, threshold: Threshold, available: i
 
 def test_the_recorded_message_EVIC_091_golden_s22() -> None:
     """EVIC-092, EVIC-093."""
-    pod = make_pod(requests={"memory": "64Mi"})
+    pod = make_pod(container(memory="64Mi"))
     text = text_of(pod, uses(719048 << 10), hard("memory.available", "20275Mi"), 20742884 << 10)
     assert text.message == (
         "The node was low on resource: memory. Threshold quantity: 20275Mi, available: "
@@ -137,7 +114,7 @@ def test_without_request_and_within_request_EVIC_091_golden_s22b() -> None:
     assert message.endswith(
         "Container main was using 1232232Ki, request is 0, has larger consumption of memory. "
     )
-    within = text_of(make_pod(requests={"memory": "2Gi"}), uses(MI), threshold, 1 << 30)
+    within = text_of(make_pod(container(memory="2Gi")), uses(MI), threshold, 1 << 30)
     assert within.message.endswith("available: 1Gi. ")
     assert within.annotations["offending_containers"] == ""
 
@@ -151,19 +128,9 @@ def test_a_pod_without_statistics_EVIC_091_EVIC_093() -> None:
 
 
 def test_pod_level_memory_is_named_first_EVIC_091() -> None:
-    pod = make_pod()
-    assert pod.spec is not None
-    pod = decode_pod(
-        {
-            "metadata": {"name": "p"},
-            "spec": {
-                "resources": {"requests": {"memory": "1Gi"}},
-                "containers": [{"name": "main"}],
-            },
-        }
-    )
+    pod = make_pod(resources={"requests": {"memory": "1Gi"}})
     text = text_of(pod, uses(2 * MI), hard("memory.available", "1Gi"), 1)
-    assert "available: 1. Pod p was using 2Mi, request is 1Gi, has larger" in text.message
+    assert "available: 1. Pod web was using 2Mi, request is 1Gi, has larger" in text.message
     assert text.annotations["offending_pod_usage"] == "2Mi"
 
 
@@ -186,7 +153,7 @@ def test_status_of_an_evicted_pod_EVIC_094() -> None:
     ],
 )
 def test_grace_of_an_eviction_EVIC_087(threshold: Threshold, own: Any, wanted: int) -> None:
-    assert grace_override_s(threshold, make_pod(grace=own), 4) == wanted
+    assert grace_override_s(threshold, make_pod(terminationGracePeriodSeconds=own), 4) == wanted
 
 
 @pytest.mark.parametrize(
@@ -208,35 +175,26 @@ def test_what_can_be_reclaimed_EVIC_044_EVIC_045_EVIC_046(
 
 
 @pytest.mark.parametrize(
-    ("limits", "used", "message"),
+    ("limit", "used", "message"),
     [
         (
-            {"ephemeral-storage": "1Mi"},
+            "/1Mi",
             2 * MI,
             "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ",
         ),
-        ({"ephemeral-storage": "4Mi"}, 2 * MI, None),
-        ({}, 2 * MI, None),
+        ("/4Mi", 2 * MI, None),
+        ("", 2 * MI, None),
     ],
 )
-def test_local_storage_of_the_pod_EVIC_101(limits: Any, used: int, message: Any) -> None:
-    violation = local_storage_violation(make_pod(limits=limits), uses(disk=used), Layout.ONE)
+def test_local_storage_of_the_pod_EVIC_101(limit: str, used: int, message: Any) -> None:
+    violation = local_storage_violation(
+        make_pod(container(storage=limit)), uses(disk=used), Layout.ONE
+    )
     assert (violation and violation.message) == message
 
 
 def test_local_storage_of_one_container_EVIC_102() -> None:
-    limit = {"limits": {"ephemeral-storage": "1Mi"}}
-    spare = {"limits": {"ephemeral-storage": "1Gi"}}
-    pod = decode_pod(
-        {
-            "spec": {
-                "containers": [
-                    {"name": "main", "resources": limit},
-                    {"name": "b", "resources": spare},
-                ]
-            }
-        }
-    )
+    pod = make_pod(container(storage="/1Mi"), container("b", storage="/1Gi"))
     assert local_storage_violation(pod, uses(disk=2 * MI), Layout.ONE) == Violation(
         "ephemeralcontainerfs.limit",
         "EVIC-102",
@@ -253,7 +211,7 @@ TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
     [
         (make_pod(), (), True),
         (make_pod(), ("MemoryPressure",), False),
-        (make_pod(requests={"memory": "1Mi"}), ("MemoryPressure",), True),
+        (make_pod(container(memory="1Mi")), ("MemoryPressure",), True),
         (make_pod(tolerations=TOLERATES), ("MemoryPressure",), True),
         (make_pod(tolerations=[{"operator": "Exists"}]), ("MemoryPressure",), True),
         (
@@ -261,7 +219,7 @@ TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
             ("MemoryPressure",),
             False,
         ),
-        (make_pod(requests={"memory": "1Mi"}), ("DiskPressure",), False),
+        (make_pod(container(memory="1Mi")), ("DiskPressure",), False),
         (make_pod(tolerations=TOLERATES), ("DiskPressure", "MemoryPressure"), False),
         (make_pod(static=True), ("DiskPressure",), True),
         (make_pod(priority=2_000_000_000), ("DiskPressure",), True),

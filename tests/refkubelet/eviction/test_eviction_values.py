@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eviction_helpers import MI, hard, make_pod, soft, uses
+from eviction_helpers import MI, hard, row, soft, uses
+from pods import container, make_pod
 
 from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdValue
-from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, Observation, evaluate
 from refkubelet.eviction.layout import (
@@ -18,7 +18,7 @@ from refkubelet.eviction.layout import (
 from refkubelet.eviction.local_storage import Violation, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.eviction.ranking import rank_pods
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage, VolumeUse
 
 
@@ -30,23 +30,23 @@ def ranked(signal: str, *rows: tuple[Pod, PodUsage | None]) -> list[str]:
 
 
 def test_as_much_as_requested_is_not_more_EVIC_080_EVIC_081() -> None:
-    asks = {"memory": "1Mi", "ephemeral-storage": "1Mi"}
-    equal, more = make_pod("equal", requests=asks), make_pod("more", requests=asks, priority=9)
+    asks = container(memory="1Mi", storage="1Mi")
+    equal, more = make_pod(asks, name="equal"), make_pod(asks, name="more", priority=9)
     for signal in ("memory.available", "nodefs.available"):
         rows = ((equal, uses(MI, MI)), (more, uses(MI + 1, MI + 1)))
         assert ranked(signal, *rows) == ["more", "equal"]
 
 
 def test_one_inode_is_more_than_none_EVIC_081() -> None:
-    none, one = make_pod("none"), make_pod("one", priority=9)
+    none, one = make_pod(name="none"), make_pod(name="one", priority=9)
     rows = ((none, uses(inodes=0)), (one, uses(inodes=1)))
     assert ranked("nodefs.inodesFree", *rows) == ["one", "none"]
 
 
 def test_inodes_are_ranked_by_inodes_and_disk_by_bytes_EVIC_081() -> None:
     rows = (
-        (make_pod("bytes"), uses(disk=900, inodes=1)),
-        (make_pod("files"), uses(disk=1, inodes=9)),
+        (make_pod(name="bytes"), uses(disk=900, inodes=1)),
+        (make_pod(name="files"), uses(disk=1, inodes=9)),
     )
     assert ranked("nodefs.inodesFree", *rows) == ["files", "bytes"]
     assert ranked("nodefs.available", *rows) == ["bytes", "files"]
@@ -55,19 +55,15 @@ def test_inodes_are_ranked_by_inodes_and_disk_by_bytes_EVIC_081() -> None:
 @pytest.mark.parametrize("signal", sorted(SIGNALS))
 def test_without_statistics_the_priority_decides_and_then_the_name_EVIC_083(signal: str) -> None:
     rows = [
-        (make_pod(name, priority=priority), None)
+        (make_pod(name=name, priority=priority), None)
         for name, priority in (("b", 1), ("c", 0), ("a", 1), ("d", -1))
     ]
     assert ranked(signal, *rows) == ["d", "c", "a", "b"]
 
 
 def test_overhead_counts_with_the_request_EVIC_080() -> None:
-    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": {}}}]}
-    spec["containers"][0]["resources"]["requests"]["memory"] = "1Mi"
-    spec["overhead"] = {"memory": "1Mi"}
-    meta = {"name": "heavy", "namespace": "n", "uid": "heavy"}
-    heavy = decode_pod({"metadata": meta, "spec": spec})
-    plain = make_pod("plain", requests={"memory": "1Mi"}, priority=9)
+    heavy = make_pod(container(memory="1Mi"), name="heavy", overhead={"memory": "1Mi"})
+    plain = make_pod(container(memory="1Mi"), name="plain", priority=9)
     rows = ((heavy, uses(2 * MI)), (plain, uses(2 * MI)))
     assert ranked("memory.available", *rows) == ["plain", "heavy"]
 
@@ -188,29 +184,14 @@ def test_hard_and_soft_of_one_signal_EVIC_004() -> None:
 
 
 def limited(limit: str, size: str = "") -> Pod:
-    container = {"name": "main", "resources": {"limits": {"ephemeral-storage": limit}}}
-    spare = {"name": "spare", "resources": {"limits": {"ephemeral-storage": "1Gi"}}}
     sizes = [{"name": "other", "emptyDir": {}}, {"name": "v", "emptyDir": {"sizeLimit": size}}]
-    volumes = sizes if size else []
-    return decode_pod({"spec": {"containers": [container, spare], "volumes": volumes}})
+    limits = [container(storage=f"/{limit}"), container("spare", storage="/1Gi")]
+    return make_pod(*limits, volumes=sizes if size else [])
 
 
 def holds(layer: int, logs: int = 0, volume: int = 0) -> PodUsage:
-    row = ContainerUsage(
-        container_id="id",
-        name="main",
-        pod_uid="p",
-        pod_name="p",
-        pod_namespace="n",
-        memory_working_set_bytes=0,
-        memory_time_ns=0,
-        cpu_usage_core_ns=None,
-        cpu_usage_nano_cores=None,
-        rootfs_used_bytes=layer,
-        rootfs_inodes_used=0,
-    )
     volumes = {"v": VolumeUse(DiskUse(volume), 1), "other": VolumeUse(DiskUse(0), 1)}
-    return PodUsage((row,), files=PodFiles({"main": DiskUse(logs)}, volumes))
+    return PodUsage((row(disk=layer),), files=PodFiles({"main": DiskUse(logs)}, volumes))
 
 
 def test_as_much_as_the_limit_is_allowed_EVIC_100_EVIC_102() -> None:
@@ -250,7 +231,7 @@ def test_the_sum_of_all_limits_EVIC_101() -> None:
 def test_a_container_at_its_request_is_not_named_EVIC_091() -> None:
     threshold = hard("memory.available", "100")
     seen = {"memory.available": Observation(5, 1000, 1)}
-    pod = make_pod(requests={"memory": "1Mi"})
+    pod = make_pod(container(memory="1Mi"))
     text = eviction_text(pod, uses(MI), resource="memory", acting=[threshold], observations=seen)
     assert text.message == (
         "The node was low on resource: memory. Threshold quantity: 100, available: 5. "
@@ -304,23 +285,8 @@ def test_the_reason_of_a_refusal_EVIC_111() -> None:
 
 
 def storage_use(*rows: tuple[str, int | None], logs: int = 1) -> PodUsage:
-    usages = (
-        ContainerUsage(
-            container_id=name,
-            name=name,
-            pod_uid="p",
-            pod_name="p",
-            pod_namespace="n",
-            memory_working_set_bytes=0,
-            memory_time_ns=0,
-            cpu_usage_core_ns=None,
-            cpu_usage_nano_cores=None,
-            rootfs_used_bytes=size,
-            rootfs_inodes_used=1,
-        )
-        for name, size in rows
-    )
-    return PodUsage(tuple(usages), files=PodFiles({name: DiskUse(logs, 1) for name, _ in rows}))
+    usages = tuple(row(name, disk=size, inodes=1) for name, size in rows)
+    return PodUsage(usages, files=PodFiles({name: DiskUse(logs, 1) for name, _ in rows}))
 
 
 def test_who_is_named_for_storage_EVIC_091() -> None:
@@ -353,8 +319,7 @@ def test_who_is_named_for_storage_EVIC_091() -> None:
 
 
 def test_several_containers_are_named_in_the_order_of_statistics_EVIC_091_EVIC_093() -> None:
-    containers = [{"name": "main"}, {"name": "side"}]
-    pod = decode_pod({"spec": {"containers": containers, "initContainers": [{"name": "init"}]}})
+    pod = make_pod("main", "side", init=["init"])
     usage = storage_use(("side", 1), ("init", 2), ("main", 3))
     text = eviction_text(pod, usage, resource="ephemeral-storage", acting=[], observations={})
     assert text.annotations["offending_containers"] == "side,init,main"
@@ -362,14 +327,13 @@ def test_several_containers_are_named_in_the_order_of_statistics_EVIC_091_EVIC_0
 
 
 def test_requests_of_the_pod_are_named_for_memory_alone_EVIC_091() -> None:
-    spec = {"containers": [{"name": "main"}], "resources": {"requests": {"memory": "1024Mi"}}}
-    pod = decode_pod({"metadata": {"name": "p"}, "spec": spec})
+    pod = make_pod(resources={"requests": {"memory": "1024Mi"}})
     low = "The node was low on resource: "
     text = eviction_text(pod, uses(5), resource="memory", acting=[], observations={})
-    named = "Pod p was using 5, request is 1Gi, has larger consumption of memory. "
+    named = "Pod web was using 5, request is 1Gi, has larger consumption of memory. "
     container = "Container main was using 5, request is 0, has larger consumption of memory. "
     assert text.message == f"{low}memory. {named}{container}"
-    assert text.annotations["offending_pod"] == "p"
+    assert text.annotations["offending_pod"] == "web"
     assert (
         "offending_pod"
         not in eviction_text(pod, uses(5), resource="pids", acting=[], observations={}).annotations

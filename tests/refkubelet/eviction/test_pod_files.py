@@ -4,50 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from eviction_helpers import row
+from pods import container, make_pod
+
 from refkubelet.config.eviction_grammar import parse_thresholds
-from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeUse
 
 MI = 1 << 20
 
 
-def make_pod(*, limit: str = "", size: str | None = None, medium: str = "") -> Pod:
-    resources = {"limits": {"ephemeral-storage": limit}} if limit else {}
+def storing(*, limit: str = "", size: str | None = None, medium: str = "") -> Pod:
+    """A pod with a limit of storage, and a volume of that size."""
     volume = {"name": "v", "emptyDir": {"sizeLimit": size, "medium": medium}}
-    return decode_pod(
-        {
-            "metadata": {"name": "p", "namespace": "n", "uid": "u"},
-            "spec": {
-                "containers": [{"name": "main", "resources": resources}],
-                "volumes": [volume],
-            },
-        }
-    )
+    return make_pod(container(storage=f"/{limit}"), volumes=[volume])
 
 
 def uses(layer: int, logs: int = 0, volume: int = 0, **files: Any) -> PodUsage:
     """Writable layer, logs and a volume of so many bytes and 7, 2 and 3 inodes."""
-    row = ContainerUsage(
-        container_id="id",
-        name="main",
-        pod_uid="u",
-        pod_name="p",
-        pod_namespace="n",
-        memory_working_set_bytes=0,
-        memory_time_ns=0,
-        cpu_usage_core_ns=None,
-        cpu_usage_nano_cores=None,
-        rootfs_used_bytes=layer,
-        rootfs_inodes_used=7,
-    )
     seen = VolumeUse(DiskUse(volume, 3), 1, files.pop("local", True))
     found = PodFiles({"main": DiskUse(logs, 2)}, {"v": seen}, **files)
-    return PodUsage((row,), files=found)
+    return PodUsage((row(disk=layer, inodes=7),), files=found)
 
 
 def message(pod: Pod, usage: PodUsage, layout: Layout = Layout.ONE) -> str | None:
@@ -56,33 +37,33 @@ def message(pod: Pod, usage: PodUsage, layout: Layout = Layout.ONE) -> str | Non
 
 
 def test_who_has_limits_EVIC_100_EVIC_102() -> None:
-    assert not has_storage_limits(make_pod())
-    assert has_storage_limits(make_pod(size="1Mi"))
-    assert has_storage_limits(make_pod(limit="1Mi"))
+    assert not has_storage_limits(storing())
+    assert has_storage_limits(storing(size="1Mi"))
+    assert has_storage_limits(storing(limit="1Mi"))
 
 
 def test_a_volume_above_its_size_comes_first_EVIC_100() -> None:
-    pod = make_pod(size="1Mi", limit="1Mi")
+    pod = storing(size="1Mi", limit="1Mi")
     assert message(pod, uses(5 * MI, volume=2 * MI)) == (
         'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '
     )
-    assert message(make_pod(size="2Mi"), uses(0, volume=2 * MI)) is None
-    assert message(make_pod(size="0"), uses(0, volume=2 * MI)) is None
+    assert message(storing(size="2Mi"), uses(0, volume=2 * MI)) is None
+    assert message(storing(size="0"), uses(0, volume=2 * MI)) is None
 
 
 def test_a_volume_in_memory_has_a_size_but_no_place_on_disk_EVIC_100_EVIC_101() -> None:
     usage = uses(0, volume=2 * MI, local=False)
     wanted = 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '
-    assert message(make_pod(size="1Mi", medium="Memory"), usage) == wanted
-    assert message(make_pod(limit="1Mi", medium="Memory"), usage) is None
+    assert message(storing(size="1Mi", medium="Memory"), usage) == wanted
+    assert message(storing(limit="1Mi", medium="Memory"), usage) is None
 
 
 def test_a_volume_that_was_not_measured_yet_breaks_nothing_EVIC_103() -> None:
-    assert message(make_pod(size="1Mi"), PodUsage(uses(0).containers)) is None
+    assert message(storing(size="1Mi"), PodUsage(uses(0).containers)) is None
 
 
 def test_all_files_count_for_the_pod_EVIC_101() -> None:
-    pod = make_pod(limit="4Mi")
+    pod = storing(limit="4Mi")
     wanted = "Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. "
     assert message(pod, uses(2 * MI, MI, MI)) is None
     assert message(pod, uses(2 * MI, MI, MI + 1)) == wanted
@@ -119,7 +100,7 @@ def test_a_container_is_named_with_its_logs_EVIC_091() -> None:
 
     def text(usage: PodUsage) -> str:
         return eviction_text(
-            make_pod(), usage, resource="ephemeral-storage", acting=[threshold], observations=seen
+            storing(), usage, resource="ephemeral-storage", acting=[threshold], observations=seen
         ).message
 
     low = (
@@ -135,8 +116,8 @@ def test_a_container_is_named_with_its_logs_EVIC_091() -> None:
 def test_limits_are_compared_exactly_EVIC_100_EVIC_101_EVIC_102() -> None:
     """A tenth of a Ki is 102.4 bytes: 103 are more."""
     wanted = 'Usage of EmptyDir volume "v" exceeds the limit "102400m". '
-    assert message(make_pod(size="0.1Ki"), uses(0, volume=102)) is None
-    assert message(make_pod(size="0.1Ki"), uses(0, volume=103)) == wanted
+    assert message(storing(size="0.1Ki"), uses(0, volume=102)) is None
+    assert message(storing(size="0.1Ki"), uses(0, volume=103)) == wanted
     above = "Pod ephemeral local storage usage exceeds the total limit of containers 102400m. "
-    assert message(make_pod(limit="0.1Ki"), uses(102)) is None
-    assert message(make_pod(limit="0.1Ki"), uses(103)) == above
+    assert message(storing(limit="0.1Ki"), uses(102)) is None
+    assert message(storing(limit="0.1Ki"), uses(103)) == above

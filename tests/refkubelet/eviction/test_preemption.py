@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import container, make_pod
 
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.admission.predicates import Failures, RecoveryError
@@ -23,7 +24,7 @@ from refkubelet.eviction.preemption_choice import (
     request,
     without,
 )
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.model.qos import qos_class
 
@@ -32,26 +33,14 @@ MEMORY = "memory"
 
 
 def pod(
-    name: str,
-    memory: int = 0,
-    cpu: str = "",
-    *,
-    guaranteed: bool = False,
-    priority: int | None = None,
-    static: bool = False,
-    **spec: Any,
+    name: str, memory: int = 0, cpu: str = "", *, guaranteed: bool = False, **fields: Any
 ) -> Pod:
-    requests = {k: str(v) for k, v in ((MEMORY, memory), ("cpu", cpu)) if v}
-    resources: dict[str, Any] = {"requests": requests}
+    """A pod that asks for so much; a guaranteed one is limited to what it asks for."""
+    asked = {k: str(v) for k, v in ((MEMORY, memory), ("cpu", cpu)) if v}
     if guaranteed:
-        resources["limits"] = resources["requests"] = {"cpu": "1m", **requests}
-    meta: dict[str, Any] = {"name": name, "namespace": "n", "uid": name}
-    if static:
-        meta["annotations"] = {"kubernetes.io/config.source": "file"}
-    fields = {"containers": [{"name": "main", "resources": resources}], **spec}
-    if priority is not None:
-        fields["priority"] = priority
-    return decode_pod({"metadata": meta, "spec": fields})
+        asked = {"cpu": "1m", **asked}
+    main = container(requests=asked, limits=asked if guaranteed else {})
+    return make_pod(main, name=name, uid=name, **fields)
 
 
 CRITICAL = pod("critical", priority=CLUSTER)

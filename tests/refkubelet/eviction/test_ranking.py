@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eviction_helpers import MI, make_pod, uses
+from eviction_helpers import MI, uses
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import container, make_pod
 
 from refkubelet.config.eviction_thresholds import SIGNALS
 from refkubelet.eviction.layout import Layout
@@ -15,19 +16,20 @@ from refkubelet.stats.usage import PodUsage
 
 
 def names(signal: str, pods: Any, usage: dict[str, PodUsage]) -> list[str]:
-    ranked = rank_pods(signal, pods, usage, Layout.ONE)
+    by_uid = {f"uid-{name}": used for name, used in usage.items()}
+    ranked = rank_pods(signal, pods, by_uid, Layout.ONE)
     return [pod.metadata.name or "" for pod in ranked if pod.metadata]
 
 
 def test_memory_ranking_EVIC_080_EVIC_083_EVIC_084() -> None:
-    request = {"memory": "100Mi"}
+    request = container(memory="100Mi")
     pods = [
-        make_pod("within", requests=request),
-        make_pod("over-high", requests=request, priority=10),
-        make_pod("over-little", requests=request),
-        make_pod("over-much", requests=request),
-        make_pod("best-effort"),
-        make_pod("no-stats", requests=request, priority=99),
+        make_pod(request, name="within"),
+        make_pod(request, name="over-high", priority=10),
+        make_pod(request, name="over-little"),
+        make_pod(request, name="over-much"),
+        make_pod(name="best-effort"),
+        make_pod(request, name="no-stats", priority=99),
     ]
     usage = {
         "within": uses(99 * MI),
@@ -47,13 +49,13 @@ def test_memory_ranking_EVIC_080_EVIC_083_EVIC_084() -> None:
 
 
 def test_disk_ranking_EVIC_081() -> None:
-    pods = [make_pod("a", requests={"ephemeral-storage": "1Gi"}), make_pod("b"), make_pod("c")]
+    pods = [make_pod(container(storage="1Gi"), name="a"), make_pod(name="b"), make_pod(name="c")]
     usage = {"a": uses(disk=900 * MI), "b": uses(disk=MI), "c": uses(disk=2 * MI)}
     assert names("nodefs.available", pods, usage) == ["c", "b", "a"]
 
 
 def test_inodes_ranking_subtracts_the_storage_request_EVIC_081() -> None:
-    pods = [make_pod("a", requests={"ephemeral-storage": "1Gi"}), make_pod("b")]
+    pods = [make_pod(container(storage="1Gi"), name="a"), make_pod(name="b")]
     assert names("nodefs.inodesFree", pods, {"a": uses(inodes=50), "b": uses(inodes=5)}) == [
         "b",
         "a",
@@ -65,7 +67,12 @@ def counts(processes: int) -> PodUsage:
 
 
 def test_pid_ranking_asks_for_priority_first_EVIC_082_EVIC_083() -> None:
-    pods = [make_pod("high", priority=5), make_pod("few"), make_pod("many"), make_pod("none")]
+    pods = [
+        make_pod(name="high", priority=5),
+        make_pod(name="few"),
+        make_pod(name="many"),
+        make_pod(name="none"),
+    ]
     usage = {"high": counts(90), "few": counts(1), "many": counts(9)}
     assert names("pid.available", pods, usage) == ["none", "many", "few", "high"]
 
@@ -79,7 +86,7 @@ PODS = st.lists(
 @given(PODS, st.sampled_from(sorted(SIGNALS)), st.randoms(use_true_random=False))
 def test_ranking_is_a_total_order_EVIC_080(rows: Any, signal: str, shuffle: Any) -> None:
     pods = [
-        make_pod(f"p{i}", priority=priority, requests={"memory": f"{request}00Mi"})
+        make_pod(container(memory=f"{request}00Mi"), name=f"p{i}", priority=priority)
         for i, (priority, request, _) in enumerate(rows)
     ]
     usage = {

@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 import pytest
-from test_eviction_manager import MEMORY, MI, Node, make_pod
+from eviction_helpers import MEMORY, MI, Node
+from pods import container, make_pod
 
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold
@@ -91,8 +92,7 @@ def test_lines_of_thresholds_EVIC_053() -> None:
 def test_lines_of_ranks_EVIC_080_EVIC_081_EVIC_082(
     signal: str, layout: Layout, usage: Any, wanted: str
 ) -> None:
-    resources = {"requests": {"memory": "1Mi"}}
-    pod = make_pod("p", containers=[{"name": "main", "resources": resources}], priority=7)
+    pod = make_pod(container(memory="1Mi"), priority=7)
     assert (
         rank_line(pod, usage, signal=signal, layout=layout, place=(2, 5))
         == f"rank 2 of 5: {wanted}"
@@ -100,22 +100,21 @@ def test_lines_of_ranks_EVIC_080_EVIC_081_EVIC_082(
 
 
 async def test_every_decision_is_told_with_its_rules(caplog: pytest.LogCaptureFixture) -> None:
-    resources = {"requests": {"memory": "500Mi"}}
-    modest = {"priority": 2, "containers": [{"name": "main", "resources": resources}]}
-    node = Node(make_pod("vital", priority=2 * 10**9), make_pod("hog", **modest))
+    hog = make_pod(container(memory="500Mi"), name="hog", priority=2)
+    node = Node(make_pod(name="vital", priority=2 * 10**9), hog)
     node.memory_mi.update(vital=500, hog=450)
     with caplog.at_level(logging.INFO, "refkubelet.eviction"):
         await node.manager(**MEMORY).synchronize()
     assert [record.getMessage() for record in caplog.records] == [
         "memory.available 50Mi of 100Mi, hard (EVIC-020 EVIC-053)",
-        "eviction manager: cannot evict a critical pod n/vital (vital) (EVIC-085)",
-        "evicting hog_n: memory.available, rank 2 of 2: uses 450Mi, request 500Mi, "
+        "eviction manager: cannot evict a critical pod default/vital (uid-vital) (EVIC-085)",
+        "evicting hog_default: memory.available, rank 2 of 2: uses 450Mi, request 500Mi, "
         "priority 2 (EVIC-080); grace 1 s (EVIC-086 EVIC-087)",
     ]
 
 
 async def test_evictions_are_counted_by_signal_EVIC_096() -> None:
-    node = Node(make_pod("hog"), make_pod("calm"))
+    node = Node(make_pod(name="hog"), make_pod(name="calm"))
     node.memory_mi.update(hog=950)
     manager = node.manager(**MEMORY)
     await manager.synchronize()

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from typing import Any
 
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
-from refkubelet.model.objects import ObjectMeta, Pod, PodSpec, PodStatus
-from refkubelet.model.pod import CONFIG_SOURCE, uid
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import uid
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pod_workers.sync_status import (
     KillPodOptions,
@@ -25,30 +25,9 @@ from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from simtime import Clock, Rng, VirtualLoop
 
 
-def make_pod(
-    pod_uid: str = "u1",
-    *,
-    name: str = "web",
-    static: bool = False,
-    phase: str = "Pending",
-    deleted: bool = False,
-    version: str = "1",
-    deletion_grace_s: int | None = None,
-) -> Pod:
-    """A pod with as much of an object as workers look at."""
-    return Pod(
-        metadata=ObjectMeta(
-            name=name,
-            namespace="default",
-            uid=pod_uid,
-            annotations={CONFIG_SOURCE: "file"} if static else {},
-            labels={"version": version},
-            deletionTimestamp=datetime(2026, 1, 1, tzinfo=UTC) if deleted else None,
-            deletionGracePeriodSeconds=deletion_grace_s,
-        ),
-        spec=PodSpec(containers=[], terminationGracePeriodSeconds=30),
-        status=PodStatus(phase=phase),
-    )
+def version(text: str) -> dict[str, Any]:
+    """Metadata that tells one version of a pod from another: `make_pod(meta=version("2"))`."""
+    return {"labels": {"version": text}}
 
 
 @dataclass
@@ -194,4 +173,4 @@ async def running_workers() -> AsyncIterator[World]:
         await world.workers.stop()
 
 
-__all__ = ["FakeSyncer", "Recorder", "Step", "StepError", "World", "make_pod", "running_workers"]
+__all__ = ["FakeSyncer", "Recorder", "Step", "StepError", "World", "running_workers", "version"]

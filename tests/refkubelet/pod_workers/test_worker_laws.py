@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worker_world import StepError, World, make_pod, running_workers
+from pods import DELETED, make_pod
+from worker_world import StepError, World, running_workers, version
 
 from refkubelet.pod_workers.sync_status import KillPodOptions, PodSyncStatus, SyncPodType
 from refkubelet.pod_workers.transitions import WorkState
@@ -19,16 +19,6 @@ ORDER = list(WorkState)
 STEPS = ["sync", "terminating", "terminated"]
 RELIST_S = 1.0
 UIDS = ["a", "b", "c"]  # b and c are two versions of one static pod
-
-
-def in_world(body: Callable[[World], Awaitable[None]]) -> None:
-    """For tests with many examples: each on a loop of its own."""
-
-    async def main() -> None:
-        async with running_workers() as world:
-            await body(world)
-
-    run_virtual(main)
 
 
 @dataclass
@@ -62,7 +52,7 @@ FAILURES = st.fixed_dictionaries({kind: st.lists(st.booleans(), max_size=3) for 
 async def play(w: World, watch: Watch, what: str, pod_uid: str, number: int) -> None:
     """One operation; `number` is a grace period, or tenths of seconds to wait."""
     static, name = pod_uid != "a", "web" if pod_uid == "a" else "static"
-    pod = make_pod(pod_uid, name=name, static=static, version=str(number))
+    pod = make_pod(uid=pod_uid, name=name, static=static, meta=version(str(number)))
     if what == "wait":
         await w.clock.sleep(number / 10)
     elif what == "housekeeping":
@@ -72,7 +62,12 @@ async def play(w: World, watch: Watch, what: str, pod_uid: str, number: int) -> 
         watch.waiters.append(done)
         w.kill(pod, KillPodOptions(done, what == "evict", grace_override_s=number))
     elif what == "delete":
-        pod = make_pod(pod_uid, name=name, static=static, deleted=True, deletion_grace_s=number)
+        pod = make_pod(
+            uid=pod_uid,
+            name=name,
+            static=static,
+            meta=DELETED | {"deletionGracePeriodSeconds": number},
+        )
         w.tell(SyncPodType.UPDATE, pod)
     else:
         w.tell(SyncPodType(what), pod)
@@ -83,7 +78,13 @@ async def play(w: World, watch: Watch, what: str, pod_uid: str, number: int) -> 
 def test_workers_only_go_forward_and_every_waiter_is_told(
     operations: list[tuple[str, str, int]], failures: dict[str, list[bool]], takes_s: float
 ) -> None:
-    async def body(w: World) -> None:
+    run_virtual(lambda: each_waiter_is_told(operations, failures, takes_s))
+
+
+async def each_waiter_is_told(
+    operations: list[tuple[str, str, int]], failures: dict[str, list[bool]], takes_s: float
+) -> None:
+    async with running_workers() as w:
         watch = Watch()
         w.syncer.takes_s = dict.fromkeys(STEPS, takes_s)
         for kind, fails in failures.items():
@@ -100,8 +101,6 @@ def test_workers_only_go_forward_and_every_waiter_is_told(
         assert all(waiter.is_set() for waiter in watch.waiters)
         _check_graces(w)
 
-    in_world(body)
-
 
 NEIGHBOURS = st.lists(st.tuples(st.sampled_from([0.0, 0.3, 1e6]), st.booleans()), max_size=6)
 
@@ -112,17 +111,20 @@ def test_no_pod_waits_for_another_that_is_slow_or_fails(
     neighbours: list[tuple[float, bool]], pauses: list[int]
 ) -> None:
     """Whatever the others do, a pod is synced within one relist of each update."""
+    run_virtual(lambda: each_update_is_synced(neighbours, pauses))
 
-    async def body(w: World) -> None:
+
+async def each_update_is_synced(neighbours: list[tuple[float, bool]], pauses: list[int]) -> None:
+    async with running_workers() as w:
         for number, (takes_s, fails) in enumerate(neighbours):
             w.syncer.slow[f"n{number}"] = takes_s
             if fails:
                 w.syncer.broken.add(f"n{number}")
-            w.create(make_pod(f"n{number}", name=f"n{number}"))
+            w.create(make_pod(uid=f"n{number}", name=f"n{number}"))
         for number, pause in enumerate(pauses):
             await w.clock.sleep(pause / 10)
             told_s = w.clock.monotonic_s()
-            w.tell(SyncPodType.UPDATE, make_pod("free", name="free", version=str(number)))
+            w.tell(SyncPodType.UPDATE, make_pod(uid="free", name="free", meta=version(str(number))))
 
             def synced(number: int = number) -> bool:
                 mine = [s for s in w.syncer.steps if s.uid == "free"]
@@ -130,8 +132,6 @@ def test_no_pod_waits_for_another_that_is_slow_or_fails(
 
             await w.until(synced, 10)
             assert w.clock.monotonic_s() - told_s <= 0.1 + RELIST_S + 0.02
-
-    in_world(body)
 
 
 def _gone(w: World, pod_uid: str) -> bool:

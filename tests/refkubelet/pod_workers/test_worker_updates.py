@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from pods import DELETED, make_pod
 
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -15,7 +17,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import (
     has_terminal_phase,
 )
@@ -39,23 +41,15 @@ from refkubelet.pod_workers.updates import (
 
 CREATE, UPDATE = SyncPodType.CREATE, SyncPodType.UPDATE
 SYNC, KILL = SyncPodType.SYNC, SyncPodType.KILL
-GHOST = RuntimePod("u", "web", "default")
+GHOST = RuntimePod("uid-web", "web", "default")
 
 
-def pod(phase: str = "", grace_s: int | None = 30, **meta: Any) -> Pod:
-    value: dict[str, Any] = {
-        "metadata": {"name": "web", "namespace": "default", "uid": "u", **meta},
-        "spec": {"containers": [], "terminationGracePeriodSeconds": grace_s},
-    }
-    return decode_pod(value | ({"status": {"phase": phase}} if phase else {}))
-
-
-def deleted(grace_s: int = 5) -> Pod:
-    return pod(deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=grace_s)
+def pod(phase: str = "", *, meta: Mapping[str, Any] | None = None) -> Pod:
+    return make_pod(phase=phase, meta=meta, terminationGracePeriodSeconds=30)
 
 
 def record(state: WorkState = WorkState.SYNCING, **fields: Any) -> PodSyncStatus:
-    return PodSyncStatus("u", "web_default", state, **fields)
+    return PodSyncStatus("uid-web", "web_default", state, **fields)
 
 
 def shown(status: PodStatus) -> PodStatus:
@@ -142,7 +136,7 @@ def test_nothing_runs_LIFE_031_row_2(
 ) -> None:
     containers = (ContainerRecord("c", "main", container),) if container else ()
     sandboxes = (SandboxRecord("s", sandbox),) if sandbox else ()
-    status = RuntimePodStatus("u", containers=containers, sandboxes=sandboxes)
+    status = RuntimePodStatus("uid-web", containers=containers, sandboxes=sandboxes)
     assert nothing_runs(status) is nothing
 
 
@@ -152,7 +146,7 @@ def test_nothing_runs_LIFE_031_row_2(
         (UpdatePodOptions(SYNC, pod()), False),
         (UpdatePodOptions(CREATE, pod("Running")), False),
         (UpdatePodOptions(KILL, pod()), True),
-        (UpdatePodOptions(SYNC, deleted()), True),
+        (UpdatePodOptions(SYNC, pod(meta=DELETED)), True),
         (UpdatePodOptions(SYNC, pod("Failed")), True),
         (UpdatePodOptions(SYNC, running_pod=GHOST), True),
     ],
@@ -168,10 +162,16 @@ def test_who_asks_for_the_end_LIFE_031_row_6(options: UpdatePodOptions, end: boo
         (WorkState.SYNCING, UpdatePodOptions(CREATE, pod()), False, False, WorkInput.CREATE),
         (WorkState.SYNCING, UpdatePodOptions(UPDATE, pod()), False, False, WorkInput.CHANGE),
         (WorkState.SYNCING, UpdatePodOptions(SYNC, pod()), False, False, WorkInput.CHANGE),
-        (WorkState.SYNCING, UpdatePodOptions(CREATE, deleted()), False, False, WorkInput.END),
+        (
+            WorkState.SYNCING,
+            UpdatePodOptions(CREATE, pod(meta=DELETED)),
+            False,
+            False,
+            WorkInput.END,
+        ),
         (
             WorkState.TERMINATING,
-            UpdatePodOptions(CREATE, deleted()),
+            UpdatePodOptions(CREATE, pod(meta=DELETED)),
             False,
             False,
             WorkInput.CREATE,
@@ -214,12 +214,12 @@ def test_a_runtime_pod_that_nobody_knows_stays_one_LIFE_031_row_3() -> None:
 @pytest.mark.parametrize(
     ("options", "gone", "evicted"),
     [
-        (UpdatePodOptions(SYNC, deleted()), True, False),
+        (UpdatePodOptions(SYNC, pod(meta=DELETED)), True, False),
         (UpdatePodOptions(KILL, running_pod=GHOST), True, False),
         (UpdatePodOptions(KILL, pod(), kill=KillPodOptions(evict=True)), False, True),
         (UpdatePodOptions(KILL, pod(), kill=KillPodOptions()), False, False),
         (UpdatePodOptions(KILL, pod()), False, False),
-        (UpdatePodOptions(KILL, deleted(), kill=KillPodOptions(evict=True)), True, False),
+        (UpdatePodOptions(KILL, pod(meta=DELETED), kill=KillPodOptions(evict=True)), True, False),
         (UpdatePodOptions(SYNC, pod("Failed")), False, False),
         (UpdatePodOptions(KILL, pod("Failed"), kill=KillPodOptions(evict=True)), False, False),
     ],
@@ -290,7 +290,9 @@ def test_a_shorter_grace_cancels_what_runs_LIFE_031_row_10_LIFE_033(
 
 def test_the_first_grace_of_a_pod_found_terminating_cancels_nothing_LIFE_031_row_10() -> None:
     kept = record(WorkState.TERMINATING)
-    apply_update(kept, UpdatePodOptions(SYNC, deleted(4)), False)
+    apply_update(
+        kept, UpdatePodOptions(SYNC, pod(meta=DELETED | {"deletionGracePeriodSeconds": 4})), False
+    )
     assert (kept.grace_s, kept.cancelled.is_set()) == (4, False)
 
 
@@ -326,9 +328,9 @@ def test_a_terminated_pod_drops_kill_options_and_releases_LIFE_031_row_7() -> No
     ("of", "override_s", "wanted"),
     [
         (pod(), None, 30),
-        (pod(grace_s=None), None, 1),
-        (deleted(5), None, 5),
-        (deleted(5), 3, 3),
+        (make_pod(), None, 1),
+        (pod(meta=DELETED), None, 5),
+        (pod(meta=DELETED), 3, 3),
         (pod(), 7, 7),
         (None, None, 1),
         (None, 4, 4),
@@ -343,7 +345,7 @@ def test_the_grace_of_a_pod_LIFE_033(of: Pod | None, override_s: int | None, wan
 
 
 def test_a_retry_replays_the_newest_of_everything_LIFE_037() -> None:
-    first, second, mirror = pod(), pod("Running"), pod(uid="m")
+    first, second, mirror = pod(), pod("Running"), make_pod(uid="m")
     kept = record()
     merge_last_update(kept, UpdatePodOptions(CREATE, first, mirror))
     assert kept.active == UpdatePodOptions(SYNC, first, mirror)

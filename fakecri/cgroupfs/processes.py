@@ -139,6 +139,10 @@ class Process:
             return
         self.table.end(self, -signal)
 
+    def oom_kill(self, *, noticed: bool = True) -> None:
+        """The OOM killer ends it. `noticed`: its groups count that (memory.events)."""
+        memory_use.oom_kill(self, noticed=noticed)
+
     def reap(self) -> int:
         """What its parent's wait does: the counts drop it. Returns the exit status."""
         if self.life is not Life.ZOMBIE or self.exit_status is None:

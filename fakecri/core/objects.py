@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
-from fakecri.core.container_cgroup import ContainerCgroup
 from fakecri.core.file_work import LogLine
+
+if TYPE_CHECKING:
+    from fakecri.core.container_cgroup import ContainerCgroup
 
 
 class State(Enum):

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.curves import whole_ns
-from fakecri.cgroupfs import memory_use
-from fakecri.cgroupfs.processes import Process
-from fakecri.core import container_cgroup
-from fakecri.core.cgroup_dirs import directory_of
-from fakecri.core.container_cgroup import ContainerCgroup
 from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.node import NEVER_A_VICTIM
 from fakecri.machine.values import Victim
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.processes import Process
+    from fakecri.core.container_cgroup import ContainerCgroup
 
 
 def advance(core: Core) -> None:
@@ -72,11 +72,10 @@ def _enter(core: Core, container: Container, parent: str) -> ContainerCgroup:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
             core.stir()
 
-    return container_cgroup.enter(
-        core.node.cgroups,
-        directory_of(parent, container.id),
+    return core.enter_cgroup(
+        parent,
+        container.id,
         container.resources,
-        next_pid=core.next_pid,
         name=container.program,
         oom_score_adj=container.resources.oom_score_adj,
         died=died,
@@ -263,8 +262,8 @@ def settle(core: Core) -> None:
     core.settled = seen
     wanted = max(0, node.base_memory_used_bytes + used.memory)
     init = node.cgroups.init
-    if init.memory_bytes != wanted:
-        memory_use.set_process(init, wanted)
+    if init.alive and init.memory_bytes != wanted:
+        init.set_usage(memory_bytes=wanted)
     for container in core.burning.values():
         if container.cgroup is not None:
             container.cgroup.charge_cpu(container.plan, container.age_s(now_ns))

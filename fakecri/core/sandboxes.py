@@ -6,14 +6,12 @@ a name behind.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.cgroupfs.processes import Process
-from fakecri.core import container_cgroup, lookup, running, sysctls, user_namespaces
+from fakecri.core import lookup, running, sysctls, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
-from fakecri.core.cgroup_dirs import directory_of
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
@@ -21,6 +19,9 @@ from fakecri.core.requests import failed_start, require_short_labels, sandbox_na
 from fakecri.core.resources import copied
 from fakecri.core.runtime import Core
 from fakecri.errors import CgroupRefused, unknown
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.processes import Process
 
 NO_NETWORK: Final = "cni plugin not initialized"
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
@@ -63,11 +64,10 @@ def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
         core.stir()
 
     try:
-        sandbox.cgroup = container_cgroup.enter(
-            core.node.cgroups,
-            directory_of(sandbox.config.linux.cgroup_parent, sandbox.id),
+        sandbox.cgroup = core.enter_cgroup(
+            sandbox.config.linux.cgroup_parent,
+            sandbox.id,
             _PAUSE_RESOURCES,
-            next_pid=core.next_pid,
             name="pause",
             oom_score_adj=PAUSE_OOM_SCORE_ADJ,
             died=died,

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from fakecri.cgroupfs import CgroupFS, CgroupPath, Machine, memory_use, tree
-from fakecri.cgroupfs.processes import Process
-from fakecri.cgroupfs.tree import Cgroup
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
@@ -29,6 +26,11 @@ from fakecri.machine.values import (
     Victim,
 )
 from simtime import Clock
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs import CgroupFS, CgroupPath, tree
+    from fakecri.cgroupfs.processes import Process
+    from fakecri.cgroupfs.tree import Cgroup
 
 NEVER_A_VICTIM: Final = -1000
 _OTHER_PID: Final = 700
@@ -137,6 +139,9 @@ class FakeNode:
     def cgroups(self) -> CgroupFS:
         """What is mounted at /sys/fs/cgroup, made when first asked for; set it to have another."""
         if self._cgroups is None:
+            # 35 ms to import, and only kubelets want cgroups.
+            from fakecri.cgroupfs import CgroupFS, Machine
+
             topology = self.topology()
             sizes = {pages.page_bytes for node in topology.nodes for pages in node.hugepages}
             machine = Machine(
@@ -299,7 +304,7 @@ def _victim(process: Process, *, noticed: bool) -> Victim:
         memory_bytes=process.memory_bytes,
         oom_score_adj=process.oom_score_adj,
         cgroup=leaf.path,
-        kill=lambda: memory_use.oom_kill(process, noticed=noticed),
+        kill=lambda: process.oom_kill(noticed=noticed),
     )
 
 

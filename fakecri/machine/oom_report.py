@@ -6,8 +6,10 @@ The wording is that of Linux 5.0 and later; tables of tasks and statistics in be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from fakecri.cgroupfs.tree import Cgroup, Process
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.tree import Cgroup, Process
 
 
 def of_memcg(full: Cgroup, victims: Sequence[Process], group: Cgroup | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which programs a container has: the fake's, the test's, and those its own words name.
+"""Which programs a container has: the fake's, the test's, and those that it names itself.
 
 A container has the program that it was started with, and those that its behaviours answer for
 (`replies`, `ready_after`; without a command: every program). They are there and succeed where no
@@ -15,23 +15,17 @@ from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
 from fakecri.invocations.invocation import Program, nothing
-from fakecri.programs.built_in import BUILT_IN
-from fakecri.programs.file_programs import FILE_PROGRAMS
-from fakecri.programs.printing_programs import PRINTING_PROGRAMS
-from fakecri.programs.text_programs import TEXT_PROGRAMS
-from fakecri.shell.sh import sh
 
 EVERY: Final = "*"
-PROGRAMS: Final[Mapping[str, Program]] = {
-    **BUILT_IN,
-    **FILE_PROGRAMS,
-    **TEXT_PROGRAMS,
-    **PRINTING_PROGRAMS,
-    "sh": sh,
-    "bash": sh,
-    "ash": sh,
-}
-"""Everything that is in a fake container from the start."""
+"""An image with this program has every program."""
+
+
+def programs_of_fake() -> Mapping[str, Program]:
+    """What is in a fake container from the start, by name: `library.PROGRAMS`."""
+    # The shell and the programs take 30 ms to import; most fakes never run one.
+    from fakecri.programs.library import PROGRAMS
+
+    return PROGRAMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +37,11 @@ class Known:
 
 
 class ProgramTable:
-    """The programs of all containers. `of_images`: the names of those that images have beside the
-    fake's own. `commands_of`: what tests have added for the containers that fit."""
+    """The programs of all containers.
+
+    `of_images`: names of programs that images have beside the fake's own; they do nothing and
+    succeed. `commands_of`: the programs that a test has added for one container, by name.
+    """
 
     def __init__(
         self, of_images: Iterable[str], commands_of: Callable[[Subject], Mapping[str, Program]]
@@ -54,7 +51,7 @@ class ProgramTable:
 
     def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
         """The programs of a container in a run with `plan` (None: this one)."""
-        made = self._commands_of(container.subject)
+        made = {**programs_of_fake(), **self._commands_of(container.subject)}
         return known_programs(container, plan or container.plan, made, self.of_images)
 
 

@@ -26,7 +26,7 @@ from fakecri.core.runtime import Core, News
 from fakecri.invocations.invocation import Invocation, Program, exit_code_of
 from fakecri.invocations.processes import Processes
 from fakecri.programs.environment import invocation_in
-from fakecri.programs.known import PROGRAMS, Known
+from fakecri.programs.known import Known, programs_of_fake
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
@@ -56,7 +56,7 @@ class MainPrograms:
         nothing else could answer the clients attached to it (CRI-115)."""
         if plan.runs is None and container.config.stdin and plan.says_no_end:
             command = (*container.config.command, *container.config.args)
-            if command and command[0].rsplit("/", 1)[-1] in PROGRAMS:
+            if command and command[0].rsplit("/", 1)[-1] in programs_of_fake():
                 plan = replace(plan, runs=Runs())
         if plan.runs is None or plan.runs.program is not None or plan.start_fails is not None:
             return plan

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from fakecri.behaviors.matching import Match, Subject
 from fakecri.invocations.invocation import Program
-from fakecri.programs.known import PROGRAMS
 from fakecri.rules.faults import Rule, RuleBook
 
 TcpHandler: TypeAlias = Callable[
@@ -98,10 +97,8 @@ class Programs:
         return self.rules.add(PortRule(port, to, Match(pod)))
 
     def commands_of(self, subject: Subject) -> Mapping[str, Program]:
-        """The programs of one container by name, the built-in ones among them."""
-        if not self.rules:
-            return PROGRAMS  # as nearly always
-        found = dict(PROGRAMS)
+        """The programs that `command` has given to one container, by name."""
+        found: dict[str, Program] = {}
         for rule in self.rules:
             if isinstance(rule, CommandRule) and rule.match.fits(subject):
                 found[rule.name] = _counted(rule, rule.program)

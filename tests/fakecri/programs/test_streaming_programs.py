@@ -15,7 +15,7 @@ from fakecri import CriError, FakeCRI
 from fakecri.behaviors.matching import Subject
 from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.pipes import Terminal, TerminalOutput, Valve
-from fakecri.programs.known import PROGRAMS
+from fakecri.programs.library import PROGRAMS
 from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.status import Outcome
 from fakecri.streaming.stream_rules import Programs

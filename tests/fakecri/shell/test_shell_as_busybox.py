@@ -9,7 +9,7 @@ import pytest
 
 from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.pipes import MOST_COLLECTED_BYTES, Collected, filled
-from fakecri.programs.known import PROGRAMS
+from fakecri.programs.library import PROGRAMS
 from simtime import run_virtual
 
 

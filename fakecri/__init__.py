@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         writes_termination_message,
     )
     from fakecri.core.images import RegistryImage, any_image, registry_of
-    from fakecri.cri.target import CriTarget
+    from fakecri.cri.services import CriTarget
     from fakecri.errors import CriError
     from fakecri.fake import FakeCRI
     from fakecri.machine.node import FakeNode
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Behavior": "behaviors.behavior",
     "CriError": "errors",
-    "CriTarget": "cri.target",
+    "CriTarget": "cri.services",
     "ExecContext": "behaviors.behavior",
     "FakeCRI": "fake",
     "FakeNode": "machine.node",

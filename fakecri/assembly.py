@@ -30,8 +30,8 @@ from fakecri.programs.main_programs import MainPrograms
 from fakecri.programs.ports import Ports
 from fakecri.rules.faults import FaultRules
 from fakecri.rules.under_way import CallsUnderWay
-from fakecri.streaming.execution import Runtime
 from fakecri.streaming.host import Streaming
+from fakecri.streaming.session import Runtime
 from fakecri.world.programming import Programming
 from simtime import Clock, Ids
 

@@ -23,7 +23,7 @@ from fakecri.serving.cli_arguments import parser
 if TYPE_CHECKING:
     import asyncio
 
-    from fakecri.cri.target import CriTarget
+    from fakecri.cri.services import CriTarget
     from fakecri.fake import FakeCRI
     from fakecri.recording.call_log import CallLog
     from fakecri.rules.instrument import Instrumented

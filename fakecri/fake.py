@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Unpack
 
 from fakecri.assembly import assemble
@@ -17,7 +16,7 @@ from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
 from fakecri.core.images import ImageStore
 from fakecri.machine.node import FakeNode
-from fakecri.options import OptionFields, Options
+from fakecri.options import OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
 from fakecri.world.world import World
@@ -40,11 +39,7 @@ class FakeCRI(Instrumented, World):
         options: Options | None = None,
         **fields: Unpack[OptionFields],
     ) -> None:
-        unknown = sorted(fields.keys() - Options.__dataclass_fields__.keys())
-        if unknown:
-            known = ", ".join(Options.__dataclass_fields__)
-            raise TypeError(f"FakeCRI has no option {unknown[0]!r}, wanted one of: {known}")
-        chosen = replace(options or Options(), **fields)
+        chosen = chosen_options(options, fields)
         clock = clock or LoopClock()
         parts = assemble(clock, ids or Ids(Rng(0)), node or FakeNode(), chosen)
         weakref.finalize(self, parts.files.closer())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
@@ -82,6 +82,16 @@ class OptionFields(TypedDict, total=False):
     cgroup_driver: str
     pod_network: str
     call_limit: int
+
+
+def chosen_options(options: Options | None, fields: OptionFields) -> Options:
+    """The options with these fields changed; None: the defaults. Raises TypeError for a field that
+    there is not."""
+    unknown = sorted(fields.keys() - Options.__dataclass_fields__.keys())
+    if unknown:
+        known = ", ".join(Options.__dataclass_fields__)
+        raise TypeError(f"FakeCRI has no option {unknown[0]!r}, wanted one of: {known}")
+    return replace(options or Options(), **fields)
 
 
 def own_version() -> str:

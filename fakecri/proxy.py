@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from google.protobuf.message import Message
 
-from fakecri.cri.target import CriTarget
+from fakecri.cri.services import CriTarget
 from fakecri.rules.faults import FaultRules
 from fakecri.rules.instrument import Instrumented
 from simtime import Clock, RealClock
@@ -38,7 +38,8 @@ class RecordingProxy(Instrumented):
 
 
 class _Upstream:
-    """Answers calls by those of another target; what that takes is never known before."""
+    """Answers calls with the answers of another target. It knows none of them at once, and cannot
+    tell whether an answer has changed."""
 
     in_bytes: Mapping[str, type[Message]] = MappingProxyType({})
 
@@ -49,7 +50,8 @@ class _Upstream:
         return None
 
     def call_bytes(self, method: str, request: Message) -> bytes:
-        raise NotImplementedError
+        """Never asked for: `in_bytes` names no method."""
+        raise LookupError(f"{method}: a proxy has its answers as messages only")
 
     async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
         return await self._target.call(method, request, timeout_s=timeout_s)

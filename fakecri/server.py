@@ -18,8 +18,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from fakecri.cri.endpoint import make_room, require_listener, socket_path
-from fakecri.cri.services import API_VERSIONS, METHODS, CriHandlers
-from fakecri.cri.target import CriTarget
+from fakecri.cri.services import API_VERSIONS, METHODS, CriHandlers, CriTarget
 from simtime import VirtualLoop
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024

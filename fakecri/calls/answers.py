@@ -18,9 +18,8 @@ from fakecri.calls import containers, images, lists, metrics, runtime, sandboxes
 from fakecri.calls.checkpoint import checkpoint
 from fakecri.calls.containers import StartsAndStops
 from fakecri.calls.events import EventStreams
-from fakecri.calls.exec import ExecSync
+from fakecri.calls.exec import ExecSync, check_streams
 from fakecri.calls.images import Pulls
-from fakecri.calls.streams import check_streams
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.runtime import Core
 from fakecri.cri.list_streams import STREAMS

@@ -1,5 +1,6 @@
-"""ExecSync (CRI-111, CRI-112): the container's `replies(...)`, else its programs.
+"""Commands in containers: ExecSync (CRI-111, CRI-112), and what Exec, Attach and PortForward check.
 
+ExecSync is answered by the container's `replies(...)`, else by its programs.
 The programs are those of streaming exec, the small built-in shell among them. Files that were never
 made or removed are taken to be there. What must never happen here: a command outlives its container
 or its time limit.
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+import grpc
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.behavior import Replies, Reply
@@ -146,3 +148,28 @@ def _too_late(limit_s: float | None) -> CriError:
     return deadline_exceeded(
         f"failed to exec in container: timeout {limit_s:g}s exceeded: context deadline exceeded"
     )
+
+
+def check_streams(
+    core: Core, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
+) -> None:
+    """Refuse a request for streams as containerd does, before it gets a URL (CRI-116).
+
+    Raises CriError, in this order: NOT_FOUND for an unknown id; UNKNOWN for a container that is not
+    RUNNING or a sandbox that is not ready; INVALID_ARGUMENT without stdin, stdout and stderr, and
+    for stderr beside a tty.
+    """
+    if isinstance(request, pb.PortForwardRequest):
+        if not core.find_sandbox(request.pod_sandbox_id, "PortForward").ready:
+            raise unknown("sandbox container is not running")
+        return
+    method = "Exec" if isinstance(request, pb.ExecRequest) else "Attach"
+    container = core.find_container(request.container_id, method)
+    if container.state is not State.RUNNING:
+        raise unknown(f"container is in CONTAINER_{container.state.name} state")
+    if not (request.stdin or request.stdout or request.stderr):
+        text = "one of stdin, stdout, or stderr must be set"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+    if request.tty and request.stderr:
+        text = "tty and stderr cannot both be true"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from fakecri.cgroupfs import pressure, usage
-from fakecri.cgroupfs.open_file import Descriptors, OpenFile
-from fakecri.cgroupfs.tree import Cgroup, Hierarchy, InterfaceFile
-from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse, require_amounts
+from fakecri.cgroupfs.open_file import OpenFile
+from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
+from fakecri.cgroupfs.usage import Places, UsedPlace
+from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
 from fakecri.cgroupfs.walking import glob, pattern_parts, split
 
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")
@@ -20,34 +19,20 @@ _PLAIN: Final = MAX_WRITE_BYTES // 4
 """So many characters are no more bytes than a write may have."""
 
 
-class FileSystem(Descriptors, Protocol):
+class FileSystem(Places, Protocol):
     """What a path needs of its file system; `filesystem.CgroupFS` is one."""
-
-    @property
-    def mounts(self) -> Mapping[str, Hierarchy]: ...
 
     def path(self, path: str = "/") -> CgroupPath:
         """A path from the root."""
 
-    def before_use(self) -> None:
-        """A file is about to be opened: charge what is used by now."""
 
-    def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | FileSystem | None:
-        """What is at that path; the file system itself at the top of v1."""
+class CgroupPath(UsedPlace[FileSystem]):
+    """A place in the fake file system, there or not: pathlib's methods, and what `UsedPlace` adds.
 
-    def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
-        """A file and the directory that has it."""
+    Errors are OSErrors with the kernel's errno; the path is their file name.
+    """
 
-
-class CgroupPath:
-    """A place in the fake file system, there or not. Errors carry the path as their file name."""
-
-    __slots__ = ("fs", "parts")
-
-    def __init__(self, fs: FileSystem, parts: tuple[str, ...]) -> None:
-        """`parts`: the names from the root on."""
-        self.fs = fs
-        self.parts = parts
+    __slots__ = ()
 
     def __truediv__(self, name: str | os.PathLike[str]) -> CgroupPath:
         return CgroupPath(self.fs, (*self.parts, *split(name)))
@@ -57,9 +42,6 @@ class CgroupPath:
         for name in names:
             path = path / name
         return path
-
-    def __str__(self) -> str:
-        return "/" + "/".join(self.parts)
 
     def __repr__(self) -> str:
         return f"CgroupPath({str(self)!r})"
@@ -75,10 +57,6 @@ class CgroupPath:
 
     def __lt__(self, other: CgroupPath) -> bool:
         return self.parts < other.parts
-
-    @property
-    def name(self) -> str:
-        return self.parts[-1] if self.parts else ""
 
     @property
     def parent(self) -> CgroupPath:
@@ -235,103 +213,3 @@ class CgroupPath:
             watchers = self._parent().watchers.setdefault(self.name, [])
         watchers.append(callback)
         return lambda: watchers.remove(callback)
-
-    def set_usage(
-        self,
-        *,
-        memory_bytes: int | None = None,
-        cache_bytes: int | None = None,
-        cpu_user_ns: int = 0,
-        cpu_system_ns: int = 0,
-    ) -> None:
-        """What this very cgroup uses from now on; CPU time is added.
-
-        Anonymous memory belongs to processes, so `memory_bytes` is given to the first one in it
-        (ESRCH when there is none). `cache_bytes` is clean page cache, which limits may cut short.
-        """
-        require_amounts(
-            memory_bytes=memory_bytes or 0,
-            cache_bytes=cache_bytes or 0,
-            cpu_user_ns=cpu_user_ns,
-            cpu_system_ns=cpu_system_ns,
-        )
-        with self._errors():
-            usage.use(
-                cgroup=self._cgroup(),
-                memory_bytes=memory_bytes,
-                cache_bytes=cache_bytes,
-                cpu_user_ns=cpu_user_ns,
-                cpu_system_ns=cpu_system_ns,
-            )
-
-    def set_throttling(self, **counts: int) -> None:
-        """cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns."""
-        usage.throttle(self._cgroup(), counts)
-
-    def use_hugepages(self, size_name: str, more_bytes: int) -> None:
-        """Take (or, negative, give back) pages like 2MB; ENOMEM at a limit, and an event."""
-        with self._errors():
-            self._cgroup().states["hugetlb"].use(size_name, more_bytes)
-
-    def use_io(
-        self,
-        device: str,
-        *,
-        read_bytes: int = 0,
-        written_bytes: int = 0,
-        reads: int = 0,
-        writes: int = 0,
-    ) -> None:
-        """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
-        done = usage.disk_use(
-            device=device,
-            read_bytes=read_bytes,
-            written_bytes=written_bytes,
-            reads=reads,
-            writes=writes,
-        )
-        with self._errors():
-            usage.use_disk(self._cgroup(), device, done)
-
-    def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
-        """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""
-        pressure.require_resource(resource)
-        require_amounts(some_us=some_us, full_us=full_us)
-        pressure.stall(self._cgroup(), resource, some_us, full_us)
-
-    def set_pressure(self, resource: str, kind: str, avg: tuple[float, float, float]) -> None:
-        """Percentages over 10, 60 and 300 s, of `some` or `full`, in this group only."""
-        pressure.require_resource(resource)
-        if kind not in pressure.KINDS:
-            raise ValueError(f"kind: wanted one of {', '.join(pressure.KINDS)}, got {kind!r}")
-        pressure.of(self._cgroup(), resource).averages[kind] = avg
-
-    def _found(self) -> Cgroup | InterfaceFile | FileSystem | None:
-        return self.fs.look_up(self.parts)
-
-    def _need(self) -> Cgroup | InterfaceFile | FileSystem:
-        found = self._found()
-        if found is None:
-            above = self.fs.look_up(self.parts[:-1])
-            raise refuse(errno.ENOTDIR if isinstance(above, InterfaceFile) else errno.ENOENT)
-        return found
-
-    def _cgroup(self) -> Cgroup:
-        found = self._need()
-        if isinstance(found, InterfaceFile):
-            raise refuse(errno.ENOTDIR)
-        if not isinstance(found, Cgroup):
-            raise refuse(errno.EPERM)
-        return found
-
-    def _parent(self) -> Cgroup:
-        if not self.parts:
-            raise refuse(errno.EEXIST)
-        return self.parent._cgroup()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise named(error, str(self)) from None

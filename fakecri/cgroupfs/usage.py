@@ -1,20 +1,162 @@
-"""What a group uses, as tests set it from outside: memory, CPU time, disks, throttling."""
+"""Places in the fake file system and what their groups use, as tests set it from outside.
+
+Memory, CPU time, disks, huge pages, stalls and throttling. `path.CgroupPath` adds what pathlib has.
+"""
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Generic, Protocol, TypeVar
 
-from fakecri.cgroupfs import blkio, memory_use
-from fakecri.cgroupfs.tree import Cgroup
-from fakecri.cgroupfs.values import refuse, require_amounts
+from fakecri.cgroupfs import blkio, memory_use, pressure
+from fakecri.cgroupfs.open_file import Descriptors
+from fakecri.cgroupfs.tree import Cgroup, Hierarchy, InterfaceFile
+from fakecri.cgroupfs.values import named, refuse, require_amounts
 
 _DEVICE: Final = re.compile(r"\d+:\d+")
 
 
-def use(
+class Places(Descriptors, Protocol):
+    """What a place needs of its file system."""
+
+    @property
+    def mounts(self) -> Mapping[str, Hierarchy]: ...
+
+    def before_use(self) -> None:
+        """A file is about to be opened: charge what is used by now."""
+
+    def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | Places | None:
+        """What is at that path; the file system itself at the top of v1."""
+
+    def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
+        """A file and the directory that has it."""
+
+
+F = TypeVar("F", bound=Places)
+
+
+class UsedPlace(Generic[F]):
+    """A place in a file system of type F, and what its group uses."""
+
+    __slots__ = ("fs", "parts")
+
+    def __init__(self, fs: F, parts: tuple[str, ...]) -> None:
+        """`parts`: the names from the root on."""
+        self.fs = fs
+        self.parts = parts
+
+    def __str__(self) -> str:
+        return "/" + "/".join(self.parts)
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1] if self.parts else ""
+
+    def set_usage(
+        self,
+        *,
+        memory_bytes: int | None = None,
+        cache_bytes: int | None = None,
+        cpu_user_ns: int = 0,
+        cpu_system_ns: int = 0,
+    ) -> None:
+        """What this very cgroup uses from now on; CPU time is added.
+
+        Anonymous memory belongs to processes, so `memory_bytes` is given to the first one in it
+        (ESRCH when there is none). `cache_bytes` is clean page cache, which limits may cut short.
+        """
+        require_amounts(
+            memory_bytes=memory_bytes or 0,
+            cache_bytes=cache_bytes or 0,
+            cpu_user_ns=cpu_user_ns,
+            cpu_system_ns=cpu_system_ns,
+        )
+        with self._errors():
+            _use(
+                cgroup=self._cgroup(),
+                memory_bytes=memory_bytes,
+                cache_bytes=cache_bytes,
+                cpu_user_ns=cpu_user_ns,
+                cpu_system_ns=cpu_system_ns,
+            )
+
+    def set_throttling(self, **counts: int) -> None:
+        """cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns."""
+        _throttle(self._cgroup(), counts)
+
+    def use_hugepages(self, size_name: str, more_bytes: int) -> None:
+        """Take (or, negative, give back) pages like 2MB; ENOMEM at a limit, and an event."""
+        with self._errors():
+            self._cgroup().states["hugetlb"].use(size_name, more_bytes)
+
+    def use_io(
+        self,
+        device: str,
+        *,
+        read_bytes: int = 0,
+        written_bytes: int = 0,
+        reads: int = 0,
+        writes: int = 0,
+    ) -> None:
+        """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
+        done = _disk_use(
+            device=device,
+            read_bytes=read_bytes,
+            written_bytes=written_bytes,
+            reads=reads,
+            writes=writes,
+        )
+        with self._errors():
+            _use_disk(self._cgroup(), device, done)
+
+    def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
+        """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""
+        pressure.require_resource(resource)
+        require_amounts(some_us=some_us, full_us=full_us)
+        pressure.stall(self._cgroup(), resource, some_us, full_us)
+
+    def set_pressure(self, resource: str, kind: str, avg: tuple[float, float, float]) -> None:
+        """Percentages over 10, 60 and 300 s, of `some` or `full`, in this group only."""
+        pressure.require_resource(resource)
+        if kind not in pressure.KINDS:
+            raise ValueError(f"kind: wanted one of {', '.join(pressure.KINDS)}, got {kind!r}")
+        pressure.of(self._cgroup(), resource).averages[kind] = avg
+
+    def _found(self) -> Cgroup | InterfaceFile | Places | None:
+        return self.fs.look_up(self.parts)
+
+    def _need(self) -> Cgroup | InterfaceFile | Places:
+        found = self._found()
+        if found is None:
+            above = self.fs.look_up(self.parts[:-1])
+            raise refuse(errno.ENOTDIR if isinstance(above, InterfaceFile) else errno.ENOENT)
+        return found
+
+    def _cgroup(self) -> Cgroup:
+        found = self._need()
+        if isinstance(found, InterfaceFile):
+            raise refuse(errno.ENOTDIR)
+        if not isinstance(found, Cgroup):
+            raise refuse(errno.EPERM)
+        return found
+
+    def _parent(self) -> Cgroup:
+        if not self.parts:
+            raise refuse(errno.EEXIST)
+        return type(self)(self.fs, self.parts[:-1])._cgroup()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise named(error, str(self)) from None
+
+
+def _use(
     cgroup: Cgroup,
     memory_bytes: int | None,
     cache_bytes: int | None,
@@ -51,7 +193,7 @@ def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) 
         more += less
 
 
-def throttle(cgroup: Cgroup, counts: Mapping[str, int]) -> None:
+def _throttle(cgroup: Cgroup, counts: Mapping[str, int]) -> None:
     """Set counters of cpu.stat. Raises: ValueError for one that it does not have."""
     throttling = cgroup.states["cpu"].throttling
     unknown = sorted(set(counts) - set(throttling))
@@ -60,7 +202,7 @@ def throttle(cgroup: Cgroup, counts: Mapping[str, int]) -> None:
     throttling.update(counts)
 
 
-def disk_use(
+def _disk_use(
     device: str, read_bytes: int, written_bytes: int, reads: int, writes: int
 ) -> blkio.Done:
     """What was done on a disk (`8:0`). Raises: ValueError for what no disk is, or below 0."""
@@ -70,7 +212,7 @@ def disk_use(
     return blkio.Done(read_bytes, written_bytes, reads, writes)
 
 
-def use_disk(cgroup: Cgroup, device: str, done: blkio.Done) -> None:
+def _use_disk(cgroup: Cgroup, device: str, done: blkio.Done) -> None:
     """Count that much more, in io.stat or blkio.throttle.*. Raises OSError without either."""
     for state in cgroup.states_up("io"):
         state.done.setdefault(device, blkio.Done()).add(done)

@@ -15,7 +15,7 @@ from fakecri.cgroupfs import CgroupFS
 from fakecri.cgroupfs.core_v2 import available
 from fakecri.cgroupfs.tree import Cgroup, Process
 from fakecri.cgroupfs.values import named
-from fakecri.core.cgroup_limits import MEMORY_LIMIT_V1, Setting
+from fakecri.core.resources import MEMORY_LIMIT_V1, Setting
 from fakecri.errors import CgroupRefused
 
 ROOT: Final = "/sys/fs/cgroup"

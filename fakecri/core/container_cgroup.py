@@ -22,11 +22,7 @@ from fakecri.cgroupfs.processes import Process
 from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED
 from fakecri.core import cgroup_dirs
-from fakecri.core.cgroup_limits import settings
-from fakecri.core.resources import (
-    complete,
-    copied,
-)
+from fakecri.core.resources import complete, copied, settings
 from fakecri.errors import CgroupRefused, unknown
 
 NextPid: TypeAlias = Callable[[Mapping[int, object]], int]

@@ -14,7 +14,7 @@ from fakecri.core import running
 from fakecri.core.image_volumes import resolve_image_volumes
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
-from fakecri.core.objects import Container, Input, State
+from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.requests import (
     container_name,
     failed_start,
@@ -22,29 +22,18 @@ from fakecri.core.requests import (
     require_possible,
     require_short_labels,
 )
-from fakecri.core.resources import (
-    complete,
-    copied,
-)
+from fakecri.core.resources import complete, copied
 from fakecri.core.runtime import START_FAILED, Core
 from fakecri.core.user_namespaces import check_container
 from fakecri.errors import CgroupRefused, CriError, unknown
 
 
 def create_container(core: Core, request: pb.CreateContainerRequest) -> Container:
-    """CreateContainer (CRI-051, CRI-052, CRI-024, CRI-040, CRI-100); checks in the order of
-    containerd."""
-    sandbox = core.find_sandbox(request.pod_sandbox_id, "CreateContainer")
-    if not sandbox.ready:
-        raise CriError(
-            grpc.StatusCode.NOT_FOUND,
-            "failed to get sandbox container task: no running task found: "
-            f"task {sandbox.id} not found: not found",
-        )
-    if not request.config.HasField("metadata"):
-        raise unknown("container config must include metadata")
-    if not request.sandbox_config.HasField("metadata"):
-        raise unknown("pod sandbox config must include metadata")
+    """CreateContainer: a new container, CREATED. It is checked in the order of containerd.
+
+    Raises CriError, and then there is no container. CRI-051, CRI-052, CRI-024, CRI-040, CRI-100.
+    """
+    sandbox = _sandbox_for(core, request)
     name: Name = (
         "container",
         container_name(request.config.metadata, request.sandbox_config.metadata),
@@ -74,6 +63,21 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
     core.containers[container.id] = sandbox.containers[container.id] = container
     core.tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
     return container
+
+
+def _sandbox_for(core: Core, request: pb.CreateContainerRequest) -> Sandbox:
+    sandbox = core.find_sandbox(request.pod_sandbox_id, "CreateContainer")
+    if not sandbox.ready:
+        raise CriError(
+            grpc.StatusCode.NOT_FOUND,
+            "failed to get sandbox container task: no running task found: "
+            f"task {sandbox.id} not found: not found",
+        )
+    if not request.config.HasField("metadata"):
+        raise unknown("container config must include metadata")
+    if not request.sandbox_config.HasField("metadata"):
+        raise unknown("pod sandbox config must include metadata")
+    return sandbox
 
 
 def prepare_start(core: Core, container: Container) -> None:

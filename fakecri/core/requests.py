@@ -1,4 +1,4 @@
-"""What create requests mean: names, labels, log paths. Pure.
+"""What create requests mean, and what of them is refused: names, labels, sysctls, log paths. Pure.
 
 What must never happen here: two pods or containers that differ get one name (CRI-024).
 """
@@ -15,6 +15,10 @@ from fakecri.core.lookup import shown
 from fakecri.errors import CgroupRefused, CriError, unknown
 
 _LONGEST_LABEL_BYTES: Final = 4096
+_OF_IPC: Final = frozenset(
+    f"kernel.{name}" for name in ("msgmax", "msgmnb", "msgmni", "sem", "shmall", "shmmax", "shmmni")
+) | {"kernel.shm_rmid_forced"}
+_MACHINE: Final = 'sysctl "{}" is not in a separate kernel namespace'
 
 
 def sandbox_name(pod: pb.PodSandboxMetadata) -> str:
@@ -57,6 +61,25 @@ def require_possible(config: pb.ContainerConfig) -> None:
             raise unknown(
                 f'failed to mount "{shown(mount.container_path)}": recursive read-only needs {what}'
             )
+
+
+def sysctl_refusal(config: pb.PodSandboxConfig) -> str:
+    """Why the sandbox cannot have its sysctls, in the words of runc; "": it can.
+
+    It can have those of the namespaces that are its own, not those of the machine.
+    """
+    options = config.linux.security_context.namespace_options
+    for name in config.linux.sysctls:
+        plain = name.replace("/", ".")
+        if plain in _OF_IPC or plain.startswith("fs.mqueue."):
+            if options.ipc == pb.NODE:
+                return f'sysctl "{name}" is not allowed in the hosts ipc namespace'
+        elif plain.startswith("net."):
+            if options.network == pb.NODE:
+                return f'sysctl "{name}" not allowed in host network namespace'
+        elif plain != "kernel.domainname":
+            return _MACHINE.format(name)
+    return ""
 
 
 def failed_start(refused: CgroupRefused | str) -> str:

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import lookup, running, sysctls, user_namespaces
+from fakecri.core import lookup, running, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
-from fakecri.core.requests import failed_start, require_short_labels, sandbox_name
+from fakecri.core.requests import (
+    failed_start,
+    require_short_labels,
+    sandbox_name,
+    sysctl_refusal,
+)
 from fakecri.core.resources import copied
 from fakecri.core.runtime import Core
 from fakecri.errors import CgroupRefused, unknown
@@ -43,7 +48,7 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
     user_namespaces.check_sandbox(sandbox.id, config)
     if not sandbox.on_host_network:
         _set_up_network(core, sandbox, name[1])
-    if why := sysctls.refusal(config):
+    if why := sysctl_refusal(config):
         sandbox.ips = ()
         raise unknown(failed_start(why))
     require_short_labels(config.labels)

@@ -6,62 +6,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+
+from fakecri.cri.services import METHODS
 
 
 @dataclass(frozen=True, slots=True)
 class ListStream:
-    """A streaming list: the unary method with the same items, and the fields that hold them."""
+    """A streaming list, beside the unary one that has the same items in one message."""
 
     unary: str
+    """The unary method."""
     request: type[Message]
+    """Its request, which has the same filter."""
     items: str
+    """The field of its response that holds the items."""
     response: type[Message]
+    """The message that is streamed."""
     batch: str
+    """The field of that message that holds some of the items."""
 
 
-STREAMS: Final[Mapping[str, ListStream]] = {
-    "StreamPodSandboxes": ListStream(
-        unary="ListPodSandbox",
-        request=pb.ListPodSandboxRequest,
-        items="items",
-        response=pb.StreamPodSandboxesResponse,
-        batch="pod_sandboxes",
-    ),
-    "StreamContainers": ListStream(
-        unary="ListContainers",
-        request=pb.ListContainersRequest,
-        items="containers",
-        response=pb.StreamContainersResponse,
-        batch="containers",
-    ),
-    "StreamContainerStats": ListStream(
-        unary="ListContainerStats",
-        request=pb.ListContainerStatsRequest,
-        items="stats",
-        response=pb.StreamContainerStatsResponse,
-        batch="container_stats",
-    ),
-    "StreamPodSandboxStats": ListStream(
-        unary="ListPodSandboxStats",
-        request=pb.ListPodSandboxStatsRequest,
-        items="stats",
-        response=pb.StreamPodSandboxStatsResponse,
-        batch="pod_sandbox_stats",
-    ),
-    "StreamPodSandboxMetrics": ListStream(
-        unary="ListPodSandboxMetrics",
-        request=pb.ListPodSandboxMetricsRequest,
-        items="pod_metrics",
-        response=pb.StreamPodSandboxMetricsResponse,
-        batch="pod_sandbox_metrics",
-    ),
-    "StreamImages": ListStream(
-        unary="ListImages",
-        request=pb.ListImagesRequest,
-        items="images",
-        response=pb.StreamImagesResponse,
-        batch="images",
-    ),
+def _list_stream(method: str, unary: str) -> ListStream:
+    whole, part = METHODS[unary], METHODS[method]
+    return ListStream(
+        unary=unary,
+        request=whole.request_type,
+        items=_only_field(whole.response_type),
+        response=part.response_type,
+        batch=_only_field(part.response_type),
+    )
+
+
+def _only_field(kind: type[Message]) -> str:
+    (field,) = kind.DESCRIPTOR.fields
+    return str(field.name)
+
+
+_UNARY: Final = {
+    "StreamPodSandboxes": "ListPodSandbox",
+    "StreamContainers": "ListContainers",
+    "StreamContainerStats": "ListContainerStats",
+    "StreamPodSandboxStats": "ListPodSandboxStats",
+    "StreamPodSandboxMetrics": "ListPodSandboxMetrics",
+    "StreamImages": "ListImages",
 }
+STREAMS: Final[Mapping[str, ListStream]] = {
+    method: _list_stream(method, unary) for method, unary in _UNARY.items()
+}
+"""By the name of the streaming method."""

@@ -11,14 +11,12 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 import grpc
 from criapi.v1 import api_pb2
 from google.protobuf import message_factory
 from google.protobuf.message import Message
-
-from fakecri.cri.target import CriTarget
 
 log = logging.getLogger("fakecri.cri.services")
 
@@ -40,6 +38,24 @@ _AFTER_V1ALPHA2: Final = frozenset(
         "UpdatePodSandboxResources",
     }
 )
+
+
+class CriTarget(Protocol):
+    """Answers CRI calls. `method` is the bare RPC name (unique over both services).
+
+    Failures are raised as `grpc.RpcError` with `code()` and `details()`. `timeout_s` is the
+    caller's deadline in seconds, None for none; when it passes, the call fails with
+    DEADLINE_EXCEEDED. Messages are never shared with the caller. A stream begins when its first
+    message is asked for: what happens before that is not told.
+    """
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message: ...
+
+    def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Message]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Final
 
-from fakecri.invocations.identity import GROUP, PASSWD
+from fakecri.invocations.processes import GROUP, PASSWD
 
 _OF_IMAGE: Final = ("/bin", "/dev", "/dev/shm", "/etc", "/proc", "/root", "/sys", "/tmp", "/var")
 MOST_BYTES: Final = 64 * 1024 * 1024

@@ -14,9 +14,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from fakecri.invocations.files import Files, image_files
-from fakecri.invocations.identity import ROOT, Identity
 from fakecri.invocations.pipes import Discard, Output, Terminal, ended
-from fakecri.invocations.processes import Processes
+from fakecri.invocations.processes import ROOT, Identity, Processes
 
 NOT_FOUND: Final = 127
 SHELL_ERROR: Final = 126

@@ -1,13 +1,39 @@
-"""What the processes of one program have in common: their numbers, and what runs behind `&`."""
+"""What the processes of one program have in common: who they run as, their numbers, jobs.
+
+The users of the fake's images are those of `PASSWD` and `GROUP` (CRI-084). A job is what a script
+starts with `&`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any, Final
 
 _FIRST_JOB: Final = 8
 _REMEMBERED: Final = 1000
+PASSWD: Final = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+GROUP: Final = "root:x:0:\nnogroup:x:65534:\n"
+USERS: Final = {0: "root", 65534: "nobody"}
+GROUPS: Final = {0: "root", 65534: "nogroup"}
+_HOMES: Final = {0: "/root"}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """User and groups of a process; `groups` as the kernel lists them: sorted, with `gid`."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+
+    @property
+    def home(self) -> str:
+        return _HOMES.get(self.uid, "/")
+
+
+ROOT: Final = Identity(0, 0, (0,))
 
 
 class Processes:

@@ -68,21 +68,17 @@ def uniform_topology(
     hugepages: tuple[HugePages, ...] = (),
 ) -> MachineTopology:
     """A machine of equal sockets, numbered as x86 servers do it: all first threads, socket by
-    socket, then the second ones. `cores`: of each socket; `threads`: of each core;
-    `caches_per_node`: last-level caches, each for as many cores of a node; `memory_bytes`: of all
-    nodes together; `hugepages`: of each node.
+    socket, then the second ones.
+
+    `cores`: of each socket; `threads`: of each core; `caches_per_node`: last-level caches, each for
+    as many cores of a node; `memory_bytes`: of all nodes together; `hugepages`: of each node.
+    Raises ValueError where cores cannot be shared equally by nodes or caches.
 
     >>> [c.cpu for c in uniform_topology(sockets=2, cores=2, threads=2).cpus if c.socket == 1]
     [2, 3, 6, 7]
     """
-    if cores % nodes_per_socket:
-        raise ValueError(f"{cores} cores of a socket cannot be shared by {nodes_per_socket} nodes")
-    if cores // nodes_per_socket % caches_per_node:
-        raise ValueError(
-            f"{cores // nodes_per_socket} cores of a node cannot share {caches_per_node} caches"
-        )
-    of_a_node = cores // nodes_per_socket
-    of_a_cache = of_a_node // caches_per_node
+    of_a_node = _share(cores, nodes_per_socket, "cores of a socket", "nodes")
+    of_a_cache = _share(of_a_node, caches_per_node, "cores of a node", "caches")
     cpus = [
         Cpu(
             cpu=thread * sockets * cores + socket * cores + core,
@@ -98,6 +94,12 @@ def uniform_topology(
     return MachineTopology(
         tuple(cpus), _equal_nodes(sockets * nodes_per_socket, memory_bytes, hugepages)
     )
+
+
+def _share(number: int, parts: int, of_what: str, what: str) -> int:
+    if number % parts:
+        raise ValueError(f"{number} {of_what} cannot be shared equally by {parts} {what}")
+    return number // parts
 
 
 def _equal_nodes(

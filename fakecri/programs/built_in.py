@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from fakecri.invocations.escapes import unescaped
-from fakecri.invocations.identity import GROUPS, USERS
 from fakecri.invocations.invocation import USAGE, Invocation, Program
+from fakecri.invocations.processes import GROUPS, USERS
 
 
 async def _echo(run: Invocation) -> int:

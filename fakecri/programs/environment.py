@@ -14,8 +14,8 @@ from typing import Any, Final
 from fakecri.core.image_volumes import TOP
 from fakecri.core.objects import Container
 from fakecri.invocations.files import Files, with_users
-from fakecri.invocations.identity import USERS, Identity
 from fakecri.invocations.invocation import Invocation
+from fakecri.invocations.processes import USERS, Identity
 from fakecri.programs.known import Known
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import grpc
 from google.protobuf.message import Message
 
-from fakecri.cri.target import CriTarget
+from fakecri.cri.services import CriTarget
 from fakecri.recording.call import DISTURBED
 from fakecri.recording.plain import plain
 from simtime import Clock

@@ -96,7 +96,7 @@ class Instrumented:
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
-        """Answer one unary CRI call (see `fakecri.cri.target.CriTarget`)."""
+        """Answer one unary CRI call (see `fakecri.cri.services.CriTarget`)."""
         if type(request) is not REQUEST_TYPES.get(method):
             raise _wrong_request(method, request)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)

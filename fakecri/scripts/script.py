@@ -25,8 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from fakecri.rules.faults import Rule
-from fakecri.scripts.registries import registry_with
-from fakecri.scripts.script_entries import BehaviorEntry, FaultEntry, ForwardEntry, Script
+from fakecri.scripts.script_entries import (
+    BehaviorEntry,
+    FaultEntry,
+    ForwardEntry,
+    Script,
+    registry_with,
+)
 from fakecri.scripts.script_reading import FAULTS, read_script
 from fakecri.scripts.yaml_reader import ScriptError, read_yaml
 

@@ -1,12 +1,14 @@
-"""What a script file holds, once it is read."""
+"""What a script file holds, once it is read, and the registry that its table of images makes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from fakecri.behaviors.behavior import Behavior
-from fakecri.core.images import RegistryImage
+from fakecri.core.images import Registry, RegistryImage, parse_reference
 from fakecri.scripts.yaml_reader import Value
 
 
@@ -55,3 +57,31 @@ class Script:
     behaviors: tuple[BehaviorEntry, ...] = ()
     faults: tuple[FaultEntry, ...] = ()
     forwards: tuple[ForwardEntry, ...] = ()
+
+
+def registry_with(table: Mapping[str, RegistryImage | None]) -> Registry:
+    """A registry that has every image. Those in `table` are as it says; None: a pull does not find
+    the image.
+
+    A key is a reference in any form, or a pattern over normalised ones (`docker.io/library/*`);
+    exact references count before patterns, patterns in their order. Raises ValueError for a key
+    that is no reference.
+    """
+    exact = {
+        str(parse_reference(key)): image for key, image in table.items() if not _is_pattern(key)
+    }
+    patterns = [(key, image) for key, image in table.items() if _is_pattern(key)]
+
+    def look_up(reference: str) -> RegistryImage | None:
+        if reference in exact:
+            return exact[reference]
+        for pattern, image in patterns:
+            if fnmatchcase(reference, pattern):
+                return image
+        return RegistryImage()
+
+    return look_up
+
+
+def _is_pattern(key: str) -> bool:
+    return "*" in key or "?" in key

@@ -15,8 +15,13 @@ from fakecri.behaviors.checked import BehaviorError
 from fakecri.core.images import RegistryImage, parse_reference
 from fakecri.cri.services import METHODS
 from fakecri.errors import status_code
-from fakecri.scripts.registries import registry_with
-from fakecri.scripts.script_entries import BehaviorEntry, FaultEntry, ForwardEntry, Script
+from fakecri.scripts.script_entries import (
+    BehaviorEntry,
+    FaultEntry,
+    ForwardEntry,
+    Script,
+    registry_with,
+)
 from fakecri.scripts.yaml_reader import Value
 from fakecri.streaming.stream_rules import address
 

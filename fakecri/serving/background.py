@@ -225,6 +225,29 @@ def serve(
     """
     if clock not in get_args(ClockMode):
         raise ValueError(f"clock: wanted {' or '.join(get_args(ClockMode))}, got {clock!r}")
+    with _endpoints(listen, control) as endpoints:
+        loop = ManualLoop() if clock == "manual" else asyncio.new_event_loop()
+        thread = LoopThread(loop, ended=_ENDED)
+        stack = AsyncExitStack()
+        try:
+            start = partial(
+                _start,
+                thread,
+                stack,
+                endpoints=endpoints,
+                script=script,
+                node=node or FakeNode(image_root="/"),  # clients stat that directory
+                options=options,
+            )
+            yield thread.run(start)
+        finally:
+            thread.run(stack.aclose)
+            thread.stop()
+
+
+@contextmanager
+def _endpoints(listen: str | None, control: str | None) -> Iterator[tuple[str, str]]:
+    """Both endpoints; one that is not given is in a directory that goes with the block."""
     for endpoint in (listen, control):
         if endpoint is not None:
             socket_path(endpoint)
@@ -233,26 +256,7 @@ def serve(
         listen = listen or f"unix://{own_directory}/cri.sock"
         control = control or f"unix://{own_directory}/ctl.sock"
         require_two_sockets(listen, control)
-        loop: asyncio.AbstractEventLoop = (
-            ManualLoop() if clock == "manual" else asyncio.new_event_loop()
-        )
-        thread = LoopThread(loop, ended=_ENDED)
-        stack = AsyncExitStack()
-        try:
-            node = node or FakeNode(image_root="/")  # clients stat that directory
-            start = partial(
-                _start,
-                thread,
-                stack,
-                endpoints=(listen, control),
-                script=script,
-                node=node,
-                options=options,
-            )
-            yield thread.run(start)
-        finally:
-            thread.run(stack.aclose)
-            thread.stop()
+        yield listen, control
     finally:
         if own_directory is not None:
             shutil.rmtree(own_directory, ignore_errors=True)

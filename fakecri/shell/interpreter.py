@@ -8,14 +8,13 @@ here: an endless loop of a script keeps the loop from others, or a task outlives
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from fakecri.invocations.invocation import USAGE, Invocation
 from fakecri.invocations.pipes import Collected, ended
-from fakecri.shell import nodes, pipelines, words
+from fakecri.shell import control, nodes, pipelines, words
 from fakecri.shell.control import Break, Exit, Return
 from fakecri.shell.grammar import parse
 from fakecri.shell.scan import ScriptError, Unsupported
@@ -167,7 +166,7 @@ class Shell:
             case nodes.Pipeline():
                 return await pipelines.pipe(self, node)
             case nodes.AndOr():
-                return await self._and_or(node)
+                return await control.and_or(self, node)
             case nodes.Background():
                 return self._start_job(node.inner)
             case nodes.Sequence():
@@ -175,13 +174,13 @@ class Shell:
                     await self.do(item)
                 return self.code if node.items else 0
             case nodes.If():
-                return await self._if(node)
+                return await control.choose(self, node)
             case nodes.Loop():
-                return await self._while(node)
+                return await control.loop(self, node)
             case nodes.For():
-                return await self._for(node)
+                return await control.loop_over(self, node)
             case nodes.Case():
-                return await self._case(node)
+                return await control.case(self, node)
             case nodes.Subshell():
                 inner = self.copy(self.run)
                 return await self.checked(await inner.run_node(node.body))
@@ -214,67 +213,6 @@ class Shell:
             return await self.do(node) == 0
         finally:
             self.unguarded = outer
-
-    async def _and_or(self, node: nodes.AndOr) -> int:
-        done = await self.condition(node.first)
-        for i, (sign, part) in enumerate(node.rest):
-            if done != (sign == "&&"):
-                continue
-            if i + 1 < len(node.rest):
-                done = await self.condition(part)
-            else:
-                return await self.do(part)
-        return self.code
-
-    async def _if(self, node: nodes.If) -> int:
-        for condition, body in node.branches:
-            if await self.condition(condition):
-                return await self.do(body)
-        return await self.do(node.otherwise)
-
-    async def _while(self, node: nodes.Loop) -> int:
-        code = 0
-        while await self.condition(node.condition) != node.until:
-            ended_by = await self._round(node.body)
-            code = self.code
-            if ended_by:
-                break
-        return code
-
-    async def _for(self, node: nodes.For) -> int:
-        values = self.arguments
-        if node.words is not None:
-            values = [word for raw in node.words for word in await self.expand(raw)]
-        code = 0
-        for value in list(values):
-            self.names[node.name] = value
-            ended_by = await self._round(node.body)
-            code = self.code
-            if ended_by:
-                break
-        return code
-
-    async def _round(self, body: nodes.Node) -> bool:
-        """One round of a loop; whether it was the last."""
-        self.loops += 1
-        try:
-            await self.do(body)
-        except Break as jump:
-            if min(jump.levels, self.loops) > 1:
-                raise Break(jump.levels - 1, goes_on=jump.goes_on) from None
-            self.code = 0
-            return not jump.goes_on
-        finally:
-            self.loops -= 1
-        return False
-
-    async def _case(self, node: nodes.Case) -> int:
-        text = await words.to_text(node.word, self.around())
-        for patterns, body in node.items:
-            for raw in patterns:
-                if fnmatch.fnmatchcase(text, await words.to_pattern(raw, self.around())):
-                    return await self.do(body)
-        return 0
 
     def _start_job(self, node: nodes.Node) -> int:
         if len(self.run.processes.running()) >= _MOST_JOBS:

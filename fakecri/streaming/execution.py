@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +17,6 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.plan import next_reply
-from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, unknown
@@ -38,50 +37,13 @@ from fakecri.invocations.pipes import (
     ended,
 )
 from fakecri.programs.environment import invocation_in
-from fakecri.programs.known import Known
-from fakecri.programs.main_programs import MainPrograms
-from fakecri.streaming.status import Outcome
+from fakecri.streaming.session import Channels, Outcome, Runtime
 from fakecri.streaming.stream_rules import Programs
 
 log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2
 """A terminal's first size comes right after the start; a program waits for it so long."""
 PIECE_BYTES: Final = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """What the streams need of a fake runtime."""
-
-    core: Core
-    clockwork: Clockwork
-    main_programs: MainPrograms
-    programs_of: Callable[[Container], Known]
-
-
-@dataclass(slots=True)
-class Channels:
-    """The streams one caller asked for; None: not asked for."""
-
-    stdin: asyncio.StreamReader | None = None
-    stdout: Output | None = None
-    stderr: Output | None = None
-    resize: asyncio.StreamReader | None = None
-
-
-Work = Callable[[Channels], Awaitable[Outcome]]
-"""`execute` or `attach` with everything but the streams."""
-
-
-def wanted_of(request: pb.ExecRequest | pb.AttachRequest) -> frozenset[str]:
-    """The streams a request asks for (stdin, stdout, stderr, resize)."""
-    flags = {
-        "stdin": request.stdin,
-        "stdout": request.stdout,
-        "stderr": request.stderr,
-        "resize": request.tty,
-    }
-    return frozenset(name for name, asked in flags.items() if asked)
 
 
 async def execute(

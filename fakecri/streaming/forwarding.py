@@ -14,7 +14,8 @@ from typing import Protocol
 
 from fakecri.behaviors.matching import Subject
 from fakecri.errors import CriError
-from fakecri.streaming.execution import PIECE_BYTES, Runtime, stop
+from fakecri.streaming.execution import PIECE_BYTES, stop
+from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs, Target, address, run_handler
 
 log = logging.getLogger(__name__)

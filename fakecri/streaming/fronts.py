@@ -16,7 +16,6 @@ from google.protobuf.message import Message
 
 from fakecri.streaming import over_spdy
 from fakecri.streaming.connections import SpdyLink
-from fakecri.streaming.execution import Work, wanted_of
 from fakecri.streaming.http_head import (
     PROTOCOL_HEADER,
     Head,
@@ -25,6 +24,7 @@ from fakecri.streaming.http_head import (
     refusal,
     switching,
 )
+from fakecri.streaming.session import Work, wanted_of
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 HEAD_S: Final = 30.0

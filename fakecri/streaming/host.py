@@ -14,7 +14,7 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.errors import CriError
-from fakecri.streaming.execution import Runtime
+from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
 from simtime import Clock, VirtualLoop

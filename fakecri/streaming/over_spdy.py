@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from fakecri.streaming.connections import SpdyLink, SpdyStream
-from fakecri.streaming.execution import Channels, Work
 from fakecri.streaming.forwarding import Duplex
+from fakecri.streaming.session import Channels, Work
 
 COMMAND_PROTOCOLS: Final = (
     "v4.channel.k8s.io",

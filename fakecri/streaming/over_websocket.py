@@ -18,8 +18,8 @@ from aiohttp import WSMsgType, web
 
 from fakecri.invocations.pipes import Valve
 from fakecri.streaming.connections import SpdyLink
-from fakecri.streaming.execution import Channels, Work
 from fakecri.streaming.over_spdy import Forward, serve_ports
+from fakecri.streaming.session import Channels, Work
 
 V5: Final = "v5.channel.k8s.io"
 COMMAND_PROTOCOLS: Final = (

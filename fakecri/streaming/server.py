@@ -23,10 +23,11 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.streaming import over_spdy, over_websocket
-from fakecri.streaming.execution import Runtime, Work, attach, execute, wanted_of
+from fakecri.streaming.execution import attach, execute
 from fakecri.streaming.forwarding import forward
 from fakecri.streaming.fronts import Front
 from fakecri.streaming.http_head import PROTOCOL_HEADER, negotiate
+from fakecri.streaming.session import Runtime, Work, wanted_of
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
 

@@ -17,7 +17,7 @@ from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.pipes import Terminal, TerminalOutput, Valve
 from fakecri.programs.library import PROGRAMS
 from fakecri.streaming.http_head import negotiate, parse_head
-from fakecri.streaming.status import Outcome
+from fakecri.streaming.session import Outcome
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import LIFE_S, MAX_WAITING, Tokens
 from simtime import Rng, VirtualLoop, run_virtual

@@ -1,0 +1,85 @@
+"""What a stream of Exec or Attach is made of: the runtime's parts, the caller's channels, its end.
+
+The front of a protocol (`over_spdy`, `over_websocket`) makes `Channels` and sends the `Outcome`;
+what happens in between is in `execution`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.clockwork.clockwork import Clockwork
+from fakecri.core.objects import Container
+from fakecri.core.runtime import Core
+from fakecri.invocations.pipes import Output
+from fakecri.programs.known import Known
+from fakecri.programs.main_programs import MainPrograms
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`exit_code` of the command; `failure` is set instead where it could not be run."""
+
+    exit_code: int = 0
+    failure: str = ""
+
+    def text(self) -> str:
+        """One line for people; "" for success. All that the protocols before v4 carry."""
+        if self.failure:
+            return f"Internal error occurred: {self.failure}"
+        if self.exit_code:
+            return f"command terminated with non-zero exit code: exit status {self.exit_code}"
+        return ""
+
+    def to_json(self) -> bytes:
+        """The Status object of v4 and v5."""
+        if not self.text():
+            return b'{"metadata":{},"status":"Success"}'
+        status: dict[str, Any] = {"metadata": {}, "status": "Failure", "message": self.text()}
+        if self.failure:
+            status |= {"reason": "InternalError", "code": 500}
+        else:
+            cause = {"reason": "ExitCode", "message": str(self.exit_code)}
+            status |= {"reason": "NonZeroExitCode", "details": {"causes": [cause]}}
+        return json.dumps(status, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The parts of a fake runtime that streams use."""
+
+    core: Core
+    clockwork: Clockwork
+    main_programs: MainPrograms
+    programs_of: Callable[[Container], Known]
+
+
+@dataclass(slots=True)
+class Channels:
+    """The streams one caller asked for; None: not asked for."""
+
+    stdin: asyncio.StreamReader | None = None
+    stdout: Output | None = None
+    stderr: Output | None = None
+    resize: asyncio.StreamReader | None = None
+
+
+Work = Callable[[Channels], Awaitable[Outcome]]
+"""`execute` or `attach` with everything but the streams."""
+
+
+def wanted_of(request: pb.ExecRequest | pb.AttachRequest) -> frozenset[str]:
+    """The streams a request asks for (stdin, stdout, stderr, resize)."""
+    flags = {
+        "stdin": request.stdin,
+        "stdout": request.stdout,
+        "stderr": request.stderr,
+        "resize": request.tty,
+    }
+    return frozenset(name for name, asked in flags.items() if asked)

@@ -41,18 +41,31 @@ class Parts:
     """The parts of a fake runtime that others than `assemble` use."""
 
     core: Core
+    """Sandboxes, containers and images, without I/O."""
     clockwork: Clockwork
+    """Lets the core go on when something is due, and tells what waits for changes."""
     files: HostFiles
+    """Writes logs and termination messages."""
     events: EventStreams
+    """Subscribers of GetContainerEvents."""
     outage: Outage
+    """Whether the runtime is down."""
     under_way: CallsUnderWay
+    """Calls that have not been answered."""
     faults: FaultRules
+    """Rules on calls."""
     programming: Programming
+    """Rules on what containers do."""
     programs: ProgramTable
+    """Which programs containers have."""
     answers: Answers
+    """Answers calls."""
     streaming: Streaming
+    """Exec, Attach and PortForward."""
     ports: Ports
+    """What containers serve."""
     listening: Listening | None
+    """Real sockets for that; None: pods have no addresses of this machine."""
 
 
 class Tenancy(Tenant):

@@ -129,29 +129,37 @@ class Replies(Checked):
 
 @dataclass(frozen=True, slots=True)
 class Serves(Checked):
-    """Listens on a TCP port of its pod while `from_s` <= age < `until_s`.
+    """Listens on a TCP port of its pod while `from_s` <= age < `until_s`, and answers probes there.
 
-    `protocol`: `http`, `https`, `grpc` (the health service) or `tcp` (takes the connection and ends
-    it). An HTTP request for `path` (None: for every path) is answered with `status`, `location`
-    (a redirect's; `{ip}` is the pod's address) and `body`, a health check of `service` (None: of
-    every one) with `health`, both after `delay_s`. `lost_bytes`: so much more of the body is
-    announced, but the connection ends before it. Of several rules of a port the last one that fits
-    answers; a path that none fits is 404, a service NOT_FOUND.
+    Of several rules for a port the last one that fits answers. A path for which there is no rule is
+    404, a service without one NOT_FOUND.
     """
 
     port: int
+    """1 to 65535."""
     protocol: str = "http"
+    """`http`, `https`, `grpc` (the health service) or `tcp` (takes the connection and ends it)."""
     status: int = 200
+    """The HTTP status, 100 to 599."""
     _: KW_ONLY
     path: str | None = None
+    """The path that is answered; None: every path."""
     location: str = ""
+    """The Location header of a redirect; `{ip}` is the pod's address. "": none."""
     body: str = ""
+    """The body of the HTTP answer."""
     lost_bytes: int = 0
+    """So many bytes more of the body are announced, but the connection ends before them."""
     service: str | None = None
+    """grpc: the service whose health is told; None: of every service."""
     health: str = "SERVING"
+    """grpc: the status of that service, one of `HEALTH`."""
     delay_s: float = 0.0
+    """Seconds from the request to the answer."""
     from_s: float = 0.0
+    """It listens from this age of the container on, in seconds."""
     until_s: float = FOREVER
+    """It listens up to this age of the container, in seconds; by default as long as it runs."""
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)

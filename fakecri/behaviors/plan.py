@@ -42,18 +42,31 @@ class Plan:
     """One run. The default runs for ever and ends with 143 as soon as it gets SIGTERM."""
 
     exits: Exits | None = None
+    """How it ends by itself; None: it does not."""
     stops: Stops = _DEFAULT_STOP
+    """What a stop signal does; by default it ends with 143 at once."""
     ignores: Ignores | None = None
-    prints: tuple[Prints, ...] = ()  # in order of their times
-    replies: tuple[Replies, ...] = ()  # the first that fits answers
-    serves: tuple[Serves, ...] = ()  # likewise
+    """Which stop signal it ignores, and how long; None: none."""
+    prints: tuple[Prints, ...] = ()
+    """Lines for the log, in order of their times."""
+    replies: tuple[Replies, ...] = ()
+    """Answers to exec; the first that fits answers."""
+    serves: tuple[Serves, ...] = ()
+    """Ports; the first rule that fits answers."""
     uses: Uses = _NO_USE
+    """Memory, CPU, disk and processes; by default next to nothing."""
     start_fails: StartFails | None = None
+    """Why StartContainer fails; None: it does not."""
     start_hangs: StartHangs | None = None
+    """How long StartContainer takes; None: no time."""
     runs: Runs | None = None
+    """The program that it really runs; None: it only stands for one."""
     child_oom: OomKillsChild | None = None
+    """When the kernel kills a child process for memory; None: never."""
     oom_at: OomAt | None = None
+    """When it takes all memory that it may have; None: never."""
     termination_message: str = ""
+    """What it writes into the file for that when it ends."""
 
     @property
     def says_no_use(self) -> bool:

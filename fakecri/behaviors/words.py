@@ -68,9 +68,13 @@ def replies(
     until_s: float = FOREVER,
     handler: ReplyHandler | None = None,
 ) -> Replies:
-    """The container answers exec of `command` (a list, or words in one string; None: of all).
+    """The container answers exec of `command`, instead of running a program.
 
-    `handler(context: ExecContext)` gives a Reply or an exit code, and may be async.
+    `command`: a list, or words in one string; None: every command. The answer is `exit_code` with
+    `stdout` and `stderr`, `delay_s` seconds after the call; `answers`, if given, are taken in turn
+    instead, and the last one repeats; `handler(context: ExecContext)` decides instead of both: it
+    gives a Reply or an exit code, and may be async. The rule counts while the container's age is in
+    `from_s` <= age < `until_s` seconds; by default as long as it runs. Raises BehaviorError.
     """
     if not isinstance(answers, Sequence):
         raise BehaviorError(f"replies.answers: wanted a list of Reply(...), got {answers!r}")

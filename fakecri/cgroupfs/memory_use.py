@@ -33,29 +33,42 @@ class Threshold:
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """A group's memory. `anon_bytes` and `file_bytes` are its own, `usage_bytes` its subtree's."""
+    """A group's memory. Amounts are bytes; UNLIMITED for no limit."""
 
     cgroup: Cgroup
+    """The group whose memory it is."""
     limit_bytes: int = UNLIMITED
+    """memory.max, memory.limit_in_bytes."""
     with_swap_limit_bytes: int = UNLIMITED
+    """v1: memory.memsw.limit_in_bytes."""
     anon_bytes: int = 0
+    """Held by processes and charged to this very group."""
     file_bytes: int = 0
+    """Page cache charged to this very group."""
     usage_bytes: int = 0
+    """All of the subtree: anonymous memory and page cache."""
     cache_bytes: int = 0
     """Page cache of the subtree, a part of `usage_bytes`."""
     peak_bytes: int = 0
+    """The most that `usage_bytes` has been since the counter was reset."""
     swappiness: int = 60
+    """memory.swappiness, 0 to 100; without effect here."""
     oom_kill_disable: int = 0
+    """v1: 1 where processes wait for memory and are not killed (CG-132)."""
     settings: dict[str, int] = field(default_factory=dict)
     """Files that hold a size and do nothing else here: soft limit, memory.low, ..."""
     failures: int = 0
+    """How often the limit was hit (memory.failcnt)."""
     events: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVENTS, 0))
     """What happened here; `counted` has what happened below, too."""
     counted: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVENTS, 0))
+    """What happened here and below."""
     holders: dict[Process, None] = field(default_factory=dict)
+    """The processes with memory charged here; an ordered set."""
     waiting: list[tuple[Process, int]] = field(default_factory=list)
     """Processes that hang for memory, and how much each wants to have."""
     thresholds: list[Threshold] = field(default_factory=list)
+    """v1: what is to be called when usage crosses a number of bytes."""
 
     @property
     def below(self) -> Iterator[Memory]:

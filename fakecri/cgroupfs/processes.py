@@ -44,9 +44,13 @@ class Process:
     """A process. Made by `CgroupFS.spawn`, or by another's `fork`."""
 
     pid: int
+    """The id of its first task."""
     table: ProcessTable
+    """All processes of the fake machine."""
     tasks: dict[int, Task] = field(default_factory=dict)
+    """Its threads by id."""
     life: Life = Life.LIVE
+    """Whether it lives, waits for its parent, or is gone."""
     exit_status: int | None = None
     """The exit code, or minus the signal that killed it."""
     charges: dict[Cgroup, int] = field(default_factory=dict)
@@ -56,9 +60,11 @@ class Process:
     hung: bool = False
     """Waits for memory in a group whose OOM killer is off (CG-132)."""
     name: str = ""
+    """At most 15 characters, as the kernel's log shows it."""
     oom_score_adj: int = 0
     """-1000 to 1000, in thousandths of the memory that is short; -1000: never a victim."""
     oom_killed: bool = False
+    """The OOM killer ended it, and its group shows that."""
 
     def __repr__(self) -> str:
         return f"Process({self.pid} {self.name!r} {self.life.name})"

@@ -81,33 +81,54 @@ def _split_host(rest: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A stored image. `id` is the digest of its config, `digest` that of its manifest."""
+    """An image that the runtime has."""
 
     id: str
+    """The digest of its config, with `sha256:`."""
     tags: tuple[str, ...] = ()
+    """References such as docker.io/library/busybox:1."""
     digests: tuple[str, ...] = ()
+    """References with the digest of its manifest (`name@sha256:...`)."""
     size_bytes: int = DEFAULT_SIZE_BYTES
+    """What ImageStatus and the image filesystem count for it."""
     uid: int | None = None
+    """The user it runs as, by number; None: not said."""
     username: str = ""
-    stop_signal: str = ""  # "": none of its own
+    """The user it runs as, by name; "": not said."""
+    stop_signal: str = ""
+    """Its STOPSIGNAL; "": none of its own."""
     pinned: bool = False
-    paths: tuple[str, ...] = ()  # what is in it beside the usual directories
+    """Garbage collection of kubelets leaves it alone (CRI-093)."""
+    paths: tuple[str, ...] = ()
+    """What is in it beside the usual directories: files that image volumes may have as a
+    sub-path."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryImage:
-    """What a registry has to say about one reference. `error`: the pull fails with that text."""
+    """What a registry says of one reference. Raises ValueError for a time, size or signal that is
+    none."""
 
-    content: str = ""  # two references with the same content are one image; "": the reference
+    content: str = ""
+    """References with the same content are one image; "": the reference itself."""
     size_bytes: int = DEFAULT_SIZE_BYTES
+    """What the image takes on disk, at least 1."""
     pull_s: float = 0.0
+    """Seconds that a pull takes."""
     error: str = ""
+    """A pull fails with this text, after `pull_s`; "": it does not."""
     error_code: str = "UNKNOWN"
+    """The gRPC code of that failure."""
     uid: int | None = None
+    """The user it runs as, by number; None: not said."""
     username: str = ""
-    stop_signal: str = ""  # the image's STOPSIGNAL (CRI-061)
-    paths: tuple[str, ...] = ()  # files in it that image volumes may have as a sub-path
-    credentials: tuple[str, str] | None = None  # (user, password) that a pull must bring
+    """The user it runs as, by name; "": not said."""
+    stop_signal: str = ""
+    """The image's STOPSIGNAL (CRI-061); "": none, then SIGTERM counts."""
+    paths: tuple[str, ...] = ()
+    """Files in it that image volumes may have as a sub-path."""
+    credentials: tuple[str, str] | None = None
+    """User and password that a pull must bring; None: none are needed."""
 
     def __post_init__(self) -> None:
         stop_signals.normal(self.stop_signal)  # a name that is none would only show at a create

@@ -52,20 +52,31 @@ TRANSITIONS: Final = {
 
 @dataclass(slots=True)
 class Sandbox:
-    """One pod sandbox. `config` is the request's PodSandboxConfig, kept whole."""
+    """One pod sandbox."""
 
     id: str
+    """Hexadecimal, made by the core."""
     config: pb.PodSandboxConfig
+    """Of the RunPodSandbox request, kept whole."""
     runtime_handler: str
+    """As asked for; "": the default one."""
     created_at_ns: int
+    """Nanoseconds since 1970."""
     ips: Sequence[str] = ()
-    """The first is the one that counts, there is another one with two families."""
+    """Its addresses: none on the host's network or after a stop, one, or one of each family. The
+    first is the one that Status tells."""
     ready: bool = True
-    resources: pb.LinuxContainerResources | None = None  # of UpdatePodSandboxResources (CRI-122)
+    """READY, or NOTREADY for ever."""
+    resources: pb.LinuxContainerResources | None = None
+    """Of the last UpdatePodSandboxResources (CRI-122); None: there was none."""
     overhead: pb.LinuxContainerResources | None = None
+    """Likewise."""
     containers: dict[str, Container] = field(default_factory=dict, repr=False, compare=False)
-    row: tuple[bool, bytes] | None = None  # of ListPodSandbox, see messages.sandbox_row
+    """By id, oldest first; kept by `containers.py`."""
+    row: tuple[bool, bytes] | None = None
+    """Its row of ListPodSandbox, and for which `ready` it was made: see `messages.sandbox_row`."""
     cgroup: ContainerCgroup | None = field(default=None, repr=False, compare=False)
+    """Of its pause process, while it is ready and if its pod has a cgroup."""
 
     @property
     def ip(self) -> str:
@@ -85,46 +96,83 @@ class Sandbox:
 
 @dataclass(slots=True)
 class Container:
-    """One container. `plan` is what this run does; it is fixed when the container starts."""
+    """One container, and what its run has come to. Kept by `containers.py` and `running.py`."""
 
     id: str
+    """Hexadecimal, made by the core."""
     sandbox: Sandbox
+    """The one it was created in."""
     config: pb.ContainerConfig
+    """Of the CreateContainer request; image volumes have got their `image_ref`."""
     pod: pb.PodSandboxMetadata
+    """The metadata of its pod, as the CreateContainer request has it."""
     image_id: str
+    """Of the image it was created from."""
     image_ref: str
+    """The first digest of that image, else its id."""
     created_at_ns: int
+    """Nanoseconds since 1970."""
     log_path: str = ""
+    """"": it has no log."""
     state: State = State.CREATED
+    """Changed by `Core.change` alone."""
     started_at_ns: int = 0
+    """Nanoseconds since 1970; 0: not started."""
     finished_at_ns: int = 0
+    """Nanoseconds since 1970; 0: not ended."""
     exit_code: int = 0
+    """Once it has ended."""
     reason: str = ""
+    """Once it has ended; "": follows from the exit code (CRI-070)."""
     message: str = ""
+    """Once it has ended: what a failed start or a behaviour says."""
     pid: int = 0
+    """Of the main process; 0: not started."""
     plan: Plan = field(default_factory=Plan)
+    """What this run does; fixed when the container starts."""
     planned: bool = False
-    starting: bool = False  # a StartContainer is under way
+    """Whether `plan` is fixed."""
+    starting: bool = False
+    """A StartContainer is under way."""
     resources: pb.LinuxContainerResources = field(default_factory=pb.LinuxContainerResources)
+    """Its limits: of the create request, then of every UpdateContainerResources."""
     # The run's own clockwork: when it ends and why, and which lines are still to be written.
     end_due_ns: int | None = None
+    """When it ends by itself or by a signal; None: not planned."""
     end_code: int = 0
+    """The exit code of that end."""
     end_reason: str = ""
+    """The reason of that end."""
     end_message: str = ""
+    """The message of that end."""
     lines_written: int = 0
+    """How many of the plan's `prints` are in the log."""
     stop_signal: str = "SIGTERM"
+    """Its own, else its image's, else SIGTERM."""
     stop_signalled: bool = False
-    on_stop_signal: Callable[[], None] | None = None  # told when it gets the stop signal
-    oom_killed: bool = False  # a process of it was: sticky (CRI-071)
+    """It has got that signal."""
+    on_stop_signal: Callable[[], None] | None = None
+    """Called when it gets the stop signal: set by the program that it runs."""
+    oom_killed: bool = False
+    """A process of it was killed for memory; stays so (CRI-071)."""
     replies_given: dict[int, int] = field(default_factory=dict)
+    """How often each of the plan's `replies` has answered, by its index."""
     log: list[LogLine] = field(default_factory=list)
-    row: tuple[State, bytes] | None = None  # of ListContainers, see messages.container_row
-    attributes: bytes = b""  # of its statistics, see messages.fill_container_stats
-    cgroup: ContainerCgroup | None = None  # while it runs, if its pod has a cgroup
-    files: object = field(default=None, repr=False, compare=False)  # see streaming.container_files
+    """What it has written."""
+    row: tuple[State, bytes] | None = None
+    """Its row of ListContainers, and for which state it was made: see `messages.container_row`."""
+    attributes: bytes = b""
+    """The part of its statistics that stays the same: see `messages.fill_container_stats`."""
+    cgroup: ContainerCgroup | None = None
+    """While it runs, if its pod has a cgroup."""
+    files: object = field(default=None, repr=False, compare=False)
+    """Its files, once they are asked for: see `programs.environment.files_of`."""
     image_uid: int = 0
-    traps_stop: bool = False  # its program says itself what the stop signal does
+    """The user of its image; 0: not said."""
+    traps_stop: bool = False
+    """Its program says itself what the stop signal does."""
     now_ns: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
+    """The core's time, for its programs."""
 
     def change(self, what: Input) -> None:
         """Take the transition of the table; `Core.change` is how. Raises KeyError for a pair that

@@ -66,31 +66,45 @@ class Identity:
 
 @dataclass(slots=True)
 class Core:
-    """The state. `plan_of(container)` says what a run of a container will do."""
+    """The state. Every field but the first five has a default."""
 
     ids: Ids
+    """Gives ids to objects."""
     node: FakeNode
+    """The machine."""
     images: ImageStore
+    """The image store."""
     plan_of: Callable[[Container], Plan]
+    """Says what the next run of a container will do."""
     now_ns: Callable[[], int]
+    """Wall-clock time, nanoseconds since 1970."""
     sandboxes: ListedTable[Sandbox] = field(default_factory=ListedTable)
+    """By id."""
     containers: ListedTable[Container] = field(default_factory=ListedTable)
+    """By id."""
     news: list[News] = field(default_factory=list)
+    """Changes of state that the shell around the core has not looked at."""
     writes: list[FileWork] = field(default_factory=list)
+    """Work on files that the shell around the core has not done."""
     network_ready: bool = True
+    """False: there is no pod network (CRI-037)."""
     handlers: tuple[str, ...] = ()
     """Runtime handlers beside the default one, "" (CRI-030)."""
     cgroup_driver: pb.CgroupDriver = pb.CGROUPFS
     """What RuntimeConfig says; names follow the cgroup_parent that is given."""
     identity: Identity = field(default_factory=Identity)
+    """What Version says."""
     watch: Callable[[News], None] | None = None
     """Told of every change as it happens."""
     names: NameTable = field(default_factory=NameTable)
+    """Names that are taken (CRI-024)."""
     used: UsageLedger = field(default_factory=UsageLedger)
+    """What containers use, summed up."""
     due: list[tuple[int, int, str]] = field(default_factory=list)
     """When something is to happen to which container."""
     stir: Callable[[], None] = lambda: None
-    """Called when something happened outside of a call: whoever drives the core looks at it."""
+    """Called when something happened outside of a call, so that what drives the core looks at
+    it."""
     addresses: Addresses = field(default_factory=Addresses)
     """Of the pod network."""
     burning: dict[str, Container] = field(default_factory=dict)

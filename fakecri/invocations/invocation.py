@@ -26,37 +26,51 @@ PIECE_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One run of one program.
-
-    `pod`, `namespace`, `container`: the names of where it runs. `stdin` is at its end at once when
-    the caller gave none. With `tty`, `stderr` is `stdout` and lines end with CR LF, as on a
-    terminal. `lenient`: files that were never made or removed are taken to be there, as ExecSync
-    wants it of containers whose programs do not really run. `any_program`: so are programs. `stop`
-    is set when a container whose main process this is gets its stop signal; `traps_stop` is called
-    when that process says itself what the signal does (True), or leaves it to the fake again.
-    """
+    """One run of one program. Every field but `command` has a default."""
 
     command: tuple[str, ...]
+    """The program's name and its arguments."""
     _: KW_ONLY
     pod: str = ""
+    """The name of its pod."""
     namespace: str = ""
+    """The namespace of its pod."""
     container: str = ""
+    """The name of its container."""
     identity: Identity = ROOT
+    """User and groups it runs as."""
     files: Files = field(default_factory=image_files)
+    """The files of its container."""
     now_ns: Callable[[], int] = lambda: 0
+    """The fake's time, nanoseconds since 1970."""
     traps_stop: Callable[[bool], None] = lambda traps: None
+    """Call it with True in a main process that says itself what the stop signal does, with False to
+    leave that to the fake again."""
     env: Mapping[str, str] = field(default_factory=dict)
+    """The environment."""
     stdin: asyncio.StreamReader = field(default_factory=ended)
+    """At its end at once where the caller gave none."""
     stdout: Output = field(default_factory=Discard)
+    """Nowhere by default."""
     stderr: Output = field(default_factory=Discard)
+    """With `tty` it is `stdout`."""
     tty: bool = False
+    """On a terminal: lines end with CR LF."""
     terminal: Terminal = field(default_factory=Terminal)
+    """Its size: 0 by 0 until the caller says another."""
     programs: Mapping[str, Program] = field(default_factory=dict)
+    """The programs of the container by name."""
     lenient: bool = False
+    """Files that were never made or removed are taken to be there, as ExecSync wants it of
+    containers whose programs do not really run."""
     any_program: bool = False
+    """Programs that are not in `programs` are there, too, and succeed."""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a container whose main process this is gets its stop signal."""
     cwd: str = "/"
+    """The working directory."""
     processes: Processes = field(default_factory=Processes)
+    """What runs beside it in the same program."""
 
     def path(self, name: str) -> str:
         """The absolute path of a file."""

@@ -42,17 +42,20 @@ NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
 
 @dataclass(slots=True)
 class FakeNode:
-    """A machine. Change its fields while a test runs: pressure comes and goes at once.
-
-    `filesystems` maps a path prefix to the filesystem mounted there; the longest prefix counts.
-    """
+    """A machine. Change its fields while a test runs: pressure comes and goes at once."""
 
     memory_bytes: int = 8 * GIB
+    """RAM."""
     base_memory_used_bytes: int = 1 * GIB
+    """What others than containers use of it; see `use_memory`."""
     cpus: int = 4
+    """How many, unless `layout` says it."""
     boot: str = "00000000-0000-4000-8000-000000000001"
+    """The boot id."""
     filesystems: dict[str, Filesystem] = field(default_factory=lambda: {"/": Filesystem("disk0")})
+    """What is mounted, by path prefix; the longest prefix of a path counts."""
     image_root: str = "/var/lib/containerd"
+    """Where images are."""
     address: str = ""
     """Where pods on the host's network can be reached, beside 127.0.0.1."""
     container_root: str = ""
@@ -64,14 +67,18 @@ class FakeNode:
     clock: Clock | None = None
     """What the cgroup files read time from; the runtime of this node gives it its own."""
     cgroups_version: Literal[1, 2] = 2
+    """What is mounted at /sys/fs/cgroup."""
     layout: MachineTopology | None = None
     """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`, and huge pages of the
     usual sizes, none of them set aside. Overrides `cpus`."""
     swap_total_bytes: int = 0
+    """0: the machine has no swap."""
     pid_limit: int = 32_768
+    """The most tasks that there can be."""
     base_pids: int = 100
     """Tasks of others than containers."""
     log: KernelLog = field(default_factory=KernelLog)
+    """The kernel's log."""
     logind: FakeLogind = field(default_factory=FakeLogind)
     """Holds up shutdowns, and tells kubelets of them."""
     _cgroups: CgroupFS | None = field(default=None, init=False, repr=False, compare=False)

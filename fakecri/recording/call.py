@@ -45,26 +45,29 @@ class Question:
 
 @dataclass(slots=True)
 class Call:
-    """One call. Times: seconds on the monotonic clock of the recorder.
-
-    `deadline_s` is the caller's time limit at arrival, None for none. `ended_s` is None while the
-    call runs; then there is a `response` or an `error` (code name, text). `messages` counts what
-    a stream has sent.
-    """
+    """One call that the runtime got."""
 
     seq: int
+    """Its number, from 1 on, in order of arrival."""
     method: str
+    """The bare name of the RPC."""
     subject: Subject
+    """Pod, container and image that it is about."""
     started_s: float
+    """When it arrived, seconds on the recorder's monotonic clock."""
     deadline_s: float | None
+    """The caller's time limit at arrival, in seconds; None: none."""
     shown_s: float
     """`started_s` as texts have it: since the recorder was made."""
     _question: Question = field(repr=False)
     ended_s: float | None = None
+    """When it was answered, on the same clock; None: it still runs."""
     error: tuple[str, str] | None = None
+    """Name of the gRPC code and text of its failure; None: it succeeded or still runs."""
     messages: int = 0
+    """How many messages a stream has sent."""
     disturbed: bool = False
-    """A rule of a proxy acted on it: what came of it is not the runtime's own."""
+    """A rule of a proxy acted on it: its outcome is not the runtime's own."""
     _response: Kept | None = field(repr=False, default=None)
 
     @property

@@ -265,6 +265,7 @@ def _endpoints(listen: str | None, control: str | None) -> Iterator[tuple[str, s
 async def _start(
     thread: LoopThread,
     stack: AsyncExitStack,
+    *,
     endpoints: tuple[str, str],
     script: str | Path | None,
     node: FakeNode,

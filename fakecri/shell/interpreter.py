@@ -33,28 +33,42 @@ DEEPEST: Final = 25
 
 @dataclass(slots=True)
 class Shell:
-    """A process of the shell. `run` has its streams; `names` all variables."""
+    """A process of the shell."""
 
     run: Invocation
+    """Its command, streams, files and environment."""
     names: dict[str, str]
+    """All variables."""
     builtins: Mapping[str, Builtin]
+    """The commands of the shell itself, by name."""
     arguments: list[str] = field(default_factory=list)
+    """`$1` and so on."""
     script: str = "sh"
+    """`$0`."""
     exported: set[str] = field(default_factory=set)
+    """Which variables programs get."""
     functions: dict[str, nodes.Node] = field(default_factory=dict)
+    """Their bodies by name."""
     traps: dict[str, str] = field(default_factory=dict)
+    """Scripts by signal (EXIT, TERM, ...)."""
     options: set[str] = field(default_factory=set)
+    """What `set` has switched on: e, u, x, pipefail."""
     code: int = 0
+    """`$?`."""
     substituted: int = 0
     """The exit code of the last `$( )` of the command that is being run; 0 for none."""
     loops: int = 0
-    """How many it is in."""
+    """How many loops it is in."""
     last_job: asyncio.Task[int] | None = None
+    """`$!`; None: there is none."""
     depth: int = 0
+    """How many processes and functions it is within."""
     unguarded: bool = True
     """Whether `set -e` counts here: not in conditions."""
     steps: int = 0
+    """Commands that were run, for the pauses between them."""
     stop_heard: bool = False
+    """The trap for TERM has run."""
     outer_names: dict[str, str | None] = field(default_factory=dict)
     """What `local` names of the running function were outside."""
 

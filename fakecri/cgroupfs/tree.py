@@ -134,26 +134,17 @@ class Controller:
 class Hierarchy:
     """One mounted tree."""
 
-    version: int
-    """1 or 2."""
+    version: int  # 1 or 2
     mount: str
     """Its directory below the root of the file system; "" for v2 alone."""
-    machine: Machine
-    """What the files depend on."""
-    controllers: dict[str, Controller]
-    """By name."""
-    core: Files
-    """The files that every directory has, by name."""
-    inherit: Callable[[Cgroup], None]
-    """Gives a new directory its core settings."""
-    processes: Processes
-    """All processes of the machine."""
-    now_ns: Callable[[], int] = lambda: 0
-    """Monotonic time."""
-    release_agent: str = ""
-    """v1: what release_agent says."""
-    root: Cgroup = field(init=False)
-    """Made with the hierarchy."""
+    machine: Machine  # What the files depend on
+    controllers: dict[str, Controller]  # By name
+    core: Files  # The files that every directory has, by name
+    inherit: Callable[[Cgroup], None]  # Gives a new directory its core settings
+    processes: Processes  # All processes of the machine
+    now_ns: Callable[[], int] = lambda: 0  # Monotonic time
+    release_agent: str = ""  # v1: what release_agent says
+    root: Cgroup = field(init=False)  # Made with the hierarchy
 
     def __post_init__(self) -> None:
         self.root = Cgroup(self, "", None)
@@ -166,38 +157,26 @@ class Hierarchy:
 class Cgroup:
     """A directory of a hierarchy."""
 
-    hierarchy: Hierarchy
-    """The tree that it is in."""
-    name: str
-    """"" for the root."""
-    parent: Cgroup | None
-    """None for the root."""
-    children: dict[str, Cgroup] = field(default_factory=dict)
-    """By name."""
+    hierarchy: Hierarchy  # The tree that it is in
+    name: str  # "" for the root
+    parent: Cgroup | None  # None for the root
+    children: dict[str, Cgroup] = field(default_factory=dict)  # By name
     settings: dict[str, int] = field(default_factory=dict)
     """Core files that hold a number, by file name."""
     states: dict[str, Any] = field(default_factory=dict)
     """What each controller keeps of this group, by the controller's name."""
     enabled: list[str] = field(default_factory=list)
     """v2: what cgroup.subtree_control says, in the order of the controllers."""
-    threaded: bool = False
-    """v2: its type is threaded (CG-125)."""
-    members: dict[int, Task] = field(default_factory=dict)
-    """Tasks here by id, zombies among them."""
-    tasks: int = 0
-    """Number of tasks in the subtree, zombies among them."""
-    live: int = 0
-    """Number of live tasks in the subtree."""
-    user_ns: int = 0
-    """CPU time of the subtree in user mode."""
-    system_ns: int = 0
-    """CPU time of the subtree in the kernel."""
-    removed: bool = False
-    """It was removed; open files still refer to it."""
+    threaded: bool = False  # v2: its type is threaded (CG-125)
+    members: dict[int, Task] = field(default_factory=dict)  # Tasks here by id, zombies among them
+    tasks: int = 0  # Number of tasks in the subtree, zombies among them
+    live: int = 0  # Number of live tasks in the subtree
+    user_ns: int = 0  # CPU time of the subtree in user mode
+    system_ns: int = 0  # CPU time of the subtree in the kernel
+    removed: bool = False  # It was removed; open files still refer to it
     frozen_since_ns: int | None = None
     """v2: when it was frozen, itself or by a group above; None: it is not."""
-    frozen_ns: int = 0
-    """v2: how long it was frozen before that."""
+    frozen_ns: int = 0  # v2: how long it was frozen before that
     pressure: dict[str, Any] = field(default_factory=dict)
     """Stalls of the subtree by resource (CG-126)."""
     watchers: dict[str, list[Callable[[], None]]] = field(default_factory=dict)

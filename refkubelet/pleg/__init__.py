@@ -1,6 +1,8 @@
-"""The pod lifecycle event generator: lists the runtime, keeps the pod cache, tells what changed.
+"""The pod lifecycle event generator (PLEG): lists the runtime's pods, keeps the pod cache and sends
+an event for each change.
 
-Read `compute.py` first (what is an event), then `generic.py`; `evented.py` is behind a gate.
+Read `compute.py` first (which changes are events), then `generic.py`; `evented.py` is behind a
+gate.
 """
 
 from refkubelet.pleg.cache import PodCache

@@ -1,11 +1,11 @@
-"""The pod cache: the newest known runtime status per pod, and waiting for a newer one.
+"""The pod cache: the newest runtime status of each pod, and a way to wait for a newer one.
 
 The PLEG writes, pod workers read. A worker asks for a status newer than the end of its previous
-step, so no step ever acts on what it already changed (LIFE-038). What must never happen: a waiter
-woken with a status older than it asked for, also when an older one is written before it runs. There
-is no time-out: a hung runtime hangs its workers, and nothing else (PLEG-102).
-With the gate EventedPLEG the runtime's events write, too. Where what they said is in doubt, the pod
-is held (`hold`): then only a status that was read from the runtime counts as newer.
+step, so that no step acts on a status from before its own changes (LIFE-038). What must never
+happen: a waiter gets a status older than it asked for, also if an older one is written before it
+runs. There is no time-out: a runtime that hangs blocks the workers, and nothing else (PLEG-102).
+With the gate EventedPLEG the runtime's events write, too. A pod about which they may be wrong is
+held (`hold`): then only a status that was read from the runtime counts as newer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class PodStatusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a pod. `modified_s`: when it was so; `read_s`: when the runtime was asked
-    last, and it was so; `heard_s`: when an event was taken last."""
+    """The cache's entry of a pod: its status, or the error of reading it. Stamps: `modified_s`, of
+    the status; `read_s`, of the last reading that confirmed it; `heard_s`, of the last event."""
 
     status: RuntimePodStatus
     error: str | None
@@ -65,10 +65,10 @@ class PodCache:
         self._waiters: list[_Waiter] = []
 
     def stamp_s(self) -> float:
-        """Now, and later than every stamp given before.
+        """The current time as a stamp, later than every stamp before.
 
-        Listings and the ends of worker steps are both stamped here, so that their order is known
-        even when virtual time stands still: a listing made before the end of a step is older.
+        Listings and the ends of worker steps both take their stamps here, which gives them an order
+        even while virtual time stands still.
         """
         later_s = math.nextafter(self._last_stamp_s, math.inf)
         self._last_stamp_s = max(self._clock.monotonic_s(), later_s)
@@ -83,23 +83,23 @@ class PodCache:
         return RuntimePodStatus(uid) if entry is None else entry.status_or_error()
 
     def known(self, uid: str) -> Known | None:
-        """Status or error, and of when; None: the pod is unknown."""
+        """The entry of the pod; None: it has none."""
         return self._entries.get(uid)
 
     def uids(self) -> list[str]:
-        """Of all pods that something is known of."""
+        """The UIDs of all pods in the cache."""
         return list(self._entries)
 
     def running_containers(self) -> list[ContainerRecord]:
-        """The containers that run as far as is known, of all pods."""
+        """The running containers of all pods in the cache."""
         return [c for entry in self._entries.values() for c in entry.status.running()]
 
     async def get_newer_than(self, uid: str, t_s: float) -> RuntimePodStatus:
         """Wait for a status of the pod newer than `t_s` (PLEG-102, LIFE-038).
 
-        Returns at once if one is there, or if everything was listed since and the pod is unknown
-        (an empty status). `t_s` is a stamp of this cache; 0 asks for any status. Raises
-        `PodStatusError` (PLEG-104).
+        Returns at once if the cache has one, or if all pods were listed since then (for a pod that
+        was not among them: an empty status). `t_s` is a stamp of this cache; 0 asks for any status.
+        Raises `PodStatusError` if reading the status failed (PLEG-104).
         """
         if self._is_newer(uid, t_s):
             return self.get(uid)
@@ -120,7 +120,7 @@ class PodCache:
         self._notify(t_s, uid)
 
     def heard(self, uid: str, status: RuntimePodStatus, t_s: float) -> None:
-        """An event says that the pod was so at `t_s` (PLEG-302)."""
+        """Record the status that an event reports for `t_s` (PLEG-302)."""
         old = self._entries.get(uid)
         read_s = old.read_s if old is not None else -math.inf
         self._entries[uid] = Known(
@@ -129,16 +129,16 @@ class PodCache:
         self._notify(t_s, uid)
 
     def hold(self, uid: str) -> None:
-        """What is known of the pod is in doubt: until it is read, the time of the whole cache says
-        nothing of it."""
+        """Mark the pod's entry as doubtful: until the pod is read again, `update_time` does not
+        make it newer."""
         self._held.add(uid)
 
     def release_all(self) -> None:
-        """No pod is in doubt any more: everything is listed all the time."""
+        """Trust all entries again, because all pods are listed every second from now on."""
         self._held.clear()
 
     def with_kept_ips(self, status: RuntimePodStatus) -> RuntimePodStatus:
-        """`status` with the cached IPs, if it has none and no sandbox is READY (PLEG-010)."""
+        """`status`, with the cached IPs if it has none and no sandbox is READY (PLEG-010)."""
         if status.ips or any(s.state is SandboxState.READY for s in status.sandboxes):
             return status
         try:
@@ -147,7 +147,7 @@ class PodCache:
             return status
 
     def delete(self, uid: str) -> None:
-        """Forget the pod; waiters go on waiting (PLEG-103)."""
+        """Remove the pod's entry; its waiters keep waiting (PLEG-103)."""
         self._entries.pop(uid, None)
         self._held.discard(uid)
 
@@ -160,8 +160,8 @@ class PodCache:
         self._notify(t_s, uid)
 
     def update_time(self, t_s: float) -> None:
-        """All pods were listed at `t_s`, and every change is in the cache (PLEG-009), but for pods
-        that are held."""
+        """All pods were listed at `t_s` and every change is in the cache (PLEG-009), except for
+        pods that are held."""
         self._global_s = t_s
         self._notify(t_s, None)
 
@@ -172,7 +172,8 @@ class PodCache:
         return entry is not None and entry.newest_s > t_s
 
     def _notify(self, t_s: float, uid: str | None) -> None:
-        """Wake those for whom `t_s` is not before the time they asked for (PLEG-102)."""
+        """Wake the waiters of `uid` (None: of all pods not held) that asked for a time up to `t_s`
+        (PLEG-102)."""
         for waiter in list(self._waiters):
             mine = waiter.uid == uid or (uid is None and waiter.uid not in self._held)
             if mine and t_s >= waiter.newer_than_s:

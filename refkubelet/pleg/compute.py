@@ -1,8 +1,8 @@
-"""What changed between two listings of a pod, as events. Pure.
+"""Computes events from two successive listings of a pod. Pure.
 
-Only ids and states are compared (PLEG-002): exit codes, IPs and labels may change unseen, and a
-container that appears and vanishes between two listings was never there. Sandboxes are compared
-like containers (PLEG-003).
+Only ids and states are compared (PLEG-002): changes of exit codes, IPs and labels make no event,
+nor does a container that appears and vanishes between two listings. Sandboxes are compared like
+containers (PLEG-003).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from refkubelet.cri.records import (
 
 
 class PlegState(Enum):
-    """The states the comparison knows; everything odd is UNKNOWN (PLEG-003)."""
+    """The states that are compared; CREATED counts as UNKNOWN (PLEG-003)."""
 
     RUNNING = "running"
     EXITED = "exited"
@@ -30,7 +30,7 @@ class PlegState(Enum):
 
 
 class PodLifecycleEventType(Enum):
-    """Names as upstream prints them (PLEG-004)."""
+    """The types of events, with upstream's names (PLEG-004)."""
 
     CONTAINER_STARTED = "ContainerStarted"
     CONTAINER_DIED = "ContainerDied"
@@ -41,7 +41,7 @@ class PodLifecycleEventType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PodLifecycleEvent:
-    """`data`: the id of the container or sandbox; "" for PodSync."""
+    """One event of a pod. `data`: the id of the container or sandbox; "" for PodSync."""
 
     uid: str
     type: PodLifecycleEventType
@@ -81,7 +81,8 @@ EVENTS: Final[dict[tuple[PlegState, PlegState], tuple[PodLifecycleEventType, ...
 
 
 def compute_events(old: RuntimePod | None, new: RuntimePod | None) -> list[PodLifecycleEvent]:
-    """Events of one pod: old containers, old sandboxes, then what is new; Died precedes Removed.
+    """The events of one pod: of its old containers, old sandboxes, then new ones; Died before
+    Removed.
 
     `None`: the pod is not in that listing. Rules: PLEG-002..004. Upstream:
     pkg/kubelet/pleg/generic.go: computeEvents.
@@ -101,7 +102,7 @@ def compute_events(old: RuntimePod | None, new: RuntimePod | None) -> list[PodLi
 
 
 def differs(pod: RuntimePod, status: RuntimePodStatus) -> bool:
-    """Whether a status, wherever it comes from, has other ids or states than a listing."""
+    """Whether `pod`, a listing, and `status` differ in ids or states."""
     boxes = {s.id: s.state for s in pod.sandboxes} != {s.id: s.state for s in status.sandboxes}
     return boxes or (
         {c.id: c.state for c in pod.containers} != {c.id: c.state for c in status.containers}

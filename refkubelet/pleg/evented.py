@@ -1,17 +1,16 @@
-"""The evented PLEG: the runtime tells what happened; listing becomes rare (gate EventedPLEG).
+"""The evented PLEG: the runtime reports changes, so it is seldom listed (gate EventedPLEG).
 
-How it works. One stream of events feeds the pod cache and the sync loop; the generic PLEG goes on
-beside it, every 300 s, and on demand as before. A stream that breaks is opened again at once, after
-a relist; after five breaks in all the events are given up and the generic PLEG lists every second
-again. Every 5 s the time of the whole cache moves on, so that no worker waits for ever for an event
-that got lost on the way.
-An event knows one sandbox and its containers, as they were. Where that may be less than what is
-known of the pod, or older, the event is not believed (`judge`): the generic PLEG reads the pod.
-What must never happen: an event makes the cache older, or hides what other sandboxes of the pod
-hold; a worker is told that everything up to now is in the cache while events of just now are still
-on their way (the time moved on to lies a second back), or before the runtime was listed since the
-stream was opened; a full queue of events stops the sync loop, which empties it. Upstream's alpha
-code guards against none of these.
+How it works. One stream of events feeds the pod cache and the sync loop; beside it the generic PLEG
+relists every 300 s, and single pods on demand. A stream that breaks is opened again at once, with a
+relist; after five breaks in all the events are given up, and the generic PLEG lists every second
+again. Every 5 s the time of the whole cache is moved forward, so that no worker waits for ever for
+an event that was lost.
+An event holds one sandbox and its containers. If the pod may have more than that, or the event may
+be older than the cache, it is not used (`judge`): the generic PLEG reads the pod instead.
+What must never happen: an event makes the cache older, or hides containers of the pod's other
+sandboxes; the time of the cache is moved past events that are still on their way (so it is set to
+one second ago), or before a relist has followed the opening of the stream; a full queue of events
+stops the sync loop, which empties it. Upstream's alpha code guards against none of these.
 Rules: PLEG-301..303. Upstream: pkg/kubelet/pleg/evented.go.
 """
 
@@ -39,7 +38,7 @@ log = logging.getLogger(__name__)
 
 MAX_STREAM_ERRORS: Final = 5
 CACHE_TIME_PERIOD_S: Final = 5.0
-ON_THE_WAY_S: Final = 1.0  # an event is here after that time at the latest
+ON_THE_WAY_S: Final = 1.0  # an event arrives within this time
 RARELY: Final = PlegOptions(relist_period_s=300.0, relist_threshold_s=600.0, evented=True)
 """How the generic PLEG works beside the events."""
 
@@ -52,8 +51,8 @@ EVENTS: Final[dict[PodEventKind, tuple[PodLifecycleEventType, ...]]] = {
 
 
 class EventVerdict(Enum):
-    """What an event is worth: all there is to know of its pod; nothing new; less than is known, so
-    that the pod must be read; the pod is gone."""
+    """What to do with an event: TAKE its status into the cache; ignore it, it is OLD; READ the pod
+    instead, since the event may not hold all of it; the pod is GONE."""
 
     TAKE = "take"
     OLD = "old"
@@ -62,10 +61,9 @@ class EventVerdict(Enum):
 
 
 def judge(event: PodEvent, at_s: float, known: Known | None) -> EventVerdict:
-    """`at_s`: when the event was made, on the clock of the cache. Pure.
-
-    An event of a pod that is not in the cache is believed if its sandbox is the pod's first one.
-    """
+    """Decide what to do with an event. `at_s`: when it was made, on the clock of the cache;
+    `known`: the cache's entry of the pod. The event of a pod that is not in the cache is taken if
+    its sandbox is the pod's first. Pure."""
     mine = event.status.sandboxes[0]
     if known is None:
         if mine.attempt > 0:
@@ -86,9 +84,8 @@ def _sandboxes_of(known: Known) -> set[str]:
 
 
 class EventedPLEG:
-    """`run` it instead of the generic PLEG, which it drives. `stream` opens a stream of events.
-    `streams` counts opened ones, `errors` broken ones; `in_use` turns False when the events have
-    been given up."""
+    """Runs the generic PLEG and feeds it with the events of `stream`. `streams` counts opened
+    streams, `errors` broken ones; `in_use` is False once the events have been given up."""
 
     def __init__(
         self,
@@ -105,7 +102,7 @@ class EventedPLEG:
         self.streams = 0
         self.in_use = True
         self._opened = asyncio.Event()
-        self._open_s = math.inf  # from then on the stream tells everything
+        self._open_s = math.inf  # the stream reports every change after this time
 
     async def run(self) -> None:
         """Follow the events, and list, until cancelled."""
@@ -121,8 +118,9 @@ class EventedPLEG:
             self._generic.hurry(PlegOptions())
 
     def healthy(self) -> str | None:
-        """None, or why the evented PLEG is unhealthy: its events find no room (PLEG-303). That is
-        news for the node's condition; the sync loop must go on, it makes the room."""
+        """Why the evented PLEG is unhealthy: the queue of events is full (PLEG-303); else None.
+        This is for the node's condition only; the sync loop must go on, because it empties the
+        queue."""
         events = self._generic.events
         if not events.full():
             return None
@@ -133,7 +131,7 @@ class EventedPLEG:
             why = await self._read_until_it_breaks()
             self.errors += 1
             log.warning("the stream of events broke (%d): %s", self.errors, why)
-            self._generic.hurry()  # whatever the stream did not tell
+            self._generic.hurry()  # for the changes that the stream did not report
 
     async def _read_until_it_breaks(self) -> str:
         try:
@@ -151,7 +149,8 @@ class EventedPLEG:
         return "the runtime ended it"
 
     def _take(self, event: PodEvent) -> None:
-        """Cache first, then tell (PLEG-005, PLEG-302)."""
+        """Handle one event: write the cache, then send events to the sync loop (PLEG-005,
+        PLEG-302)."""
         latency_s = (self._clock.wall_ns() - event.created_at_ns) / NANOSECONDS
         self._generic.metrics.event_latency.add(max(latency_s, 0.0))
         pod_uid, at_s = event.status.uid, self._made_s(event)
@@ -164,26 +163,28 @@ class EventedPLEG:
         if verdict is EventVerdict.GONE:
             self._cache.delete(pod_uid)
         elif event.kind is not PodEventKind.DELETED:
-            # A step that ended just then may have done more than the event knows of.
+            # A step that ended at the same time may have done more than the event reports.
             self._cache.heard(pod_uid, self._cache.with_kept_ips(event.status), at_s - SAME_S)
         self._generic.send(
             PodLifecycleEvent(pod_uid, kind, event.container_id) for kind in EVENTS[event.kind]
         )
 
     def _made_s(self, event: PodEvent) -> float:
-        """When the event was made, on the clock of the cache; now at the latest."""
+        """When the event was made, in monotonic seconds; never in the future."""
         age_s = (self._clock.wall_ns() - event.created_at_ns) / NANOSECONDS
         return self._clock.monotonic_s() - max(age_s, 0.0)
 
     async def _move_cache_time(self) -> None:
-        """What was told since everything was listed, after the stream was opened, is all."""
+        """Every 5 s, move the cache's time to one second ago, if a relist has followed the opening
+        of the stream: then the cache holds every change up to that time."""
         while True:
             await self._clock.sleep(CACHE_TIME_PERIOD_S)
             if self._generic.listed_since(self._open_s):
                 self._cache.update_time(self._clock.monotonic_s() - ON_THE_WAY_S)
 
     async def _list_when_open(self) -> None:
-        """What happened between the last list and the moment from which the runtime tells."""
+        """Relist after each opening of the stream, for the changes between the last relist and the
+        first event."""
         while True:
             await self._opened.wait()
             self._opened.clear()

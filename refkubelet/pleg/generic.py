@@ -1,13 +1,12 @@
-"""The generic PLEG: lists everything every second, tells what changed, keeps the pod cache.
+"""The generic PLEG: lists all pods every second, keeps the pod cache and sends events.
 
-One task does it all: global relists, and between them relists of single pods that a worker asked
-for. Per changed pod, in this order: fetch the status, write the cache, commit the record, send the
-events (PLEG-005); so what reacts to an event finds at least that status in the cache. What must
-never happen: an event sent before the cache is written; a full queue or one pod's error stopping
-the rest; the record committed although the fetch failed (the change would be lost).
-Beside the runtime's events (`evented`) it also reads pods that are owed (`owe`): those of which
-events left something in doubt, and those whose step failed; and it compares what is listed with
-the cache, not only with its own last list.
+One task does global relists, and between them relists of single pods that a worker asked for. For
+each changed pod it reads the status, writes the cache, replaces the record, and sends the events,
+in this order (PLEG-005), so that a handler of an event finds the status in the cache. What must
+never happen: an event sent before the cache is written; a full queue, or the error of one pod, that
+stops the others; a record replaced although the reading failed (the change would be lost).
+With the runtime's events (`evented`) it also reads single pods after a doubtful event or a failed
+step (`owe`), and compares a list with the cache, not only with its own last list.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from simtime.clock import NANOSECONDS
 log = logging.getLogger(__name__)
 
 ON_DEMAND_SLOTS: Final = 200
-AGAIN_S: Final = 1.0  # what must be read and cannot is tried again then; a failed step, too
-SAME_S: Final = 0.001  # of times nearer to each other it is not known which was first
+AGAIN_S: Final = 1.0  # the pause before a failed reading or a failed step is tried again
+SAME_S: Final = 0.001  # two times that are nearer than this have no certain order
 
 
 class GenericPLEG:
-    """`events` feeds the sync loop; `dropped` counts events that found it full.
+    """`events` is the queue to the sync loop; `dropped` counts events that found it full.
 
     Upstream: pkg/kubelet/pleg/generic.go.
     """
@@ -66,7 +65,7 @@ class GenericPLEG:
         self._records: dict[str, RuntimePod] = {}
         self._reinspect: dict[str, None] = {}
         self._never_read: set[str] = set()  # listed, but no status of them was ever read
-        self._settled: tuple[RuntimePod, ...] | None = None  # a list of which all is recorded
+        self._settled: tuple[RuntimePod, ...] | None = None  # a list that is recorded completely
         self._requests: deque[tuple[str, float]] = deque()
         self._waiting: asyncio.Future[None] | None = None
         self._relist_stamp_s: float | None = None
@@ -78,7 +77,7 @@ class GenericPLEG:
         self._complaints = Complaints(log, clock)
 
     async def run(self) -> None:
-        """Relist for ever: at once, then one period after each relist's end (PLEG-001)."""
+        """Relist at once, and then one period after the end of each relist, for ever (PLEG-001)."""
         while True:
             self._hurried = False
             done = await self._guarded("relist", self.relist())
@@ -91,7 +90,7 @@ class GenericPLEG:
                     self.owe(uid, AGAIN_S)
 
     def hurry(self, options: PlegOptions | None = None) -> None:
-        """Relist everything at once; `options`: and go on with these."""
+        """Do a global relist at once; `options` replace the present ones."""
         self._options = options or self._options
         if not self._options.evented:
             self._cache.release_all()
@@ -100,7 +99,8 @@ class GenericPLEG:
         self._wake()
 
     async def _guarded(self, what: str, step: Awaitable[None]) -> bool:
-        """False: it failed, and is tried again in time. If that lasts, `healthy` tells."""
+        """Run `step`; log its error and return False if it fails. The caller tries again, and
+        `healthy` reports a failure that lasts."""
         try:
             await step
         except Exception as error:
@@ -142,14 +142,16 @@ class GenericPLEG:
         self._wake()
 
     def owe(self, uid: str, after_s: float = 0.0) -> None:
-        """That pod must be read then: until it was, what is known of it is in doubt (PLEG-302)."""
+        """Read the pod in `after_s` seconds; until then its cached status is doubtful
+        (PLEG-302)."""
         self._cache.hold(uid)
         self._owed.add(uid, self._clock.monotonic_s() + after_s)
         self._wake()
 
     def after_failure(self, uid: str) -> float:
-        """A step of that pod failed: the seconds after which its next one may come. Without events
-        the next list limits that; with them the pod is read after that time."""
+        """A step of the pod failed: by how many seconds the status for the next step must be newer.
+        0 without the runtime's events, because a relist comes every second anyway; with them the
+        pod is read after that time."""
         if not self._options.evented:
             return 0.0
         self.owe(uid, AGAIN_S)
@@ -160,7 +162,7 @@ class GenericPLEG:
         return self._relist_s is not None and self._relist_s >= t_s and self._complete
 
     def request_reinspection(self, uid: str) -> None:
-        """Fetch that pod's status at the next relist even if no state changes (PLEG-007)."""
+        """Read the pod's status at the next relist even if no state changes (PLEG-007)."""
         self._reinspect[uid] = None
 
     async def relist(self) -> None:
@@ -173,12 +175,12 @@ class GenericPLEG:
         self._complete = False
         if listed is not self._settled or self._reinspect or self._options.evented:
             pods = {pod.uid: pod for pod in listed}
-            # A pod whose first reading failed has no record; if it is gone, so must its error be.
+            # A pod that could never be read has no record; once it is gone, its error must go, too.
             heard = self._cache.uids() if self._options.evented else ()
             for uid in dict.fromkeys([*self._records, *pods, *self._never_read, *heard]):
                 await self._handle(uid, pods.get(uid), stamp_s)
             for uid in self._reinspect.keys() - self._records.keys() - self._never_read:
-                del self._reinspect[uid]  # no pod: there is nothing to look at
+                del self._reinspect[uid]  # the pod is gone
             self._settled = None if self._reinspect else listed
         self._complete = True
         self._owed.settled(now_s)
@@ -186,8 +188,8 @@ class GenericPLEG:
         self.metrics.relist_duration.add(self._clock.monotonic_s() - now_s)
 
     async def relist_pod(self, uid: str) -> None:
-        """Relist one pod; a pod that is not there is left to the next global relist (PLEG-011).
-        Raises `CriCallError` if the lists fail."""
+        """Relist one pod; one that the runtime does not list is left to the next global relist
+        (PLEG-011). Raises `CriCallError` if the lists fail."""
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
         pod = await self._runtime.get_pod(uid)
         if pod is not None or self._options.evented:
@@ -198,10 +200,12 @@ class GenericPLEG:
         self.metrics.pod_relist_duration.add(self._clock.monotonic_s() - now_s)
 
     async def _handle(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> None:
+        """Compare the listed pod (None: it is not listed) with its record; if it has changed, read
+        its status, write the cache and the record, and send the events."""
         events = compute_events(self._records.get(uid), pod)
         reinspect = uid in self._reinspect or (self._options.evented and self._misheard(uid, pod))
         if not events and not reinspect:
-            if pod is not None:  # the same states; the next unchanged list shows this very object
+            if pod is not None:  # an unchanged list has this same object again
                 self._records[uid] = pod
             if self._options.evented:
                 self._cache.observed(uid, stamp_s)
@@ -251,7 +255,7 @@ class GenericPLEG:
         return True
 
     def _is_newest(self, uid: str, stamp_s: float) -> bool:
-        """Nothing was heard of the pod since that list; else it must be read once more."""
+        """Whether no event of the pod has come since `stamp_s`; if one has, the pod is owed."""
         known = self._cache.known(uid)
         if known is None or known.heard_s <= stamp_s:
             return True
@@ -259,14 +263,14 @@ class GenericPLEG:
         return False
 
     def _misheard(self, uid: str, pod: RuntimePod | None) -> bool:
-        """Whether the cache says something else of the pod than a list does."""
+        """Whether the cache disagrees with the list about the pod, e.g. after a lost event."""
         known = self._cache.known(uid)
         if pod is None or known is None:
             return pod is not None or known is not None
         return known.error is not None or differs(pod, known.status)
 
     def send(self, events: Iterable[PodLifecycleEvent]) -> None:
-        """Hand events to the sync loop; what finds no room is dropped (PLEG-008)."""
+        """Put events into the sync loop's queue; if it is full they are dropped (PLEG-008)."""
         for event in events:
             if event.type is CHANGED:
                 continue
@@ -277,10 +281,8 @@ class GenericPLEG:
                 log.warning("the event queue is full; dropped %s", event)
 
     async def _next_request(self) -> str | None:
-        """The next pod to relist on demand, or None once the global relist is due.
-
-        Requests older than the last global relist are dropped: it has served them.
-        """
+        """Wait for the next pod to relist on demand; None: the global relist is due. Requests from
+        before the last global relist are dropped."""
         while (now_s := self._clock.monotonic_s()) < self._due_s:
             if (owed := self._owed.take(now_s)) is not None:
                 return owed

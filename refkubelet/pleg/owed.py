@@ -1,7 +1,6 @@
-"""Pods that must be read from the runtime, and by when.
+"""Pods that the PLEG must read from the runtime, and when.
 
-What must never happen: one of them is forgotten. It stays until it was read, however often that
-fails.
+What must never happen: a pod is dropped before it was read, however often that fails.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ class _Due:
 
 
 class Owed:
-    """Times are monotonic seconds."""
+    """The UIDs of these pods; times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._due: dict[str, _Due] = {}
 
     def add(self, uid: str, due_s: float) -> None:
-        """Read it then, beside what is owed already."""
+        """Ask for a reading of the pod at `due_s`, in addition to those asked for already."""
         due = self._due.setdefault(uid, _Due(due_s, due_s))
         due.first_s, due.last_s = min(due.first_s, due_s), max(due.last_s, due_s)
 
     def next_s(self) -> float:
-        """When the next one is due; infinity when none is."""
+        """The earliest time at which a pod is due; infinity: none is."""
         return min((due.first_s for due in self._due.values()), default=math.inf)
 
     def take(self, now_s: float) -> str | None:
-        """One that is due, or None. What is due later remains."""
+        """Remove and return a pod that is due, or None. Its later due time, if any, remains."""
         for uid, due in self._due.items():
             if due.first_s <= now_s:
                 if due.last_s > now_s:
@@ -43,6 +42,6 @@ class Owed:
         return None
 
     def settled(self, now_s: float) -> None:
-        """All pods were read, beginning then: nothing that was due before is owed any more."""
+        """All pods were read by a relist that began at `now_s`: drop all earlier due times."""
         for uid in [uid for uid, due in self._due.items() if due.last_s < now_s]:
             del self._due[uid]

@@ -10,7 +10,7 @@ from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 
 @dataclass(frozen=True, slots=True)
 class PlegOptions:
-    """How the generic PLEG works; the defaults are for a PLEG without the runtime's events."""
+    """Settings of the generic PLEG; the defaults are those without the runtime's events."""
 
     relist_period_s: float = 1.0
     """From the end of a relist to the next (PLEG-001)."""
@@ -19,8 +19,8 @@ class PlegOptions:
     events_capacity: int = 1000
     """How many events find room in the queue of the sync loop (PLEG-008)."""
     evented: bool = False
-    """The runtime's events write the cache, too, so a status counts from when it is read
-    (PLEG-302)."""
+    """The runtime's events write the cache, too; a status is then as new as its reading, not as the
+    list before it (PLEG-302)."""
 
 
 class PlegRuntime(Protocol):

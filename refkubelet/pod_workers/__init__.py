@@ -1,7 +1,7 @@
-"""A worker for each pod: syncs it, ends it, cleans up after it, one step at a time, never two at
-once for one UID.
+"""The pod workers. Each pod has a worker that syncs it, terminates it and cleans up after it, one
+step at a time.
 
 Read `transitions.py` first: the life of a worker as a table. `updates.py` says what an update does
-to a worker, `workers.py` runs the tasks, `steps.py` has what the four steps do; `sync_status.py`
-has what a worker is told and remembers. Upstream: pkg/kubelet/pod_workers.go; kubelet.go: SyncPod.
+to a worker, `workers.py` runs the tasks, `steps.py` has the four steps, `sync_status.py` the
+updates and the record of a worker. Upstream: pkg/kubelet/pod_workers.go; kubelet.go: SyncPod.
 """

@@ -26,7 +26,7 @@ WAIT_FACTOR: Final = 1.5
 
 
 class KillTimeout(Exception):
-    """The pod did not stop in time; its worker goes on trying."""
+    """The pod did not stop in time; its worker keeps trying."""
 
 
 def longest_wait_s(pod: Pod, grace_override_s: int | None) -> float:

@@ -1,7 +1,7 @@
-"""What the rest of the kubelet may ask about a worker (LIFE-051..057). Pure.
+"""The questions that the rest of the kubelet asks about a pod's worker (LIFE-051..057). Pure.
 
-Every question has two answers: for a known record, and for an unknown UID, where it depends
-on whether housekeeping has compared workers and config once (`synced`).
+For a UID without a worker the answer depends on whether housekeeping has compared the workers with
+the desired pods at least once (`synced`).
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from refkubelet.pod_workers.sync_status import PodSyncStatus
 
 
 def known_terminated(record: PodSyncStatus | None) -> bool:
-    """LIFE-051: its containers are known to have stopped."""
+    """Whether the pod's containers are known to have stopped (LIFE-051)."""
     return record is not None and record.terminated
 
 
 def could_have_running_containers(record: PodSyncStatus | None, synced: bool) -> bool:
-    """LIFE-052: something of it may still run."""
+    """Whether a container of the pod may still run (LIFE-052)."""
     return not synced if record is None else not record.terminated
 
 
 def should_be_finished(record: PodSyncStatus | None, synced: bool) -> bool:
-    """LIFE-053: nothing at all is left to do for it."""
+    """Whether nothing is left to do for the pod, cleanup included (LIFE-053)."""
     return synced if record is None else record.finished
 
 
 def termination_requested(record: PodSyncStatus | None) -> bool:
-    """LIFE-054: it was asked to end."""
+    """Whether the pod was asked to terminate (LIFE-054)."""
     return record is not None and record.termination_requested
 
 
 def runtime_should_be_removed(record: PodSyncStatus | None, synced: bool) -> bool:
-    """LIFE-056: volumes may be unmounted."""
+    """Whether the pod's volumes may be unmounted (LIFE-056)."""
     return synced if record is None else record.terminated
 
 
 def content_should_be_removed(record: PodSyncStatus | None, synced: bool) -> bool:
-    """LIFE-057: dead containers and sandboxes may be removed."""
+    """Whether the pod's dead containers and sandboxes may be removed (LIFE-057)."""
     if record is None:
         return synced
     return record.evicted or (record.deleted and record.terminated)
@@ -77,7 +77,7 @@ class WorkerQuestions:
         return content_should_be_removed(self.record(pod_uid), self._synced)
 
     def is_terminating_by_full_name(self, full_name: str) -> bool:
-        """Whether the static pod of that full name has started and still terminates: its mirror
-        stays so long (MIRR-031)."""
+        """Whether the static pod of that full name has started and is still terminating; until
+        then its mirror is not deleted (MIRR-031)."""
         record = self.record(self._turns.started(full_name) or "")
         return record is not None and record.termination_requested and not record.terminated

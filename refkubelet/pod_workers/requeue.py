@@ -1,4 +1,4 @@
-"""When a worker looks at its pod again (LIFE-037, BACK-011). Pure. Random numbers come from
+"""When a pod worker runs its next step (LIFE-037, BACK-011). Pure. Random numbers come from
 outside.
 
 Upstream: pkg/kubelet/pod_workers.go: completeWork.
@@ -17,7 +17,7 @@ JITTER = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """How a step ended, as far as the next one is concerned."""
+    """The part of a step's result that decides when the next step runs."""
 
     phase_changed: bool = False
     error: str | None = None
@@ -29,9 +29,9 @@ def requeue_delay_s(
 ) -> float:
     """Seconds until the next step; `uniform` draws from [0, 1).
 
-    A network that is not ready is looked at each second, a back-off when it expires but within the
-    sync frequency, other errors every 10 s, success every `sync_frequency_s`; all but a change of
-    phase are stretched by a random factor in [1, 1.5).
+    A change of phase: 0. Network not ready: 1. A back-off: when it expires, but at most
+    `sync_frequency_s`. Another error: 10. Success: `sync_frequency_s`. All are multiplied by a
+    random factor in [1, 1.5).
     """
     if outcome.phase_changed:
         return 0.0

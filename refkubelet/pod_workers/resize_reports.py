@@ -1,7 +1,7 @@
-"""What a pod's worker tells of a resize: in progress, completed, failed (CG-063, LIFE-186).
+"""Conditions and events about a pod's resize: in progress, completed, failed (CG-063, LIFE-186).
 
-What must never happen: a completion that is told twice, or before every running container has what
-was allocated to it.
+What must never happen: a completion that is reported twice, or before every running container has
+its allocated resources.
 Upstream: pkg/kubelet/kubelet.go: SyncPod; kubelet_pods.go: determinePodResizeStatus.
 """
 
@@ -40,24 +40,25 @@ class ReadableCgroups(Protocol):
     """What the reports ask of the container manager."""
 
     def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
-        """What the pod's cgroup has of `cpu` or `memory`. Raises OSError."""
+        """The limits of the pod's cgroup for `resource`, "cpu" or "memory". Raises OSError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeReports:
-    """Tells of resizes with conditions and events."""
+    """Reports resizes; called by the steps of the pod workers."""
 
     conditions: ResizeConditions
     recorder: EventRecorder
     runtime: ResizingRuntime
     cgroups: ReadableCgroups | None
-    """None: pods have none (cgroupsPerQOS false)."""
+    """None: pods have no cgroups (cgroupsPerQOS false)."""
     reinspect: Callable[[str], None]
-    """Called with a pod's UID: read its status at the next relist."""
+    """Called with a pod's UID: the next relist reads its status even if no state has changed."""
 
     def before_sync(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Of the (allocated) pod, before its status is generated."""
+        """Set the condition "in progress", or report the completion. Called with the allocated pod
+        before its status is generated."""
         if self.runtime.resize_in_progress(pod, status):
             self.conditions.set_in_progress(uid(pod), _generation(pod))
             return
@@ -67,7 +68,8 @@ class ResizeReports:
             self.recorder.pod_event(pod, "Normal", messages.COMPLETED, text)
 
     def after_sync(self, pod: Pod, result: PodSyncResult) -> None:
-        """A resize that failed may have changed something, too."""
+        """Have the pod's status read again if containers were resized, and report a failed resize;
+        a failed one may have changed something, too."""
         if result.resized:
             self.reinspect(uid(pod))
         if result.resize_error is None:
@@ -84,23 +86,22 @@ class ResizeReports:
         return self.conditions.of(uid(pod))
 
     def at_end(self, pod: Pod) -> None:
-        """No container will be started any more."""
+        """Drop the conditions of a pod that starts no more containers."""
         self.conditions.clear(uid(pod))
 
     def cgroup_config(self, pod: Pod) -> ResourceConfig | None:
-        """The limits of the pod's cgroup as they are; None where it has none, or they cannot be
-        read."""
+        """The current limits of the pod's cgroup; None without a cgroup, or if reading it fails."""
         if self.cgroups is None:
             return None
         try:
             memory = self.cgroups.read_config(pod, MEMORY)
             return merged(memory, self.cgroups.read_config(pod, CPU))
         except (OSError, ValueError) as error:
-            log.debug("cannot read the cgroup of %s: %s", pod_ref(pod), error)  # it is over
+            log.debug("cannot read the cgroup of %s: %s", pod_ref(pod), error)  # the pod has ended
             return None
 
     def actuated(self, pod: Pod) -> Callable[[str], ResourceRequirements | None]:
-        """By container name."""
+        """The actuated resources of the pod's containers, as a function of the container's name."""
         return lambda name: self.runtime.actuated(uid(pod), name)
 
 

@@ -1,7 +1,7 @@
-"""Which static pod may start: those with the same full name take turns (LIFE-034, MIRR-002). Pure.
+"""Which static pod may start: pods with the same full name take turns (LIFE-034, MIRR-002). Pure.
 
-An edited manifest is another UID with the same name: it waits until the pod of the old one is gone
-for good. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.
+An edited manifest makes a pod with the same name and a new UID; it waits until the old pod has
+finished. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 
 def next_in_line(waiting: Sequence[str], may_still_start: Callable[[str], bool]) -> str | None:
-    """The oldest waiting UID that was not asked to end; None when there is none."""
+    """The first of `waiting` that may still start, that is, was not asked to end; else None."""
     return next((uid for uid in waiting if may_still_start(uid)), None)
 
 
@@ -22,8 +22,8 @@ def may_start(
 ) -> bool:
     """Whether the static pod `uid` may start now.
 
-    `started` is the UID of the same full name that has started and is not gone, `waiting` the
-    UIDs that arrived and have not started, in order of arrival.
+    `started` is the UID of the same full name that has started and not finished, `waiting` the
+    UIDs that have not started, in order of arrival.
 
     >>> may_start("b", "a", ["b"], lambda uid: True)
     False
@@ -38,24 +38,23 @@ def may_start(
 def still_waiting(
     waiting: Sequence[str], started: str, may_still_start: Callable[[str], bool]
 ) -> tuple[str, ...]:
-    """The UIDs that wait on after `started` took its turn; those that can never start are
-    dropped."""
+    """`waiting` without `started` and without the UIDs that can never start."""
     return tuple(uid for uid in waiting if uid != started and may_still_start(uid))
 
 
 class StaticTurns:
-    """Per full name: which UID has started, and which wait, in order of arrival."""
+    """For each full name of a static pod: the UID that has started, and the UIDs that wait."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[str, ...]] = {}
         self._started: dict[str, str] = {}
 
     def arrive(self, full_name: str, uid: str) -> None:
-        """`uid` waits for its turn from now on."""
+        """Put `uid` at the end of the line."""
         self._waiting[full_name] = (*self._waiting.get(full_name, ()), uid)
 
     def take(self, full_name: str, uid: str, may_still_start: Callable[[str], bool]) -> bool:
-        """Take the turn, if it is this UID's; True: it may start."""
+        """Start `uid` if it is its turn; False: it must wait."""
         waiting = self._waiting.get(full_name, ())
         if not may_start(uid, self._started.get(full_name), waiting, may_still_start):
             return False
@@ -66,10 +65,10 @@ class StaticTurns:
         return True
 
     def leave(self, full_name: str, uid: str) -> None:
-        """`uid` is gone for good; the next may start (MIRR-003)."""
+        """`uid` has finished; the next may start (MIRR-003)."""
         if self._started.get(full_name) == uid:
             del self._started[full_name]
 
     def started(self, full_name: str) -> str | None:
-        """The UID that has started and is not gone."""
+        """The UID that has started and not finished; None: there is no such pod."""
         return self._started.get(full_name)

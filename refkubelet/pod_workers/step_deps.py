@@ -1,6 +1,5 @@
-"""What the steps of the pod workers work with, and what they ask of it.
-
-Names and shapes only; the steps themselves are in `steps.py`.
+"""The parts of the kubelet that the steps of the pod workers use, as protocols; the steps
+themselves are in `steps.py`.
 """
 
 from __future__ import annotations
@@ -66,11 +65,11 @@ class Volumes(Protocol):
     """What the steps ask of the volumes."""
 
     def set_up(self, pod: Pod) -> None:
-        """Raises `VolumesNotReady`."""
+        """Make the pod's volumes. Raises `VolumesNotReady`, to be retried."""
         ...
 
     async def tear_down(self, pod: Pod) -> None:
-        """Raises OSError."""
+        """Remove the pod's volumes. Raises OSError."""
         ...
 
 
@@ -88,20 +87,20 @@ class PodCgroups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepHooks:
-    """What the steps ask and tell other parts of the kubelet. Pods are named by their UID."""
+    """Single functions of other parts of the kubelet; a `str` argument is a pod's UID."""
 
     network_error: Callable[[], str | None]
     """Why the pod network is not ready; None: it is."""
     resync: Callable[[str], None]
-    """Sync that pod again at once."""
+    """Syncs the pod again at once."""
     request_relist: Callable[[str], None]
-    """Read that pod from the runtime now."""
+    """Has the PLEG read the pod from the runtime now."""
     runtime_name: Callable[[], str]
-    """The scheme of container IDs."""
+    """The scheme of container IDs in statuses, e.g. "containerd"."""
     recursive_read_only: Callable[[Pod], bool]
     """Whether the pod's runtime handler can mount read-only all the way down."""
     is_terminating: Callable[[str], bool] = lambda pod_uid: False
-    """Whether that pod was asked to end."""
+    """Whether the pod was asked to terminate."""
     with_devices: Callable[[Pod, PodStatus], PodStatus] = lambda pod, status: status
     """The status with the health of the pod's devices (CG-084)."""
 
@@ -123,6 +122,6 @@ class StepDeps:
     host_ips: tuple[str, ...] = ()
     """The node's addresses, primary first; empty standalone."""
     cgroups: PodCgroups | None = None
-    """None: pods have none (cgroupsPerQOS false)."""
+    """None: pods have no cgroups (cgroupsPerQOS false)."""
     resizes: ResizeReports | None = None
     """None: pods are never resized."""

@@ -1,4 +1,4 @@
-"""Runs the one step that belongs to the state of a worker, on a status that is new enough.
+"""Runs the step that belongs to a worker's state, with a status of the pod that is new enough.
 
 What must never happen: a step on a status older than the end of the previous step (LIFE-038).
 Upstream: pkg/kubelet/pod_workers.go: podWorkerLoop.
@@ -39,7 +39,8 @@ class StepRunner:
         self._after_failure = after_failure
 
     async def run(self, record: PodSyncStatus, options: UpdatePodOptions) -> WorkInput:
-        """The one step of the record's state; what its end means for the table."""
+        """Run the step of the record's state; the input for the table of `transitions.py`. Raises
+        what the step raises: `StepError`, `StepCancelled` or an unexpected error."""
         state = record.state
         if options.running_pod is not None and options.pod is None:
             await self._syncer.sync_terminating_runtime_pod(options.running_pod)
@@ -47,16 +48,16 @@ class StepRunner:
         if options.pod is None:
             raise ValueError(f"worker {record.uid} has neither a pod nor a running pod")
         status = await self._newer_status(record, options.pod)
-        rest_s = 0.0
+        delay_s = 0.0
         try:
             return await self._pod_step(state, record, options, status)
         except StepCancelled:
             raise
         except Exception:
-            rest_s = self._after_failure(record.uid)
+            delay_s = self._after_failure(record.uid)
             raise
         finally:  # a failed step may have changed something too
-            record.last_sync_s = self._cache.stamp_s() + rest_s
+            record.last_sync_s = self._cache.stamp_s() + delay_s
 
     async def _pod_step(
         self,
@@ -65,6 +66,7 @@ class StepRunner:
         options: UpdatePodOptions,
         status: RuntimePodStatus,
     ) -> WorkInput:
+        """Run the step of `state` for a pod with a spec."""
         pod = options.pod
         assert pod is not None
         if state is WorkState.TERMINATED:

@@ -1,8 +1,8 @@
-"""The four steps of a pod worker: sync, terminate, terminate without a spec, clean up.
+"""The four steps of a pod worker: sync a pod, terminate it, terminate one without a spec, clean up.
 
-Each step does its parts in the listed order; a part that fails ends the step, and the worker runs
-the whole step again later, so every part must bear repetition. What must never happen here: a
-decision about containers (that is the runtime manager's), or a wait for the API server.
+If a part of a step fails, the worker runs the whole step again later, so every part must be
+repeatable. What must never happen here: a decision about containers (the runtime manager's work),
+or a wait for the API server.
 Rules: LIFE-070..073, LIFE-204. Upstream: pkg/kubelet/kubelet.go: SyncPod, SyncTerminatingPod,
 SyncTerminatingRuntimePod, SyncTerminatedPod.
 """
@@ -65,7 +65,9 @@ class PodSteps:
     async def sync_pod(
         self, context: StepContext, pod: Pod, mirror: Pod | None, status: RuntimePodStatus
     ) -> bool:
-        """LIFE-070. True: the phase is terminal, nothing was done to containers."""
+        """Bring the pod nearer to its spec: status, cgroup, mirror, directories, volumes, probes,
+        containers, in this order (LIFE-070). True: the phase is terminal, and only the status was
+        updated. Raises `StepError` and `StepCancelled`."""
         deps = self._deps
         if deps.resizes is not None:
             deps.resizes.before_sync(pod, status)
@@ -78,7 +80,7 @@ class PodSteps:
         if is_static(pod):
             await self._mirror(pod, mirror)
         self._make_directories(pod)
-        if context.cancelled.is_set():  # where upstream waits for volumes (LIFE-032)
+        if context.cancelled.is_set():  # upstream waits for volumes here (LIFE-032)
             raise StepCancelled
         try:
             deps.volumes.set_up(pod)
@@ -92,7 +94,8 @@ class PodSteps:
         return False
 
     async def _mirror(self, pod: Pod, mirror: Pod | None) -> None:
-        """MIRR-021: what shows a static pod at the API server never keeps it from running."""
+        """Create or update the pod's mirror. An error is only logged: a static pod runs without
+        its mirror, too (MIRR-021)."""
         try:
             await self._deps.mirrors.reconcile(pod, mirror)
         except Exception as error:
@@ -103,14 +106,17 @@ class PodSteps:
     async def _ensure_cgroup(
         self, cgroups: PodCgroups, pod: Pod, status: RuntimePodStatus, api_status: PodStatus
     ) -> None:
-        """CG-040, CG-041: what runs without the pod's cgroup is stopped first."""
+        """Make the pod's cgroup if it is missing, and first stop containers that run without it; a
+        pod that may not restart gets none (CG-040, CG-041)."""
         if cgroups.exists(pod):
             return
         deps = self._deps
         if any(c.state and c.state.running for c in api_status.containerStatuses or ()):
             killed = await deps.runtime.kill_pod(pod, running_pod(status))
             if not killed.ok:
-                log.warning("%s has no cgroup and runs on: %s", pod_ref(pod), killed.message)
+                log.warning(
+                    "%s has no cgroup and cannot be killed: %s", pod_ref(pod), killed.message
+                )
             elif not pod_can_restart(pod):
                 cgroups.update_qos()
                 return
@@ -128,6 +134,8 @@ class PodSteps:
     async def _sync_in_runtime(
         self, pod: Pod, status: RuntimePodStatus, *, restarting_all: bool
     ) -> None:
+        """Let the runtime manager start, stop and resize containers. Raises `StepError` if any of
+        that fails, with the time of the earliest back-off."""
         deps = self._deps
 
         async def on_sandbox_ready() -> None:
@@ -148,16 +156,17 @@ class PodSteps:
     async def sync_terminating_pod(
         self, pod: Pod, status: RuntimePodStatus, grace_s: int | None, status_fn: PodStatusFn | None
     ) -> None:
-        """LIFE-071: stop everything the pod runs, and believe it only when the runtime says so."""
+        """Stop all containers of the pod; done when the runtime reports none as running
+        (LIFE-071). Raises `StepError`."""
         deps = self._deps
-        untold = self._announce_end(pod, status, status_fn)
+        announce_error = self._announce_end(pod, status, status_fn)
         result = await deps.runtime.kill_pod(pod, running_pod(status), grace_s)
         if not result.ok:
             message = f"error killing pod: {result.message}"
             deps.recorder.pod_event(pod, "Warning", "FailedKillPod", message)
             raise StepError(result.message)
-        if untold is not None:
-            raise untold
+        if announce_error is not None:
+            raise announce_error
         self._share_cpu()
         deps.probes.remove_pod(pod)
         try:
@@ -175,8 +184,8 @@ class PodSteps:
     def _announce_end(
         self, pod: Pod, status: RuntimePodStatus, status_fn: PodStatusFn | None
     ) -> Exception | None:
-        """Before the containers are stopped. What goes wrong here fails the step, but only after
-        them: a pod can always be stopped."""
+        """Publish the status and stop the probes, before the containers are stopped. Returns an
+        error instead of raising it, so that the containers are stopped all the same."""
         try:
             self._publish(pod, status, at_end=False, status_fn=status_fn)
             self._deps.probes.stop_liveness_and_startup(pod)
@@ -185,20 +194,21 @@ class PodSteps:
         return None
 
     async def sync_terminating_runtime_pod(self, running: RuntimePod) -> None:
-        """LIFE-072: no spec, so no preStop hook and no status; grace 1 s."""
+        """Kill a pod that only the runtime knows, with a grace period of 1 s. Without a spec it has
+        neither preStop hooks nor a status (LIFE-072). Raises `StepError`."""
         result = await self._deps.runtime.kill_pod(None, running, RUNTIME_POD_GRACE_S)
         if not result.ok:
             raise StepError(result.message)
         self._share_cpu()
 
     def _share_cpu(self) -> None:
-        """CG-036: after a kill."""
+        """Set the CPU shares of the QoS classes anew after a kill (CG-036)."""
         if self._deps.cgroups is not None:
             self._deps.cgroups.update_qos()
 
     async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """LIFE-073, CG-042: the last status, no more volumes; containers and sandboxes are left to
-        garbage collection."""
+        """Clean up: publish the last status, remove volumes and the cgroup; containers and
+        sandboxes are left to garbage collection (LIFE-073, CG-042). Raises `StepError`."""
         deps = self._deps
         self._publish(pod, status, at_end=True)
         try:
@@ -220,8 +230,8 @@ class PodSteps:
         at_end: bool,
         status_fn: PodStatusFn | None = None,
     ) -> PodStatus:
-        """Generate the status and hand it to the status manager; `at_end`: no container will be
-        started any more."""
+        """Generate the status, let `status_fn` change it, hand it to the status manager and return
+        it. `at_end`: the pod starts no more containers."""
         api_status = self._generate(pod, status, at_end=at_end)
         self._deps.probes.trigger_readiness(pod, api_status)
         if status_fn is not None:
@@ -230,6 +240,8 @@ class PodSteps:
         return api_status
 
     def _generate(self, pod: Pod, status: RuntimePodStatus, *, at_end: bool) -> PodStatus:
+        """The pod's status from the runtime's. A pod past its active deadline becomes Failed, with
+        an event."""
         deps = self._deps
         cached = deps.statuses.get(uid(pod))
         overdue = past_active_deadline(pod, cached, deps.clock.now())
@@ -256,7 +268,7 @@ class PodSteps:
         return deps.hooks.with_devices(pod, generate_pod_status(pod, status, cached, inputs))
 
     def _publish_sandbox_ready(self, pod: Pod) -> None:
-        """STAT-043: containers may start now; nothing else is known yet."""
+        """Publish PodReadyToStartContainers as soon as the sandbox is ready (STAT-043)."""
         status = self._deps.statuses.get(uid(pod))
         if status is None:
             return

@@ -1,7 +1,7 @@
-"""What a pod worker is told and what it remembers.
+"""The messages to a pod worker, and the record that it keeps.
 
-`UpdatePodOptions` is the message into `PodWorkers.update_pod`; `PodSyncStatus` is the record of
-one UID, changed by `workers.py` and `updates.py` alone.
+`UpdatePodOptions` is the argument of `PodWorkers.update_pod`; `PodSyncStatus` is the record of one
+UID, changed only by `workers.py` and `updates.py`.
 Upstream: pkg/kubelet/pod_workers.go: podSyncStatus.
 """
 
@@ -42,7 +42,7 @@ class KillPodOptions:
 
 @dataclass(frozen=True, slots=True)
 class UpdatePodOptions:
-    """One update of one pod: a pod from config, or one that only the runtime knows."""
+    """One update of one pod: of a source (`pod`), or of the runtime only (`running_pod`)."""
 
     update_type: SyncPodType
     pod: Pod | None = None
@@ -67,16 +67,16 @@ class UpdatePodOptions:
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What every step is given beside its pod. `cancelled` is looked at only where a step waits
-    for volumes (LIFE-032)."""
+    """Why a sync runs, and whether it should give way: `cancelled` is asked only before volumes are
+    set up (LIFE-032)."""
 
     update_type: SyncPodType
     cancelled: asyncio.Event
 
 
 class StepError(Exception):
-    """A step failed and is retried whole; `backoff_expiry_s` (monotonic) names an earlier time
-    than the usual 10 s (LIFE-037)."""
+    """A step failed; the whole step is retried, at `backoff_expiry_s` (monotonic) if that is given,
+    else after 10 s (LIFE-037)."""
 
     def __init__(self, message: str, backoff_expiry_s: float | None = None) -> None:
         super().__init__(message)
@@ -84,16 +84,16 @@ class StepError(Exception):
 
 
 class StepCancelled(Exception):
-    """A step gave way to an update that is already waiting (LIFE-032)."""
+    """A step stopped because a newer update is waiting (LIFE-032)."""
 
 
 class PodSyncer(Protocol):
-    """The four steps (LIFE-070..073); each raises `StepError` to be retried."""
+    """The four steps (LIFE-070..073); a step that raises `StepError` is retried."""
 
     async def sync_pod(
         self, context: StepContext, pod: Pod, mirror: Pod | None, status: RuntimePodStatus
     ) -> bool:
-        """Bring the pod nearer to what is wanted; True: its phase is terminal."""
+        """Bring the pod nearer to its spec; True: its phase is terminal."""
         ...
 
     async def sync_terminating_pod(
@@ -117,7 +117,7 @@ class StatusCache(Protocol):
 
 @dataclass(slots=True)
 class PodSyncStatus:
-    """The record of one UID. Times are not kept: the state and the flags say all that is asked."""
+    """The record of one UID."""
 
     uid: str
     full_name: str
@@ -126,31 +126,31 @@ class PodSyncStatus:
     pending: UpdatePodOptions | None = None
     """The update that the next step takes."""
     active: UpdatePodOptions | None = None
-    """The update that a retry takes: the last one that was begun, merged with those before."""
+    """The update that a retry takes: the one of the last step, merged with those before it."""
     started: bool = False
-    """A step was begun: a static pod had its turn."""
+    """A step was begun; for a static pod: it had its turn."""
     deleted: bool = False
-    """It ends because its object is deleted or gone (LIFE-057)."""
+    """The pod ends because its object is being deleted or gone (LIFE-057)."""
     evicted: bool = False
-    """It ends because it was evicted (LIFE-057)."""
+    """The pod ends because it was evicted (LIFE-057)."""
     observed_runtime: bool = False
-    """It was seen as a pod that only the runtime knows."""
+    """Housekeeping has killed it as a pod that only the runtime knows."""
     restart_requested: bool = False
-    """The UID was added again while it ended (LIFE-031 row 4)."""
+    """The UID was added again while the pod was ending (LIFE-031 row 4)."""
     grace_s: int = 0
     """The grace period that was decided; 0: none yet (LIFE-033)."""
     status_fns: list[PodStatusFn] = field(default_factory=list)
-    """What the kills so far change in the status; the last one counts (LIFE-035)."""
+    """How the kills so far change the status; the last one counts (LIFE-035)."""
     waiters: list[asyncio.Event] = field(default_factory=list)
     """Set when the containers have stopped."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the task has something to do."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the step that runs should give way (LIFE-032)."""
+    """Set when the running step should give way (LIFE-032)."""
     last_sync_s: float = -1.0
     """Stamp of the cache: the status of the next step must be newer (LIFE-038)."""
     task: asyncio.Task[None] | None = None
-    """None: no update was taken yet."""
+    """None: no update has been accepted yet."""
 
     @property
     def log_name(self) -> str:
@@ -172,7 +172,7 @@ class PodSyncStatus:
 
     @property
     def has_config(self) -> bool:
-        """A pod of some source, not one known to the runtime only."""
+        """Whether the pod comes from a source, and not only from the runtime."""
         known = self.active or self.pending
         return known is not None and known.pod is not None
 

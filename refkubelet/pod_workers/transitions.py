@@ -1,7 +1,8 @@
 """The life of a pod worker as a table: syncing, terminating, terminated, finished; never back.
 
-Pure. The table is the whole truth about the order of states; the shell (`workers.py`) asks it and
-obeys. What must never happen: a pair that is not listed (it raises), or a row that leads backwards.
+Pure. Only this table decides about states; `workers.py` looks rows up and carries out their
+actions.
+What must never happen: a row that leads back to an earlier state.
 Rules: LIFE-031, LIFE-034, LIFE-036, LIFE-039. Upstream: pkg/kubelet/pod_workers.go.
 """
 
@@ -13,7 +14,7 @@ from typing import Final
 
 
 class WorkState(Enum):
-    """What the worker of a UID is busy with (kubelet: PodWorkerState, and finished)."""
+    """The state of a worker (upstream: PodWorkerState, and finished)."""
 
     SYNCING = "sync"
     TERMINATING = "terminating"
@@ -24,10 +25,10 @@ class WorkState(Enum):
 class WorkInput(Enum):
     """What can happen to a worker: updates from outside, results of its own steps."""
 
-    CREATE = "create"  # an update that adds the pod, with nothing that asks for its end
-    CHANGE = "change"  # update or sync, with nothing that asks for its end
-    END = "end"  # any update that asks for the end: see `asks_for_end`
-    RUNTIME_END = "runtime end"  # the kill of a pod known only to the runtime
+    CREATE = "create"  # an update that adds the pod and does not end it
+    CHANGE = "change"  # an update or sync that does not end the pod
+    END = "end"  # any update that ends the pod: see `asks_for_end`
+    RUNTIME_END = "runtime end"  # the kill of a pod that only the runtime knows
     ORPHANED = "orphaned"  # housekeeping found the UID in no source any more
     SYNC_OK = "sync ok"
     SYNC_SAID_TERMINAL = "sync said terminal"
@@ -39,7 +40,7 @@ class WorkInput(Enum):
 
 
 class Action(Enum):
-    """What the shell does beside changing the state."""
+    """What `workers.py` does beside changing the state."""
 
     RUN = "make it the pending update and wake the worker"
     IGNORE = "drop the update"
@@ -52,7 +53,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One row: where to, what to do, and which rule says so."""
+    """One row of the table: the next state, what to do, and the rule."""
 
     to: WorkState
     action: Action
@@ -60,7 +61,7 @@ class Transition:
 
 
 class IllegalTransition(RuntimeError):
-    """A pair of state and input that no rule knows: a bug in this program."""
+    """A pair of state and input that is not in the table: a bug in this program."""
 
 
 S, T, D, F = (
@@ -107,7 +108,7 @@ TRANSITIONS: Final[dict[tuple[WorkState, WorkInput], Transition]] = {
 
 
 def transition(state: WorkState, work_input: WorkInput) -> Transition:
-    """The row for that pair. Raises `IllegalTransition` for a pair that no rule knows."""
+    """The row of a state and an input. Raises `IllegalTransition` if there is none."""
     try:
         return TRANSITIONS[state, work_input]
     except KeyError:

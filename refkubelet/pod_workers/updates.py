@@ -1,7 +1,7 @@
-"""What an update does to the record of its pod: LIFE-031, rows 3 to 10, in that order.
+"""How an update changes the record of its pod (LIFE-031, rows 3 to 10, in that order). Pure.
 
-Pure. It changes nothing but the record that it is given; `workers.py` carries out the action that
-it answers. What must never happen: a pod that is asked to end comes back, or its grace grows.
+`apply_update` changes only the record; `workers.py` carries out the action that it returns. What
+must never happen: a terminating pod comes back, or its grace period grows.
 Upstream: pkg/kubelet/pod_workers.go: UpdatePod, calculateEffectiveGracePeriod.
 """
 
@@ -31,7 +31,8 @@ def nothing_runs(status: RuntimePodStatus) -> bool:
 
 
 def asks_for_end(options: UpdatePodOptions) -> bool:
-    """LIFE-031 row 6: runtime-only, deletionTimestamp, terminal phase, or a kill."""
+    """Whether the update ends the pod: a kill, a pod that only the runtime knows, a
+    deletionTimestamp, or a terminal phase (LIFE-031 row 6)."""
     pod = options.pod
     if pod is None or options.update_type is SyncPodType.KILL:
         return True
@@ -39,7 +40,8 @@ def asks_for_end(options: UpdatePodOptions) -> bool:
 
 
 def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePodOptions:
-    """LIFE-031 row 3: the kill of a runtime pod is meant for the real pod where one is known."""
+    """`options` with the record's pod instead of the running pod, if the record has one: then the
+    kill of a running pod ends that pod (LIFE-031 row 3)."""
     if options.pod is not None:
         return options
     record.observed_runtime = True
@@ -52,10 +54,10 @@ def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePod
 def input_of(
     record: PodSyncStatus, options: UpdatePodOptions, *, first_time: bool, from_runtime: bool
 ) -> WorkInput:
-    """The row of the table that this update is; `from_runtime`: the kill of a runtime pod."""
+    """The update as an input of the table. `from_runtime`: it kills a pod of the runtime only."""
     again = options.update_type is SyncPodType.CREATE and not first_time
     if again and record.termination_requested:
-        # Not at first sight: a pod found over after a kubelet restart still needs its last step.
+        # Not the first time: a pod that ended before this kubelet started still needs its cleanup.
         return WorkInput.CREATE
     if from_runtime:
         return WorkInput.RUNTIME_END
@@ -65,9 +67,10 @@ def input_of(
 
 
 def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: bool) -> Action:
-    """Put `options` into `record` as its pending update, if the table says so.
+    """Make `options` the pending update of `record`, if the table says so; returns the row's
+    action.
 
-    Sets `record.cancelled` when the step that runs now should give way (LIFE-031 row 10).
+    Sets `record.cancelled` when the running step should give way (LIFE-031 row 10).
     """
     from_runtime = options.pod is None
     options = with_real_pod(record, options)
@@ -78,7 +81,7 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
         record.restart_requested = True
     if row.action is not Action.RUN:
         if options.kill is not None and options.kill.completed is not None:
-            options.kill.completed.set()  # its containers stopped long ago
+            options.kill.completed.set()  # the containers have stopped already
         return row.action
     record.state = row.to
     became_terminating = before is WorkState.SYNCING and record.state is WorkState.TERMINATING
@@ -94,7 +97,7 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
 
 
 def note_why(record: PodSyncStatus, options: UpdatePodOptions, *, from_runtime: bool) -> None:
-    """Remember what ended the pod: deletion and eviction free its containers for removal
+    """Record why the pod ends: the containers of deleted and of evicted pods may be removed
     (LIFE-057)."""
     if from_runtime or options.pod is None or is_being_deleted(options.pod):
         record.deleted = True
@@ -103,7 +106,8 @@ def note_why(record: PodSyncStatus, options: UpdatePodOptions, *, from_runtime: 
 
 
 def _kill_options(record: PodSyncStatus, options: UpdatePodOptions) -> KillPodOptions | None:
-    """Rows 7 to 9: only a terminating pod keeps its kill options, with the grace worked out."""
+    """The kill options of the pending update, with the effective grace period; None unless the pod
+    is terminating (rows 7 to 9)."""
     kill = options.kill or KillPodOptions()
     if record.state is not WorkState.TERMINATING:
         if kill.completed is not None:
@@ -118,7 +122,8 @@ def _kill_options(record: PodSyncStatus, options: UpdatePodOptions) -> KillPodOp
 
 
 def grace_of(record: PodSyncStatus, pod: Pod | None, override_s: int | None) -> int:
-    """LIFE-033 for this record; a pod known only to the runtime has no wishes of its own."""
+    """The effective grace period of a record, in seconds (LIFE-033). `pod` is None for a pod that
+    only the runtime knows."""
     deletion_s = pod.metadata.deletionGracePeriodSeconds if pod and pod.metadata else None
     spec_s = pod.spec.terminationGracePeriodSeconds if pod and pod.spec else None
     return effective_grace_period(record.grace_s, deletion_s, override_s, spec_s)
@@ -129,9 +134,9 @@ def effective_grace_period(
 ) -> int:
     """The grace period of a terminating pod, in whole seconds; it only ever decreases (LIFE-033).
 
-    `stored_s` is what was decided before (0: nothing yet), `deletion_s` the object's
-    deletionGracePeriodSeconds, `override_s` the wish of the part that
-    kills, `spec_s` the pod's own.
+    `stored_s` is the grace period so far (0: none yet), `deletion_s` the object's
+    deletionGracePeriodSeconds, `override_s` what the caller of the kill asks for, `spec_s` the
+    pod's terminationGracePeriodSeconds.
 
     >>> effective_grace_period(0, 5, None, 30)
     5
@@ -146,14 +151,14 @@ def effective_grace_period(
             grace_s, asked = wish_s, True
     if grace_s == 0 and not asked and spec_s is not None:
         grace_s = spec_s
-    if stored_s:  # a wish of 0 followed by a longer one must not lengthen what was decided
+    if stored_s:  # an override of 0 followed by a longer one must not lengthen it
         grace_s = min(grace_s, stored_s)
     return max(grace_s, MINIMUM_GRACE_S)
 
 
 def merge_last_update(record: PodSyncStatus, options: UpdatePodOptions) -> None:
-    """Make `options` the update that a retry replays: the newest pod, the last mirror seen, all
-    kill options so far; a replay is a plain sync."""
+    """Make `options` the update that a retry takes: a sync with the newest pod, the last mirror,
+    and all kill options so far."""
     last = record.active or UpdatePodOptions(SyncPodType.SYNC)
     pod = options.pod if last.pod is None or options.running_pod is None else last.pod
     kill = last.kill
@@ -170,7 +175,7 @@ def merge_last_update(record: PodSyncStatus, options: UpdatePodOptions) -> None:
 
 
 def requeue_last(record: PodSyncStatus) -> None:
-    """Run the last update again, unless a newer one waits already or nothing ever ran."""
+    """Make the last update pending again, unless a newer one is pending or there was none."""
     if record.pending is None:
         record.pending = record.active
     if record.pending is not None:

@@ -1,4 +1,4 @@
-"""The work queue: UIDs and the time from which they want a sync; read once a second (LIFE-004).
+"""The work queue: when each pod is due for its next sync; read once a second (LIFE-004).
 
 Upstream: pkg/kubelet/util/queue/work_queue.go.
 """
@@ -11,24 +11,24 @@ from simtime import Clock
 
 
 class WorkQueue:
-    """At most one due time per UID; the last one given counts."""
+    """At most one due time per UID."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_s: dict[str, float] = {}
-        self._next_s = math.inf  # nothing is due before
+        self._next_s = math.inf  # nothing is due before this time
 
     def enqueue(self, uid: str, delay_s: float) -> None:
-        """Want a sync of `uid` in `delay_s` seconds; replaces an earlier wish."""
+        """Make `uid` due in `delay_s` seconds; replaces its earlier due time."""
         due_s = self._due_s[uid] = self._clock.monotonic_s() + delay_s
         self._next_s = min(self._next_s, due_s)
 
     def may_be_due(self) -> bool:
-        """False: `take_due` would give nothing."""
+        """False: `take_due` would return nothing."""
         return self._clock.monotonic_s() >= self._next_s
 
     def take_due(self) -> tuple[str, ...]:
-        """Remove and return the UIDs whose time has come, in the order they were due."""
+        """Remove and return the due UIDs, in the order of their due times."""
         now_s = self._clock.monotonic_s()
         due = sorted((at_s, uid) for uid, at_s in self._due_s.items() if at_s <= now_s)
         for _, uid in due:

@@ -1,10 +1,10 @@
-"""One task per pod UID: the shell around the table of `transitions.py`.
+"""The pod workers: one asyncio task per pod UID, driven by the table of `transitions.py`.
 
-How it works. `update_pod` puts an update into the record of its UID, replacing one that waits
+How it works. `update_pod` puts an update into the record of its UID, replacing a pending one
 (LIFE-030), and wakes the task. The task takes the pending update, waits for a runtime status newer
-than the end of its previous step (LIFE-038), runs the one step that belongs to the state, and
-either moves on at once (a state change) or leaves a time in the work queue, from which the sync
-loop brings it back.
+than the end of its previous step (LIFE-038) and runs the step that belongs to the state. If that
+changed the state, the next step follows at once; else the UID is enqueued in the work queue, and
+the sync loop wakes it when it is due.
 
 What must never happen: two steps of one UID at the same time; a step on a status older than the
 previous step; an exception that ends the task, or fills the log; a task that outlives `stop`.
@@ -55,21 +55,21 @@ DEFAULT_SYNC_FREQUENCY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What all workers share."""
+    """Settings of all workers."""
 
     clock: Clock
     rng: Rng
     sync_frequency_s: float = DEFAULT_SYNC_FREQUENCY_S
-    """How often a healthy pod is looked at again (syncFrequency)."""
+    """How often a healthy pod is synced (syncFrequency)."""
     allocated: Callable[[Pod], Pod] = lambda pod: pod
-    """The pod with the resources it has, which is what workers work with (CG-060)."""
+    """The pod with its allocated resources, which is what workers use (CG-060)."""
     after_failure: Callable[[str], float] = lambda pod_uid: 0.0
-    """Called with the UID when a step failed; the status that the next step works on must be so
-    many seconds newer than the end of the failed one."""
+    """Called with the UID when a step failed; returns by how many seconds the status for the next
+    step must be newer than the end of the failed step."""
 
 
 class PodWorkers(WorkerQuestions):
-    """The workers of all pods; `work_queue` says which UIDs want a sync, and when."""
+    """The workers of all pods; `work_queue` has the times of their next syncs."""
 
     def __init__(
         self,
@@ -120,14 +120,14 @@ class PodWorkers(WorkerQuestions):
         try:
             return nothing_runs(self._cache.get(pod_uid))
         except Exception:
-            return False  # the cache holds an error: it is not known, so the worker finds out
+            return False  # the cache has only an error; the worker will read the status
 
     def sync_known_pods(self, desired: Collection[str]) -> dict[str, WorkState]:
-        """Compare the workers with the UIDs of desired pods; the states of the workers that remain
-        (LIFE-039).
+        """Compare the workers with the UIDs of the desired pods; returns the states of the workers
+        that remain (LIFE-039).
 
-        Finished workers of pods that are gone, or wanted again, are forgotten; the other workers
-        of pods that are gone are driven to their end.
+        Finished workers of pods that are no longer desired, or were added again, are forgotten;
+        unfinished workers of pods that are no longer desired are terminated.
         """
         self._synced = True
         remaining: dict[str, WorkState] = {}
@@ -139,7 +139,7 @@ class PodWorkers(WorkerQuestions):
         return remaining
 
     def _forget_or_end(self, record: PodSyncStatus, orphan: bool) -> bool:
-        """True when the record was erased."""
+        """Erase a finished or never started record, terminate another one; True: erased."""
         if not record.finished:
             if not orphan:
                 return False
@@ -164,10 +164,10 @@ class PodWorkers(WorkerQuestions):
         self._complaints.over(record.uid)
         self._release(record)
         if record.task is not None and record.task is not asyncio.current_task():
-            record.task.cancel()  # it waits for an update that never comes
+            record.task.cancel()  # it waits for an update, and none will come
 
     def _release(self, record: PodSyncStatus) -> None:
-        """Let waiters go and the next static pod of that name start."""
+        """Wake the waiters, and let the next static pod of that name start."""
         for waiter in record.waiters:
             waiter.set()
         record.waiters.clear()
@@ -182,14 +182,15 @@ class PodWorkers(WorkerQuestions):
             try:
                 options = self._begin(record)
             except Exception as error:
-                # Not again at once: the same would fail for ever, without a pause.
+                # Not retried at once: a lasting error would make a loop without a pause.
                 self._requeue(record, self._failed(record, error))
                 continue
             if options is not None:
                 await self._step(record, options)
 
     def _begin(self, record: PodSyncStatus) -> UpdatePodOptions | None:
-        """Take the pending update, if there is one and the pod may start (LIFE-034)."""
+        """Take the pending update. None: there is none, or a static pod must wait for its turn, or
+        was killed while it waited (LIFE-034)."""
         options = record.pending
         if options is None:
             return None
@@ -212,6 +213,8 @@ class PodWorkers(WorkerQuestions):
         return record is not None and not record.termination_requested
 
     async def _step(self, record: PodSyncStatus, options: UpdatePodOptions) -> None:
+        """Run one step, take its state change, and enqueue or wake the worker for the next. No
+        error leaves this method, only the cancellation of the task itself."""
         outcome = StepOutcome()
         try:
             done = await self._steps.run(record, options)
@@ -237,14 +240,15 @@ class PodWorkers(WorkerQuestions):
             record.wake.set()
 
     def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
-        """An unexpected error: logged once, and once a minute while it lasts."""
+        """Log an unexpected error, once and then once a minute while it lasts, and settle the step
+        as failed."""
         what = f"pod {record.log_name}: step {record.state.value} failed"
         self._complaints.failed(what, error, key=record.uid)
         self._settle(record, WorkInput.STEP_FAILED)
         return StepOutcome(error=repr(error))
 
     def _settle(self, record: PodSyncStatus, done: WorkInput) -> StepOutcome:
-        """Take the state change that the end of a step means."""
+        """Take the state change that follows from the end of a step."""
         row = transition(record.state, done)
         if row.action in (Action.STOP, Action.ERASE):
             self._finish(record, done)
@@ -286,7 +290,7 @@ class PodWorkers(WorkerQuestions):
 
 
 def _is_cancelled() -> bool:
-    """The task itself was cancelled, not only what it waits for."""
+    """Whether the current task itself was cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -1,6 +1,6 @@
 """The pods that the API server bound to this node.
 
-Rules: SRC-050 (all namespaces, this node only, not before the node was looked for), SRC-051.
+Rules: SRC-050 (all namespaces, this node only, after the node informer's first list), SRC-051.
 Upstream: pkg/kubelet/config/apiserver.go.
 """
 

@@ -1,7 +1,7 @@
 """PodConfig: runs the sources of pods and queues operations for the sync loop.
 
-Each source runs as a task and delivers whole sets; a source that fails does not disturb the others.
-A slow sync loop holds them back: the queue has room for 50 updates (SRC-064).
+Each source runs as a task and delivers complete sets of pods; a source that fails does not disturb
+the others. The queue has room for 50 updates; while it is full, sources wait (SRC-064).
 Upstream: pkg/kubelet/config/config.go: PodConfig.
 """
 
@@ -39,7 +39,8 @@ class Source(Protocol):
 
 
 class PodConfig:
-    """Runs `sources`, merges what they deliver, queues operations in `updates`."""
+    """Runs `sources`, compares each delivered set with the last one, and queues the operations in
+    `updates`."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class PodConfig:
         self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue(maxsize=QUEUE_SIZE)
         self._sources = tuple(sources)
         self.sources = frozenset(s.source for s in sources)
-        """The configured sources, all of which `seen_all_sources` waits for."""
+        """The configured sources."""
         self._recorder = recorder
         self._clock = clock
         self._gated = gated_fields(feature_gates)
@@ -59,9 +60,7 @@ class PodConfig:
 
     def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
         """Whether every configured source has delivered, and the sync loop has taken an update of
-        each (`seen`).
-
-        Until then nothing may be killed or cleaned (SRC-070, SRC-071).
+        each (`seen`). Until then nothing may be killed or cleaned up (SRC-070, SRC-071).
         """
         return self.sources <= seen and self.sources <= self._pods.keys()
 

@@ -1,5 +1,5 @@
-"""Makes the sources of a kubelet: for files if staticPodPath is set, for the API if there is
-one."""
+"""Makes the pod sources of a kubelet: for files if staticPodPath is set, and for the API server
+unless the kubelet is standalone."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""The static pods of a directory (or of one file): read at start, on changes, and every period.
+"""The static pods of a directory, or of one file: read at start, on changes, and every period.
 
-How it works. One task alternates between reading everything (at start, every `period_s`, and
-whenever there is a new watch) and waiting for inotify, through the event loop. An event re-reads
-its file only. Each removal is delivered before the change that follows it: a manifest that is
-removed and written again is another pod, even with the same bytes (SRC-008). The watch is made
-before the directory is read, so that no change is missed. Without a watch the periodic reading
-goes on.
+How it works. One task alternates between reading everything (at start, every `period_s`, and after
+each new watch) and waiting for inotify events. An event re-reads only its file. A removal is
+delivered before the change that follows it, because a manifest that is removed and written again
+makes a new pod, even with the same bytes (SRC-008). The watch is made before the directory is read,
+so that no change is missed; without a watch there is the periodic reading.
 
-What must never happen here: a bad file hides or removes the pod of another file, or holds up the
-loop; a reading that failed counts as "no pods".
+What must never happen here: a bad file hides or removes the pod of another file, or blocks the
+event loop; a reading that failed counts as "no pods".
 
 Rules: SRC-001..011. Different from upstream on purpose: pods are kept by file name, so that the old
 pod of a renamed one ends at once (SRC-011) and removed pods never come back with an event
@@ -39,7 +38,7 @@ RETRY_MAX_S: Final = 20.0
 
 
 def is_manifest_name(name: str) -> bool:
-    """Whether a directory entry's name is looked at: dot files never are (SRC-003)."""
+    """Whether a directory entry may be a manifest; dot files never are (SRC-003)."""
     return not name.startswith(".")
 
 
@@ -52,8 +51,8 @@ def collapse(pods: Mapping[str, Pod]) -> tuple[Pod, ...]:
 
 
 class FileSource:
-    """Delivers the pods of `path`, a directory or one file. `errors`: file -> why its pod does not
-    run now. `period_s`: fileCheckFrequency."""
+    """Delivers the pods of `path`, a directory or one file. `period_s`: fileCheckFrequency, in
+    seconds. `errors`: file -> why it has no pod now."""
 
     source = PodSource.FILE
 
@@ -72,7 +71,7 @@ class FileSource:
         return self._files.errors
 
     async def run(self, deliver: Deliver) -> None:
-        """Deliver whole sets until cancelled."""
+        """Deliver complete sets of pods until cancelled."""
         next_read_s = next_watch_s = self._clock.monotonic_s()
         try:
             while True:
@@ -93,7 +92,7 @@ class FileSource:
     # -- watching ------------------------------------------------------------------------------
 
     def _make_watch(self) -> None:
-        """Watch the directory, that of a single file included; tries are further and further apart
+        """Watch the directory, or that of the single file; the pause before the next try doubles
         while that fails."""
         try:
             self._single = stat.S_ISREG(os.stat(self.path).st_mode)
@@ -133,8 +132,8 @@ class FileSource:
         return True
 
     async def _apply(self, changes: Iterable[tuple[str, bool]], deliver: Deliver) -> None:
-        """Take over changed files (SRC-008). A file that cannot be read now keeps its pod until the
-        next periodic reading."""
+        """Read the changed files and deliver the new set (SRC-008). A file that cannot be read now
+        keeps its pod until the next periodic reading."""
         removed = changed = False
         for name, present in changes:
             if not is_manifest_name(name):
@@ -168,7 +167,7 @@ class FileSource:
     # -- reading -------------------------------------------------------------------------------
 
     async def _read_all(self, deliver: Deliver) -> None:
-        """Read everything and deliver it; deliver nothing when the reading failed."""
+        """Read everything and deliver it; if that fails, deliver nothing."""
         try:
             mode = os.stat(self.path).st_mode
             entries = sorted(os.listdir(self.path)) if stat.S_ISDIR(mode) else []
@@ -193,7 +192,7 @@ class FileSource:
         await deliver(collapse(self._pods))
 
     async def _read_directory(self, entries: Iterable[str]) -> None:
-        """All manifests in name order; bad ones are missing from the set (SRC-005)."""
+        """Read all manifests in the order of their names; bad ones give no pod (SRC-005)."""
         pods: dict[str, Pod] = {}
         looked_at: set[str] = set()
         for name in filter(is_manifest_name, entries):
@@ -206,7 +205,7 @@ class FileSource:
         self._files.keep_only(looked_at)
 
     async def _read_file(self, file: str) -> Pod | None:
-        """As `ManifestFiles.read`. After parsing a text, all other tasks have a turn."""
+        """`ManifestFiles.read`, and a turn for all other tasks after a file was parsed."""
         parsed = self._files.parsed
         pod = self._files.read(file)
         if self._files.parsed != parsed:

@@ -1,7 +1,7 @@
-"""PodManager: the pods this node should run, and the mirrors of its static pods. Pure.
+"""The pod manager: the pods that this node should run, and the mirrors of its static pods. Pure.
 
-A mirror pod is not part of the desired pods (MIRR-020). Static pods and mirrors find each other by
-full name only. Upstream: pkg/kubelet/pod/pod_manager.go.
+A mirror pod is not one of the desired pods (MIRR-020). A static pod and its mirror have the same
+full name, and nothing else in common. Upstream: pkg/kubelet/pod/pod_manager.go.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class PodManager:
         self._all: tuple[Pod, ...] | None = None
 
     def add(self, pod: Pod) -> None:
-        """The same as `update`."""
+        """Store a new pod; the same as `update`."""
         self.update(pod)
 
     def update(self, pod: Pod) -> None:
-        """Store the pod; with equal full names the last one owns the name (SRC-067)."""
+        """Store the pod; of pods with equal full names the last one owns the name (SRC-067)."""
         self._listed = self._all = None
         mirror = is_mirror(pod)
         (self._mirrors if mirror else self._pods)[uid(pod)] = pod
@@ -35,8 +35,8 @@ class PodManager:
         self._note_translation(full_name(pod))
 
     def _note_translation(self, name: str) -> None:
-        """Remember the UIDs that belong together. This outlives the static pod, because its mirror
-        still gets the last status (golden s20)."""
+        """Record which mirror UID belongs to which static pod. The entry outlives the static pod,
+        whose last status the mirror still gets (golden s20)."""
         static, mirror = self._by_name.get(name), self._mirror_by_name.get(name)
         if static is not None and mirror is not None and is_static(static):
             self._static_uids[uid(mirror)] = uid(static)
@@ -53,20 +53,20 @@ class PodManager:
             del names[full_name(pod)]
 
     def pods(self) -> tuple[Pod, ...]:
-        """Regular and static pods, without mirrors, in order of arrival; the very same tuple
-        while nothing changes."""
+        """Regular and static pods, without mirrors, in order of arrival; the same object until the
+        next change."""
         if self._listed is None:
             self._listed = tuple(self._pods.values())
         return self._listed
 
     def pods_and_mirrors(self) -> tuple[Pod, ...]:
-        """All pods; the very same tuple while neither pods nor translations of UIDs change."""
+        """All pods, mirrors included; the same object until the next change."""
         if self._all is None:
             self._all = (*self._pods.values(), *self._mirrors.values())
         return self._all
 
     def get(self, uid: str) -> Pod | None:
-        """The regular or static pod of that UID; mirror UIDs are unknown here (MIRR-001)."""
+        """The regular or static pod with that UID, never a mirror (MIRR-001); or None."""
         return self._pods.get(uid)
 
     def mirror_of(self, pod: Pod) -> Pod | None:
@@ -74,7 +74,7 @@ class PodManager:
         return self._mirror_by_name.get(full_name(pod)) if is_static(pod) else None
 
     def static_of(self, mirror: Pod) -> Pod | None:
-        """The static pod a mirror stands for, or None (an orphan, MIRR-031)."""
+        """The static pod of a mirror; None: the mirror is an orphan (MIRR-031)."""
         pod = self._by_name.get(full_name(mirror))
         return pod if pod is not None and is_static(pod) else None
 
@@ -83,6 +83,6 @@ class PodManager:
         return tuple(m for n, m in self._mirror_by_name.items() if n not in self._by_name)
 
     def translate_uid(self, pod_uid: str) -> str:
-        """The static pod's UID for a mirror's, also when the static pod has gone; any other UID
+        """The static pod's UID for a mirror's, even after the static pod was removed; any other UID
         unchanged (MIRR-034)."""
         return self._static_uids.get(pod_uid, pod_uid)

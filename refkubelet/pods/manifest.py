@@ -1,4 +1,4 @@
-"""Reads a manifest: bytes in; out comes the static pod to run, or one reason why not. Pure.
+"""Parses a manifest into a static pod with all its defaults, or raises one error. Pure.
 
 Rules: SRC-004, SRC-030..038. Upstream: pkg/kubelet/config/common.go: tryDecodeSinglePod.
 """
@@ -29,11 +29,11 @@ _JSON_TYPES: Final = {bool: "bool", int: "int", list: "array", dict: "object"}
 
 
 class ManifestError(ValueError):
-    """A manifest that cannot be run; the text names line and field, not the file."""
+    """A manifest without a valid pod; the text names line and field, not the file."""
 
 
 def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str) -> Pod:
-    """The pod of a YAML or JSON manifest, defaulted and named. `origin`: path or URL.
+    """The pod of a YAML or JSON manifest, with defaults, UID and name. `origin`: path or URL.
 
     Of several YAML documents the first counts, unknown fields are ignored (SRC-004). Raises
     `ManifestError`.
@@ -58,14 +58,14 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
 
 
 def _check_uid(uid: str) -> None:
-    """A UID becomes part of paths (SRC-025)."""
+    """Refuse a UID that cannot be part of a path (SRC-025)."""
     why = name_problem(uid) if uid else None
     if why is not None:
         raise ManifestError(f"invalid pod: [{invalid('metadata.uid', uid, why)}]")
 
 
 def _decode(document: Document) -> Pod:
-    """The pod as it is written, of the right types. Raises `ManifestError`."""
+    """The pod as it is written, with checked types. Raises `ManifestError`."""
     value = document.value
     if value is None:
         raise ManifestError("the file is empty; wanted one v1 Pod")
@@ -88,8 +88,7 @@ def _decode(document: Document) -> Pod:
 
 
 def _with_texts(pod: Pod, document: Document) -> Pod:
-    """Checks the values of maps of texts, which the decoder does not; null becomes the empty
-    text."""
+    """The pod with checked maps of texts, which the decoder does not check; null becomes ""."""
     marks = {
         field: _texts(getattr(pod.metadata, field), ("metadata", field), document)
         for field in ("labels", "annotations")
@@ -114,7 +113,7 @@ def _texts(values: dict[str, Any] | None, path: Path, document: Document) -> dic
 
 
 def _check_times(pod: Pod, document: Document) -> None:
-    """Times without a zone are not RFC 3339, and cannot be compared with others."""
+    """Refuse times without a zone: they are not RFC 3339, and cannot be compared with others."""
     for field in ("creationTimestamp", "deletionTimestamp"):
         time = getattr(pod.metadata, field, None)
         if time is not None and time.tzinfo is None:
@@ -132,8 +131,8 @@ def _refuse_large(found: tuple[Path, int] | None, document: Document, bits: int)
 
 
 def _large_number(value: Any, bits: int) -> tuple[Path, int] | None:
-    """The first integer with more than `bits` bits, and where it is. No field of the API holds more
-    than 64 bits, and only `WIDE_FIELDS` more than 32."""
+    """The first integer with more than `bits` bits and its path, or None. No field of the API holds
+    more than 64 bits, and only `WIDE_FIELDS` more than 32."""
     if isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
         return (), value
     parts: Iterable[tuple[str | int, Any]] = ()
@@ -157,7 +156,7 @@ def _place(document: Document, path: Path) -> str:
 
 
 def _explain(text: str, document: Document) -> str:
-    """The decoder's complaint with a line and in words.
+    """The decoder's error in plain words, with the line.
 
     `Expected `str | null`, got `int` - at `$.metadata.name`` reads
     `line 4: metadata.name: wanted a text, found an integer`.

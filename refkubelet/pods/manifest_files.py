@@ -1,8 +1,8 @@
-"""Manifest files: the pod of each one, or why it has none; each text is parsed once.
+"""Reads manifest files: the pod of each file, or the error. The same content is parsed only once.
 
-Links are followed; whether an entry is a regular file is checked when it is open, because a fifo
-would never answer and a device might never end (`refkubelet.host.untrusted_files`). While the bytes
-of a file stay the same, so does its result: the pod, or the error.
+Links are followed. Only regular files are read, since a fifo would never answer and a device might
+never end (`refkubelet.host.untrusted_files`). While the bytes of a file stay the same, so does its
+result, the pod or the error.
 Rules: SRC-003..006. Upstream: pkg/kubelet/config/file.go: extractFromFile.
 
 What must never happen here: a wait; an exception for any file; the same bytes parsed twice.
@@ -27,8 +27,8 @@ LONGEST_REASON: Final = 4000  # characters of an error that may cite the file
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """The bytes of a file, and its pod or why it has none."""
+class _Parsed:
+    """The bytes of a file, and its pod or the error `why`."""
 
     data: bytes
     pod: Pod | None = None
@@ -36,18 +36,18 @@ class _Known:
 
 
 class ManifestFiles:
-    """Reads manifests and remembers them. `errors`: file -> why its pod does not run now; `parsed`:
-    the number of texts that were parsed."""
+    """Reads manifests and keeps their results. `errors`: file -> why it has no pod now; `parsed`:
+    how often a file was parsed."""
 
     def __init__(self, node_name: str) -> None:
         self.errors: dict[str, str] = {}
         self.parsed = 0
         self._node_name = node_name
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _Parsed] = {}
 
     def read(self, file: str) -> Pod | None:
         """The pod of one file, or None with the reason in `errors`. Directories and special files
-        are passed over silently (SRC-003)."""
+        give None without a reason (SRC-003)."""
         try:
             data = read_whole(file, MAX_BYTES, follow_links=True)
         except (IsADirectoryError, NotRegularError):
@@ -68,18 +68,18 @@ class ManifestFiles:
             self.errors.pop(file, None)
         return known.pod
 
-    def _parsed(self, file: str, data: bytes) -> _Known:
+    def _parsed(self, file: str, data: bytes) -> _Parsed:
         self.parsed += 1
         try:
             pod = read_manifest(data, source=PodSource.FILE, origin=file, node_name=self._node_name)
         except ManifestError as e:
-            return _Known(data, why=str(e))
+            return _Parsed(data, why=str(e))
         except Exception as e:  # no text may end the pods of other files
-            return _Known(data, why=f"unexpected error: {e!r}")
-        return _Known(data, pod)
+            return _Parsed(data, why=f"unexpected error: {e!r}")
+        return _Parsed(data, pod)
 
     def complain(self, file: str, why: str) -> None:
-        """Note why a file has no pod; log it if the reason is new. Long reasons are cut."""
+        """Record why a file has no pod, and log a new reason. Long reasons are cut."""
         if len(why) > LONGEST_REASON:
             why = f"{why[:LONGEST_REASON]}... ({len(why)} characters)"
         if self.errors.get(file) != why:
@@ -87,11 +87,11 @@ class ManifestFiles:
             log.error("static pod file %s: %s", file, why)
 
     def forget(self, file: str) -> None:
-        """The file is gone, or is no regular file."""
+        """Drop the result and the error of a file."""
         self._known.pop(file, None)
         self.errors.pop(file, None)
 
     def keep_only(self, files: Collection[str]) -> None:
-        """Forget all others."""
+        """Forget all files but these."""
         for file in (self._known.keys() | self.errors.keys()) - set(files):
             self.forget(file)

@@ -1,7 +1,7 @@
-"""Compares the sets of pods that a source delivers, and makes operations of the differences. Pure.
+"""Compares successive sets of pods of a source; the differences become operations. Pure.
 
-A source always delivers everything it has; changes are found by UID, against the set before
-(SRC-060..067, LIFE-002). Each source is merged by itself.
+A source always delivers all its pods; pods are compared by UID with its previous set (SRC-060..067,
+LIFE-002). Each source is merged on its own.
 Upstream: pkg/kubelet/config/config.go: Merge, updatePodsInCache, checkAndUpdatePod.
 """
 
@@ -32,8 +32,8 @@ LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR}
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """The new set of a source (UID -> pod), the operations in the order of their delivery, and the
-    pods that were left out."""
+    """The new set of a source (UID -> pod), the operations in their order, and the pods that were
+    left out."""
 
     pods: Mapping[str, Pod]
     updates: tuple[PodUpdate, ...]
@@ -58,9 +58,9 @@ def merge_pod_sources(
 ) -> MergeResult:
     """Compare one source's message with the set before it.
 
-    `first`: no message of this source was merged before (SRC-064's empty ADD); `seen_at`: text for
-    annotation kubernetes.io/config.seen of new pods (SRC-065). Order: REMOVE, ADD, UPDATE, DELETE,
-    the empty ADD, RECONCILE (SRC-064).
+    `first`: this is the first message of the source, for which an ADD is made even if it would be
+    empty; `seen_at`: the annotation kubernetes.io/config.seen of new pods (SRC-065). Order: REMOVE,
+    ADD, UPDATE, DELETE, the empty ADD, RECONCILE (SRC-064).
     """
     nameable, unsafe = drop_unsafe_names(message)
     wanted, duplicates = drop_duplicate_names(nameable)
@@ -78,16 +78,16 @@ def merge_pod_sources(
 
 
 def drop_unsafe_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[DroppedPod, ...]]:
-    """Pods whose names can be parts of paths, and the others (SRC-025)."""
-    found = [(pod, unsafe_name(pod)) for pod in message]
+    """Split into pods whose names can be parts of paths, and the others (SRC-025)."""
+    checked = [(pod, unsafe_name(pod)) for pod in message]
     return (
-        tuple(pod for pod, why in found if why is None),
-        tuple(DroppedPod(pod, why) for pod, why in found if why is not None),
+        tuple(pod for pod, why in checked if why is None),
+        tuple(DroppedPod(pod, why) for pod, why in checked if why is not None),
     )
 
 
 def drop_duplicate_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[Pod, ...]]:
-    """Split into (first of each full name, the rest) (SRC-024, LIFE-002)."""
+    """Split into the first pod of each full name, and the rest (SRC-024, LIFE-002)."""
     first: dict[str, Pod] = {}
     duplicates: list[Pod] = []
     for pod in message:
@@ -101,7 +101,7 @@ def drop_duplicate_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple
 def _compare(
     old: Pod | None, new: Pod, source: PodSource, seen_at: str
 ) -> tuple[PodOperation | None, Pod]:
-    """What happened to one pod, and the object to keep for it."""
+    """The operation for one pod (None: it has not changed), and the object to keep."""
     if old is None:
         return PodOperation.ADD, _annotated(new, source, seen_at)  # also when deleted: SRC-063
     if differ_semantically(old, new):
@@ -113,8 +113,8 @@ def _compare(
 
 
 def _taken_over(old: Pod, new: Pod) -> Pod:
-    """The old object with the fields of the new one that may change. Its other fields stay, and so
-    do the values of the kubelet's own annotations (SRC-065, SRC-068)."""
+    """The old object with the changeable fields of the new one. Other fields, and the values of the
+    kubelet's own annotations, stay (SRC-065, SRC-068)."""
     before, after = old.metadata, new.metadata
     assert before is not None  # both passed uid_of
     assert after is not None
@@ -131,7 +131,8 @@ def _taken_over(old: Pod, new: Pod) -> Pod:
 
 
 def differ_semantically(old: Pod, new: Pod) -> bool:
-    """Whether the change concerns a pod worker (SRC-061): spec, labels, deletion, annotations."""
+    """Whether spec, labels, deletion or annotations differ, which a pod worker must know
+    (SRC-061)."""
     before, after = old.metadata, new.metadata
     assert before is not None  # both passed uid_of
     assert after is not None

@@ -1,7 +1,7 @@
-"""Mirror pods: objects at the API server that show static pods.
+"""Mirror pods: the objects at the API server that represent static pods.
 
-Creating or deleting a mirror may fail at any time and never affects the static pod (MIRR-021). A
-server that does not answer delays it by at most `PATIENCE_S`.
+Creating or deleting a mirror may fail, and never affects the static pod (MIRR-021), except that an
+API server that does not answer delays its sync by at most `PATIENCE_S`.
 Upstream: pkg/kubelet/pod/mirror_client.go; kubelet.go: tryReconcileMirrorPods,
 fastStaticPodsRegistration.
 """
@@ -37,7 +37,7 @@ NO_ANSWER: Final = f"the API server does not answer within {PATIENCE_S:g} s"
 
 
 class MirrorError(Exception):
-    """A mirror pod could not be made; the text says why. Callers log it and try again."""
+    """A mirror pod could not be made; callers log the text and try again."""
 
 
 def mirror_pod(pod: Pod, node: Node) -> Pod:
@@ -60,7 +60,7 @@ def mirror_pod(pod: Pod, node: Node) -> Pod:
 
 
 def is_mirror_of(mirror: Pod, pod: Pod) -> bool:
-    """Whether a mirror shows this very version of the static pod, and is not being deleted
+    """Whether a mirror belongs to this version of the static pod, and is not being deleted
     (MIRR-025)."""
     deleted = is_being_deleted(mirror)
     same = annotations_of(mirror).get(CONFIG_MIRROR) == annotations_of(pod).get(CONFIG_HASH)
@@ -70,7 +70,7 @@ def is_mirror_of(mirror: Pod, pod: Pod) -> bool:
 class MirrorClient:
     """Makes and deletes mirror pods. `api` None (standalone, SRC-052): does nothing.
 
-    `node` gives the Node object as last seen, or None (MIRR-024).
+    `node` returns the informer's Node object, or None (MIRR-024).
     """
 
     def __init__(self, api: ApiClient | None, node_name: str, node: Callable[[], Node | None]):
@@ -93,10 +93,11 @@ class MirrorClient:
         await self._api.create_pod(mirror_pod(pod, node))
 
     async def delete_mirror(self, pod_full_name: str, pod_uid: str | None) -> bool:
-        """Delete with grace 0; `pod_uid` is the precondition, None for orphans (MIRR-031).
+        """Delete a mirror with grace period 0. `pod_uid`: the precondition, None for orphans
+        (MIRR-031).
 
-        Returns whether it was deleted: a missing or other pod is no error (MIRR-026). Raises
-        `ApiError` for everything else.
+        Returns whether it was deleted: False if it is missing or has another UID (MIRR-026). Raises
+        `ApiError` for every other failure.
         """
         if self._api is None:
             return False
@@ -110,8 +111,8 @@ class MirrorClient:
         return True
 
     async def reconcile(self, pod: Pod, mirror: Pod | None) -> None:
-        """Bring the mirror of a static pod up to date; failures are logged only (MIRR-021,
-        MIRR-025, MIRR-029). `mirror`: its current mirror, or None."""
+        """Create the mirror of a static pod, or replace an outdated one; failures are only logged
+        (MIRR-021, MIRR-025, MIRR-029). `mirror`: its current mirror, or None."""
         if mirror is not None and is_mirror_of(mirror, pod):
             return
         try:
@@ -131,8 +132,8 @@ class MirrorClient:
 async def fast_static_pods_registration(
     mirrors: MirrorClient, pods: PodManager, node: Callable[[], Node | None], clock: Clock
 ) -> None:
-    """MIRR-028: once the node is visible (`node`; looked at every 0.1 s), all static pods known
-    then get their mirror."""
+    """Make the mirrors of all static pods as soon as the Node object is there (`node`, asked every
+    0.1 s; MIRR-028)."""
     while node() is None:
         await clock.sleep(NODE_POLL_S)
     for pod in pods.pods():

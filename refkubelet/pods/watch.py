@@ -17,12 +17,12 @@ _READ_BYTES: Final = 65536
 
 
 class WatchFailed(Exception):
-    """The watch has ended (the directory is gone, the queue overflowed): make a new one and read
-    everything."""
+    """The watch has ended, because the directory is gone or the queue overflowed; make a new one
+    and read everything."""
 
 
 class DirectoryWatch:
-    """Watches the files of `directory`. The constructor raises OSError if that cannot be."""
+    """Watches the files of `directory`. The constructor raises OSError if that is impossible."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -44,17 +44,16 @@ class DirectoryWatch:
         self._notify.close()
 
     async def changes(self) -> list[tuple[str, bool]]:
-        """Wait for changes: (file name, whether it is there), in order; equal changes in a row are
-        one. Raises `WatchFailed` when the watch has ended, after the changes before its end were
-        returned."""
+        """Wait for changes: (file name, whether the file exists), in order; equal changes in a row
+        are one. Raises `WatchFailed` when the watch has ended and all changes were returned."""
         while True:
             if self._over:
                 raise WatchFailed(f"{self._directory} changed as a whole")
             await self._readable.wait()
             self._readable.clear()
-            found = self._read()
-            if found:
-                return found
+            changes = self._read()
+            if changes:
+                return changes
 
     def _read(self) -> list[tuple[str, bool]]:
         """All changes that inotify holds now."""
@@ -75,8 +74,8 @@ class DirectoryWatch:
                     found.append(change)
 
     def _is_complete(self, name: str) -> bool:
-        """Whether a created entry has its content already, as symbolic and hard links do. A file
-        that is still being written is reported when its writer closes it."""
+        """Whether a created entry has its content already, as symbolic and hard links have. A file
+        that is being written is reported when it is closed."""
         try:
             status = os.lstat(os.path.join(self._directory, name))
         except OSError:

@@ -1,9 +1,9 @@
-"""What one run of a probe worker does: the checks in their order, and the counters. Pure.
+"""Decides what a probe worker does at each tick, and counts outcomes against thresholds. Pure.
 
-A worker keeps four facts (`WorkerState`). At every tick it reads the kubelet's own status of the
-pod and asks `decide_probe_run`; only `RUN` calls the handler, and `count_outcome` says whether the
-answer is stored. What must never happen: a handler call for a container that is on hold, not
-started, or still in its initial delay (PROBE-013, PROBE-016, PROBE-017).
+At every tick a worker reads the kubelet's own status of the pod and asks `decide_probe_run`; only
+the verdict `RUN` runs the probe, and `count_outcome` says whether its result is stored. What must
+never happen: a run for a container that is on hold, not started, or still in its initial delay
+(PROBE-013, PROBE-016, PROBE-017).
 Upstream: pkg/kubelet/prober/worker.go: doProbe.
 """
 
@@ -52,7 +52,8 @@ class ProbeTarget:
 
     @property
     def period_s(self) -> int:
-        """At least 1: with a negative period, which API servers refuse, the loop had no rest."""
+        """At least 1: a negative period, which API servers refuse, would make a loop without a
+        pause."""
         return max(1, self.probe.periodSeconds or 10)
 
     @property
@@ -84,8 +85,9 @@ def probe_of(container: Container, probe_type: ProbeType) -> Probe | None:
 
 
 def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
-    """Every probe of a pod in the order workers are made: startup, readiness, liveness; regular
-    containers, then sidecars. Plain init and ephemeral containers have none (PROBE-001)."""
+    """All probes of a pod, in the order in which their workers start: those of regular containers,
+    then of sidecars; of each startup, readiness, liveness. Plain init and ephemeral containers have
+    none (PROBE-001)."""
     owners = [(c, False) for c in pod.spec.containers] + [(c, True) for c in sidecars(pod)]
     return tuple(
         ProbeTarget(pod=pod, container=container, probe_type=probe_type, probe=probe, init=init)
@@ -97,7 +99,8 @@ def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What a worker remembers. Counters survive a new container ID (PROBE-027)."""
+    """What a worker remembers between ticks. `run_length`: how often in a row `last` was the
+    result; it survives a new container ID (PROBE-027)."""
 
     container_id: str = ""
     on_hold: bool = False
@@ -106,7 +109,7 @@ class WorkerState:
 
 
 class ProbeVerdict(Enum):
-    """What follows: nothing until the next tick, a handler call, or the worker's end."""
+    """What a worker does at a tick: wait for the next one, run the probe, or end."""
 
     WAIT = "wait"
     RUN = "run"
@@ -115,8 +118,8 @@ class ProbeVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeStep:
-    """The decision of one tick. First `forget` (an old container ID), then `stores` in order,
-    all for `state.container_id`."""
+    """The decision of one tick. First the results of `forget`, an old container ID, are removed,
+    then `stores` are stored for `state.container_id`, in order."""
 
     verdict: ProbeVerdict
     state: WorkerState
@@ -132,11 +135,9 @@ def decide_probe_run(
     *,
     predates_kubelet: bool = False,
 ) -> ProbeStep:
-    """The checks of PROBE-011..017, first match wins. `now`: aware UTC.
-
-    `predates_kubelet`: this container was running before the kubelet started, so nothing is
-    assumed about it (PROBE-051).
-    """
+    """Decide one tick by the checks of PROBE-011..017; the first that matches wins. `now`: aware,
+    UTC. `predates_kubelet`: the container was running before the kubelet started, so it gets no
+    initial result (PROBE-051)."""
     if status is None:
         return ProbeStep(ProbeVerdict.WAIT, state)
     if is_terminal_phase(status.phase):
@@ -160,9 +161,9 @@ def decide_probe_run(
 def _first_results(
     target: ProbeTarget, container: ContainerStatus, *, predates_kubelet: bool
 ) -> tuple[ProbeResult, ...]:
-    """PROBE-012, PROBE-051: what is assumed of a container never probed before. A sidecar that is
-    shown as started has its startup probe behind it, even if that is told of its last container
-    (PROBE-044): then the initial value takes it back at once."""
+    """The results to store for a new container before its first probe (PROBE-012, PROBE-051). For a
+    sidecar whose status says started, possibly from its last container, the startup probe first
+    stores a success, and the initial result replaces it at once (PROBE-044)."""
     started = target.init and bool(container.started)
     seeded = (ProbeResult.SUCCESS,) if started and target.probe_type is ProbeType.STARTUP else ()
     return seeded if predates_kubelet else (*seeded, INITIAL[target.probe_type])
@@ -175,6 +176,7 @@ def _verdict(
     state: WorkerState,
     now: datetime,
 ) -> tuple[ProbeVerdict, tuple[ProbeResult, ...]]:
+    """The verdict for a container with an ID, and the results to store."""
     if state.on_hold:
         return ProbeVerdict.WAIT, ()  # PROBE-013
     running = container.state.running if container.state else None
@@ -195,7 +197,7 @@ def _verdict(
 
 
 def _will_run_again(target: ProbeTarget, container: ContainerStatus, status: PodStatus) -> bool:
-    """PROBE-014. A sidecar always does."""
+    """Whether a container that does not run will run again (PROBE-014); sidecars always will."""
     terminated = container.state.terminated if container.state else None
     if terminated is None or target.init:
         return True
@@ -205,8 +207,8 @@ def _will_run_again(target: ProbeTarget, container: ContainerStatus, status: Pod
 
 
 def all_containers_restart(pod: Pod, status: PodStatus) -> bool:
-    """Whether the pod is being reset as a whole: its condition says so, or a container ended with
-    an exit code that asks for it (LIFE-110, BACK-110)."""
+    """Whether all containers of the pod are being restarted: its condition says so, or the exit of
+    a container matches a rule with that action (LIFE-110, BACK-110)."""
     if is_true(status, "AllContainersRestarting"):
         return True
     for container in containers(pod):
@@ -226,11 +228,9 @@ def find_status(status: PodStatus, name: str) -> ContainerStatus | None:
 def count_outcome(
     target: ProbeTarget, state: WorkerState, result: ProbeResult
 ) -> tuple[WorkerState, ProbeResult | None]:
-    """PROBE-019, PROBE-020: the next state, and the result to store (None below the threshold).
-
-    Below the threshold nothing changes (PROBE-025), and an answer of the other kind starts the
-    count anew (PROBE-026).
-    """
+    """Count a result: the worker's next state, and the result to store; None while it is below its
+    threshold (PROBE-019, PROBE-020, PROBE-025). Another result than the last one starts the count
+    again (PROBE-026)."""
     length = state.run_length + 1 if result is state.last else 1
     state = replace(state, last=result, run_length=length)
     if length < target.threshold.get(result, 1):

@@ -1,8 +1,7 @@
-"""All probe workers of the kubelet, and the results they store.
+"""Starts and stops the probe workers, and holds their results.
 
-The manager starts and stops workers; what a result means for a pod is decided by the sync loop and
-by `compute_pod_actions`. What must never happen: a worker outlives its pod, or a terminating pod is
-killed by a liveness probe (PROBE-091).
+The sync loop and `compute_pod_actions` decide what a result means for a pod. What must never
+happen: a worker outlives its pod, or a liveness probe kills a terminating pod (PROBE-091).
 Upstream: pkg/kubelet/prober/prober_manager.go.
 """
 
@@ -31,8 +30,8 @@ OLD_AFTER: Final = timedelta(seconds=10)  # PROBE-051
 
 @dataclass(frozen=True, slots=True)
 class ProbeDeps:
-    """What probing needs of its kubelet. `pod_status`: the status manager's cache by pod UID.
-    `network` None: only exec probes can be run."""
+    """What the probe manager works with. `pod_status`: the status manager's cache by pod UID.
+    `network` None: only exec probes work."""
 
     clock: Clock
     rng: Rng
@@ -43,8 +42,8 @@ class ProbeDeps:
 
 
 class ProbeResults:
-    """The results a pod's sync looks at, by bare container ID (`kuberuntime.manager.ProbeView`).
-    Readiness is not among them: it never kills or restarts anything (PROBE-036)."""
+    """The results that a pod's sync uses, by container ID without scheme (implements `ProbeView`).
+    Not the readiness, which never kills or restarts a container (PROBE-036)."""
 
     def __init__(self, liveness: ResultManager, startup: ResultManager) -> None:
         self._liveness = liveness
@@ -59,7 +58,7 @@ class ProbeResults:
 
 class ProbeManager:
     """Implements `status.readiness.ProbeFacts`. Create it when the kubelet starts: its age decides
-    about jitter (PROBE-004) and about containers found running (PROBE-051)."""
+    about jitter (PROBE-004) and which containers predate the kubelet (PROBE-051)."""
 
     def __init__(self, deps: ProbeDeps) -> None:
         self.liveness = ResultManager()
@@ -75,7 +74,7 @@ class ProbeManager:
         self._tasks: dict[ProbeWorker, asyncio.Task[None]] = {}
 
     def add_pod(self, pod: Pod) -> None:
-        """Start the pod's workers, once; later calls find them and return (PROBE-002)."""
+        """Start the pod's workers, if they do not run yet (PROBE-002)."""
         for target in probe_targets(pod):
             key = (uid(pod), target.container.name, target.probe_type)
             if key in self._workers:
@@ -83,8 +82,8 @@ class ProbeManager:
             self._start(key, target)
 
     def stop_liveness_and_startup(self, pod: Pod) -> None:
-        """The pod terminates: only readiness of regular containers, and sidecars' probes, go on
-        (PROBE-091..093)."""
+        """Stop these probes of the regular containers of a terminating pod; their readiness probes
+        and all probes of sidecars go on (PROBE-091..093)."""
         regular = {c.name for c in pod.spec.containers}
         for (pod_uid, name, probe_type), worker in self._workers.items():
             ends = pod_uid == uid(pod) and name in regular
@@ -92,24 +91,24 @@ class ProbeManager:
                 worker.stop()
 
     def remove_pod(self, pod: Pod) -> None:
-        """All containers stopped: end all workers of the pod (PROBE-094)."""
+        """End all workers of a pod whose containers have stopped (PROBE-094)."""
         for (pod_uid, _, _), worker in self._workers.items():
             if pod_uid == uid(pod):
                 worker.stop()
 
     def cleanup_pods(self, desired_uids: Collection[str]) -> None:
-        """Housekeeping: end the workers of every other pod (PROBE-094)."""
+        """End the workers of all pods but `desired_uids` (PROBE-094)."""
         for (pod_uid, _, _), worker in self._workers.items():
             if pod_uid not in desired_uids:
                 worker.stop()
 
     def trigger_readiness(self, pod: Pod, status: PodStatus) -> None:
-        """Call after every generated status: a container that runs, is started and is not ready
-        is probed at once (PROBE-007)."""
-        for found in (*(status.containerStatuses or ()), *(status.initContainerStatuses or ())):
-            running = found.state is not None and found.state.running is not None
-            worker = self._workers.get((uid(pod), found.name, ProbeType.READINESS))
-            if running and found.started and not found.ready and worker is not None:
+        """Run the readiness probes of started containers that are not ready at once. Call it with
+        every generated status (PROBE-007)."""
+        for each in (*(status.containerStatuses or ()), *(status.initContainerStatuses or ())):
+            running = each.state is not None and each.state.running is not None
+            worker = self._workers.get((uid(pod), each.name, ProbeType.READINESS))
+            if running and each.started and not each.ready and worker is not None:
                 worker.trigger()
 
     async def stop(self) -> None:
@@ -131,7 +130,7 @@ class ProbeManager:
         return (pod_uid, container_name, probe_type) in self._workers
 
     def predates_kubelet(self, started_at: datetime | None) -> bool:
-        """Started more than 10 s before this manager was made (PROBE-051)."""
+        """Whether `started_at` is more than 10 s before this manager was made (PROBE-051)."""
         return started_at is not None and started_at + OLD_AFTER < self._created
 
     # -- workers ------------------------------------------------------------------------------
@@ -170,7 +169,8 @@ class ProbeManager:
         )
 
     def _jitter_s(self, target: ProbeTarget) -> float:
-        """PROBE-004: spread the first runs of a kubelet that found many pods at its start."""
+        """Seconds before a worker's first run: random while the kubelet is younger than the period,
+        so that the probes of all its pods do not run together; else 0 (PROBE-004)."""
         if self._deps.clock.monotonic_s() - self._created_s >= target.period_s:
             return 0.0
         return self._deps.rng.stream("probe-jitter").uniform(0, target.period_s)

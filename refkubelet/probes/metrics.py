@@ -1,7 +1,7 @@
-"""What /metrics/probes shows (PROBE-082, SRV-032): runs by result, and how long healthy ones took.
+"""The metrics of /metrics/probes (PROBE-082, SRV-032): runs by result, and their durations.
 
-Counting is two dictionary look-ups, because probes run all the time; the Prometheus library is
-asked only at a scrape. Runs that ended in an error count nowhere.
+Counting is two dictionary look-ups, because probes run all the time; the Prometheus library is used
+only at a scrape. Runs that ended in an error are not counted.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class _Runs:
 
 
 class ProbeMetrics:
-    """Counts per worker; a worker that ends takes its counts along."""
+    """The counts of all probe workers; those of a worker that ends are removed."""
 
     def __init__(self) -> None:
         self._runs: dict[Labels, _Runs] = {}
 
     def count(self, target: ProbeTarget, result: ProbeResult, took_s: float) -> None:
-        """A run came to `result`; `took_s` counts unless it failed."""
+        """Count a run with this result; its duration `took_s` counts unless it failed."""
         runs = self._runs.setdefault(labels_of(target), _Runs())
         runs.results[result] = runs.results.get(result, 0) + 1
         if result is not ProbeResult.FAILURE:
             runs.durations.add(took_s)
 
     def forget(self, target: ProbeTarget) -> None:
-        """Its worker has ended."""
+        """Remove the counts of a worker that has ended."""
         self._runs.pop(labels_of(target), None)
 
     def text(self) -> str:
-        """In the Prometheus text format."""
+        """The metrics in the Prometheus text format."""
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry()
@@ -58,7 +58,7 @@ class ProbeMetrics:
         return generate_latest(registry).decode()
 
     def collect(self) -> Iterator[Any]:
-        """As a collector of the Prometheus library."""
+        """The metric families, for the registry of the Prometheus library."""
         from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
         total = CounterMetricFamily(

@@ -1,8 +1,9 @@
-"""Runs one probe: exec, httpGet, tcpSocket, grpc in this order of choice (PROBE-060..073).
+"""Runs one probe with its handler: exec, httpGet, tcpSocket or grpc, the first one set
+(PROBE-060..073).
 
-A handler answers with an outcome, or raises `ProbeError` when it could not even ask: such a run is
-tried again at once, three times in all, and then discarded. An error is never a failure: a broken
-runtime call must not restart a container.
+A handler returns an outcome, or raises `ProbeError` if the probe could not be run. Then it is tried
+again at once, three times in all, and the run is discarded: it does not count as a failure, because
+a broken call must not restart a container.
 Upstream: pkg/kubelet/prober/prober.go; pkg/probe/.
 """
 
@@ -35,7 +36,7 @@ OUTPUT_BYTES: Final = 10 * 1024  # PROBE-064
 
 
 class Outcome(Enum):
-    """What a run came to; the values are the words of events (PROBE-081)."""
+    """The outcome of a run; the values are the words in events (PROBE-081)."""
 
     SUCCESS = "success"
     WARNING = "warning"
@@ -44,7 +45,7 @@ class Outcome(Enum):
 
 
 class ProbeError(Exception):
-    """The probe could not be run; says nothing about the container (PROBE-018)."""
+    """The probe could not be run; nothing follows for the container (PROBE-018)."""
 
     def __init__(self, text: str, outcome: Outcome = Outcome.UNKNOWN) -> None:
         super().__init__(text)
@@ -53,7 +54,7 @@ class ProbeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """What the handler saw; `output` goes into the event."""
+    """The answer of a handler; `output` goes into the event."""
 
     outcome: Outcome
     output: str = ""
@@ -80,7 +81,7 @@ class Prober:
     async def probe(
         self, target: ProbeTarget, status: PodStatus, container_id: str
     ) -> ProbeResult | None:
-        """The result of one run; None when it is discarded (PROBE-018). At most one event."""
+        """Run the probe and record at most one event; None: the run is discarded (PROBE-018)."""
         word = target.probe_type.value
         try:
             answer = await self._with_tries(target, status, container_id)
@@ -129,7 +130,7 @@ class Prober:
     async def _run_exec(
         self, target: ProbeTarget, action: ExecAction, container_id: str
     ) -> ProbeAnswer:
-        """PROBE-062..065. The runtime enforces the timeout."""
+        """Run the command in the container; the runtime enforces the timeout (PROBE-062..065)."""
         try:
             command = expanded(action.command or (), target.container)
         except VariableError as error:
@@ -152,7 +153,8 @@ class Prober:
     async def _run_http(
         self, target: ProbeTarget, action: HTTPGetAction, status: PodStatus
     ) -> ProbeAnswer:
-        """PROBE-066..070. A body that breaks off is an error, whatever the status is."""
+        """Send the request (PROBE-066..070). A body that breaks off is an error, whatever the HTTP
+        status."""
         request = http_request(action, target.container, status.podIP or "")
         try:
             answer = await http_get(self._reach(), request, target.timeout_s)
@@ -171,7 +173,7 @@ class Prober:
     async def _run_tcp(
         self, target: ProbeTarget, action: TCPSocketAction, status: PodStatus
     ) -> ProbeAnswer:
-        """PROBE-071: a connection that is made is a success, and closed at once."""
+        """Connect and close the connection at once; success if that works (PROBE-071)."""
         port = resolve_port(action.port, target.container)
         host = action.host or status.podIP or ""
         try:
@@ -184,7 +186,8 @@ class Prober:
     async def _run_grpc(
         self, target: ProbeTarget, action: GRPCAction, status: PodStatus
     ) -> ProbeAnswer:
-        """PROBE-072, PROBE-073: whatever is not SERVING is a failure, never an error."""
+        """Call the gRPC health service; every answer but SERVING, and no answer, is a failure
+        (PROBE-072, PROBE-073)."""
         address = host_port(status.podIP or "", action.port)
         try:
             health = await self._reach().grpc_health(
@@ -203,6 +206,7 @@ class Prober:
 
 
 def expanded(command: Sequence[str], container: Container) -> list[str]:
-    """`$(VAR)` from the container's own `env` as it is written: a variable with valueFrom is empty,
-    an unknown one stays; `$$` is `$` (PROBE-062). Raises `VariableError`."""
+    """`command` with `$(VAR)` replaced by the values in the container's `env`: empty for a variable
+    with valueFrom; an unknown variable stays as it is, `$$` becomes `$` (PROBE-062). Raises
+    `VariableError`."""
     return expand_all(command, {e.name: e.value or "" for e in container.env or ()})

@@ -1,10 +1,10 @@
 """One probe of one container: a loop that ticks, decides and runs the handler.
 
-The beat: the first run at once (after a random part of the period while the kubelet itself is
-young, PROBE-004), then one per period. Runs never overlap; a run longer than the period swallows
-ticks, at most one is kept (PROBE-005). A manual trigger runs at once and restarts the beat
-(PROBE-007). A worker starts before its container, so it sees a new container at a tick: the first
-run comes up to a period after the start (PROBE-006). All decisions are in `decide.py`.
+The first tick comes at once (in a young kubelet after a random part of the period, PROBE-004), then
+one every period. Runs never overlap; of the ticks during a long run at most one is kept
+(PROBE-005). A trigger makes a tick at once, and the period starts again (PROBE-007). A worker
+starts before its container and notices it at a tick, so the first run comes up to a period after
+the container's start (PROBE-006). All decisions are in `decide.py`.
 Upstream: pkg/kubelet/prober/worker.go.
 """
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerDeps:
-    """What a worker needs of its kubelet."""
+    """What a worker works with."""
 
     clock: Clock
     prober: Prober
@@ -50,7 +50,7 @@ class WorkerDeps:
 
 
 class ProbeWorker:
-    """Runs until its pod is finished or `stop` is called; see the module text."""
+    """Runs until its pod has ended or `stop` is called. `first_delay_s`: before the first tick."""
 
     def __init__(self, target: ProbeTarget, deps: WorkerDeps, first_delay_s: float) -> None:
         self.target = target
@@ -65,17 +65,17 @@ class ProbeWorker:
         self._wake = asyncio.Event()
 
     def stop(self) -> None:
-        """End at the next wait; a run in flight finishes (PROBE-095)."""
+        """End the worker; a run that has begun is finished first (PROBE-095)."""
         self._stopping = True
         self._wake.set()
 
     def trigger(self) -> None:
-        """Run as soon as possible; further triggers before that change nothing (PROBE-007)."""
+        """Make a tick as soon as possible; triggers before that tick are one (PROBE-007)."""
         self._triggered = True
         self._wake.set()
 
     async def run(self) -> None:
-        """The worker's life; its result is forgotten at the end (PROBE-094)."""
+        """Tick until the end; then remove the worker's result and metrics (PROBE-094)."""
         clock = self._deps.clock
         try:
             if self._first_delay_s > 0:
@@ -89,8 +89,8 @@ class ProbeWorker:
             self._deps.metrics.forget(self.target)
 
     async def _first_delay(self) -> None:
-        """Sleep, unless `stop` comes first: a worker that ends late would keep the place of the
-        next worker of the same container, should its pod come back."""
+        """Wait for the first tick, or for `stop`: a stopped worker must end at once, since no new
+        worker of the same probe can start before."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._first_delay_s):
                 while not self._stopping:
@@ -98,6 +98,7 @@ class ProbeWorker:
                     self._wake.clear()
 
     async def _wait_for_tick(self) -> None:
+        """Wait for a trigger or for the next tick, skipping ticks that were missed."""
         while not self._stopping:
             now_s = self._deps.clock.monotonic_s()
             if self._triggered:
@@ -116,7 +117,8 @@ class ProbeWorker:
                 continue
 
     async def _step(self) -> bool:
-        """One tick; False ends the worker. A broken run ends only itself (PROBE-083)."""
+        """Handle one tick; False ends the worker. An error is logged, and the worker goes on
+        (PROBE-083)."""
         try:
             goes_on = await self._decide_and_run()
         except Exception as error:
@@ -126,6 +128,8 @@ class ProbeWorker:
         return goes_on
 
     async def _decide_and_run(self) -> bool:
+        """Ask `decide_probe_run`, store its results, and run the probe if it says so; False ends
+        the worker."""
         pod_uid = uid(self.target.pod)
         status = self._deps.pod_status(pod_uid)
         step = decide_probe_run(
@@ -157,6 +161,6 @@ class ProbeWorker:
             await self._deps.results.set(container_id, stored, pod_uid)
 
     def _predates_kubelet(self, status: PodStatus | None) -> bool:
-        found = find_status(status, self.target.container.name) if status else None
-        running = found.state.running if found is not None and found.state else None
+        container = find_status(status, self.target.container.name) if status else None
+        running = container.state.running if container is not None and container.state else None
         return running is not None and self._deps.predates_kubelet(running.startedAt)

@@ -1,5 +1,5 @@
-"""The status of a pod, made anew at every sync from what the runtime and the probes say, and its
-way to the API server.
+"""The status of a pod: generated at every sync from the runtime's status and the probe results, and
+sent to the API server.
 
 Read `generate.py` first: it names the parts in their order (`container_statuses.py`, `phase.py`,
 `readiness.py`, `conditions.py`, `normalize.py`). `manager.py` keeps the statuses and sends them,

@@ -1,7 +1,7 @@
 """The kubelet's own pod conditions (LIFE-180..185, STAT-040..043). Pure.
 
-Each function answers one condition from spec and statuses; none knows the time. When a condition
-changed is the status manager's business (`normalize.stamp_times`, STAT-004).
+Each function computes one condition from spec and statuses, without its lastTransitionTime, which
+`normalize.stamp_times` sets (STAT-004).
 Upstream: pkg/kubelet/status/generate.go.
 """
 
@@ -40,7 +40,8 @@ OWNED: Final = frozenset(
         ALL_RESTARTING,
     }
 )
-"""Conditions the kubelet replaces wholesale (STAT-026); DisruptionTarget is shared."""
+"""Conditions that only the kubelet writes (STAT-026). DisruptionTarget is written by others,
+too."""
 
 
 def generate_conditions(
@@ -50,11 +51,14 @@ def generate_conditions(
     previous: PodStatus | None,
     resizes: Sequence[PodCondition] = (),
 ) -> list[PodCondition]:
-    """Foreign conditions, those of resizes as they are given (LIFE-186), the last DisruptionTarget
-    in the place it has in the API, else behind these, then the kubelet's own: LIFE-180..185."""
+    """All conditions of a pod, in the order of the API: those of others, those of its resize
+    (`resizes`, LIFE-186), DisruptionTarget, then the kubelet's own (LIFE-180..185). `previous`: the
+    last status."""
     api_conditions = (pod.status.conditions if pod.status else None) or ()
     conditions = [c for c in api_conditions if c.type not in OWNED]
-    conditions += [msgspec.structs.replace(c, observedGeneration=_seen(pod, c)) for c in resizes]
+    conditions += [
+        msgspec.structs.replace(c, observedGeneration=_resize_generation(pod, c)) for c in resizes
+    ]
     disruption = find(previous, DISRUPTION_TARGET)
     if disruption is not None:
         conditions = with_condition(conditions, disruption)
@@ -68,7 +72,7 @@ def generate_conditions(
         _of(pod, containers_ready_condition(pod, status)),
         _of(pod, _flag(SCHEDULED, True)),
     ]
-    if has_restart_all_rule(pod):  # the one condition that does not tell the generation (LIFE-185)
+    if has_restart_all_rule(pod):  # the only condition without observedGeneration (LIFE-185)
         conditions.append(all_restarting_condition(pod, status, runtime_status, previous))
     return conditions
 
@@ -77,8 +81,8 @@ def _of(pod: Pod, condition: PodCondition) -> PodCondition:
     return msgspec.structs.replace(condition, observedGeneration=generation_of(pod))
 
 
-def _seen(pod: Pod, resize: PodCondition) -> int | None:
-    """A resize tells of the spec it was made for."""
+def _resize_generation(pod: Pod, resize: PodCondition) -> int | None:
+    """The generation of the spec that the resize was made for."""
     return resize.observedGeneration if generation_of(pod) else None
 
 
@@ -95,7 +99,7 @@ def with_readiness(pod: Pod, status: PodStatus) -> PodStatus:
 
 
 def _since(fresh: PodCondition, before: Iterable[PodCondition]) -> PodCondition:
-    """While the answer is the same, it holds since then."""
+    """`fresh` with the lastTransitionTime of the old condition, if the status is the same."""
     old = next((c for c in before if c.type == fresh.type), None)
     same = old is not None and old.status == fresh.status
     when = old.lastTransitionTime if old is not None and same else None
@@ -105,7 +109,7 @@ def _since(fresh: PodCondition, before: Iterable[PodCondition]) -> PodCondition:
 def with_condition(
     conditions: Iterable[PodCondition], condition: PodCondition
 ) -> list[PodCondition]:
-    """`conditions` with that one in the place of the first of its type, or appended."""
+    """`conditions` with `condition` in the place of the first of its type, or appended."""
     result = list(conditions)
     place = next((i for i, c in enumerate(result) if c.type == condition.type), len(result))
     result[place : place + 1] = [condition]
@@ -124,12 +128,13 @@ def is_true(status: PodStatus | None, condition_type: str) -> bool:
 
 
 def has_ready_sandbox(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
-    """LIFE-100..104 as a yes or no: no new sandbox is needed (STAT-043)."""
+    """Whether the pod needs no new sandbox (STAT-043, by LIFE-100..104)."""
     return not sandbox_decision(pod.spec, runtime_status.sandboxes).create
 
 
 def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> PodCondition:
-    """LIFE-181, STAT-042: all init containers done, or it can be seen that they were."""
+    """Initialized: all init containers are done, or must have been, because it was True before or a
+    regular container has started (LIFE-181, STAT-042)."""
     spec = pod.spec
     init = spec.initContainers or ()
     if init and status.initContainerStatuses is None and status.containerStatuses is None:
@@ -150,7 +155,8 @@ def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> Pod
 
 
 def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
-    """LIFE-183, PROBE-043, STAT-040: every sidecar and regular container is ready."""
+    """ContainersReady: every sidecar and regular container is ready (LIFE-183, PROBE-043,
+    STAT-040)."""
     if status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(CONTAINERS_READY, "UnknownContainerStatuses")
     names = [c.name for c in (*sidecars(pod), *pod.spec.containers)]
@@ -170,7 +176,8 @@ def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
 def ready_condition(
     pod: Pod, status: PodStatus, conditions: Sequence[PodCondition]
 ) -> PodCondition:
-    """LIFE-182, STAT-041: ContainersReady, and every readiness gate True in `conditions`."""
+    """Ready: ContainersReady, and every readiness gate is True in `conditions` (LIFE-182,
+    STAT-041)."""
     containers = containers_ready_condition(pod, status)
     if containers.status != "True":
         return msgspec.structs.replace(containers, type=READY)
@@ -183,8 +190,8 @@ def ready_condition(
 
 
 def readiness_is_outdated(pod: Pod) -> bool:
-    """LIFE-014: the object's Ready differs from what its own status stands for. The kubelet looks
-    at regular containers only, so with sidecars it always does."""
+    """Whether the object's Ready differs from what its own status would give (LIFE-014). As in
+    upstream init container statuses are ignored, so with sidecars it always differs."""
     if not pod.spec.readinessGates or pod.status is None:
         return False
     known = find(pod.status, READY)

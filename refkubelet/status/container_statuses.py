@@ -1,8 +1,8 @@
-"""Container statuses of the API, from the runtime's records and the previous status. Pure.
+"""Container statuses for the API, from the runtime's records and the previous status. Pure.
 
-How it works, per container of the spec: what the newest two records say, or without a record what
-was known before (`remembered.py`), then the reason why the last start failed.
-What must never happen: a restart count goes down, or a known exit is forgotten (LIFE-173).
+How it works, for each container of the spec: the status comes from its newest two records, or
+without a record from the previous status (`remembered.py`); then the reason of a failed start is
+added. What must never happen: a restart count goes down, or a recorded exit is lost (LIFE-173).
 Upstream: pkg/kubelet/kubelet_pods.go: convertToAPIContainerStatuses.
 """
 
@@ -47,7 +47,7 @@ def container_statuses(
 ) -> list[ContainerStatus]:
     """One status per container: regular ones by name, init ones in spec order (LIFE-174).
 
-    `started` and `ready` are left as they were known; `generate.py` sets them (LIFE-175).
+    `started` and `ready` keep their previous values; `generate.py` sets them (LIFE-175).
     """
     statuses = [_container_status(sources, container, init=init) for container in containers]
     return statuses if init else sorted(statuses, key=lambda status: status.name)
@@ -59,13 +59,14 @@ def container_id(runtime_name: str, record_id: str) -> str:
 
 
 def instant(wall_ns: int) -> datetime | None:
-    """An API time from nanoseconds; 0 means never."""
+    """An API time from nanoseconds since 1970; None for 0, which means never."""
     return _EPOCH + timedelta(microseconds=wall_ns // 1000) if wall_ns > 0 else None
 
 
 def _container_status(
     sources: StatusSources, container: Container, *, init: bool
 ) -> ContainerStatus:
+    """The status of one container, with the reason why it waits."""
     previous = sources.previous.get(container.name)
     records = [
         c
@@ -84,8 +85,8 @@ def _container_status(
 
 
 def _has_succeeded(records: Sequence[ContainerRecord]) -> bool:
-    """Why an init container has not started is not told once it ended with 0, sidecars included
-    (LIFE-171)."""
+    """Whether the newest record ended with exit code 0; such an init container, sidecars included,
+    shows no reason for waiting (LIFE-171)."""
     return bool(records) and records[0].state is RecordState.EXITED and not records[0].exit_code
 
 
@@ -95,8 +96,8 @@ def _from_records(
     records: Sequence[ContainerRecord],
     previous: ContainerStatus | None,
 ) -> ContainerStatus:
-    """state from the newest record, lastState from the one before that ran, else what was known
-    (LIFE-170)."""
+    """The status with `state` from the newest record, and `lastState` from the record before it
+    that ran, or else from the previous status (LIFE-170)."""
     status = _convert(sources, container, records[0], previous)
     ran = next((r for r in records[1:] if r.state is not RecordState.CREATED), None)
     last = _state(sources, ran, previous) if ran is not None else _known_last(status, previous)
@@ -104,15 +105,15 @@ def _from_records(
 
 
 def _is_leftover(record: ContainerRecord, previous: ContainerStatus | None) -> bool:
-    """Created by a kubelet that died before it could start it, and older than what was shown: it
-    must not take the place of an exit that is known."""
+    """Whether a kubelet created this container and died before starting it, and the previous status
+    shows a later instance, whose exit must not be lost."""
     created = record.state is RecordState.CREATED
     return created and previous is not None and record.restart_count < previous.restartCount
 
 
 def _known_last(status: ContainerStatus, previous: ContainerStatus | None) -> ContainerState:
-    """How the instance before ended, when its record is gone: removed before the container started
-    anew (golden s13), or pruned later."""
+    """lastState from the previous status, for an instance whose record is gone: it was removed
+    before the container started again (golden s13), or pruned later."""
     if previous is None:
         return ContainerState()
     ended = previous.state.terminated if previous.state else None
@@ -127,6 +128,7 @@ def _convert(
     record: ContainerRecord,
     previous: ContainerStatus | None,
 ) -> ContainerStatus:
+    """The status that one record stands for, without lastState."""
     running = record.state is RecordState.RUNNING
     return ContainerStatus(
         name=container.name,
@@ -149,16 +151,16 @@ def _convert(
     )
 
 
-def _user(told: RuntimeUser | None) -> ContainerUser | None:
-    if told is None:
+def _user(user: RuntimeUser | None) -> ContainerUser | None:
+    if user is None:
         return None
-    groups = list(told.supplemental_groups) or None
-    return ContainerUser(LinuxContainerUser(uid=told.uid, gid=told.gid, supplementalGroups=groups))
+    groups = list(user.supplemental_groups) or None
+    return ContainerUser(LinuxContainerUser(uid=user.uid, gid=user.gid, supplementalGroups=groups))
 
 
 def _restart_count(record: ContainerRecord, previous: ContainerStatus | None) -> int:
-    """Never below what was shown (LIFE-173); one more after an exit that the record's own count
-    does not know of, and for a container that is lost."""
+    """The restart count: the record's, but never below the previous status's (LIFE-173), and one
+    more than that for a lost container and after an exit that the record does not count."""
     if previous is None:
         return record.restart_count
     lost = record.state is RecordState.UNKNOWN and was_running(previous)
@@ -170,7 +172,7 @@ def _restart_count(record: ContainerRecord, previous: ContainerStatus | None) ->
 def _running_before(
     sources: StatusSources, record: ContainerRecord, previous: ContainerStatus | None
 ) -> ContainerStatus | None:
-    """The last status, if it showed this very instance running."""
+    """The previous status, if it shows this same instance running."""
     same = previous is not None and previous.containerID == container_id(
         sources.runtime_name, record.id
     )
@@ -178,7 +180,7 @@ def _running_before(
 
 
 def _runs_anew(record: ContainerRecord, previous: ContainerStatus) -> bool:
-    """It runs after an exit that its own count does not know of."""
+    """Whether it runs after an exit that the record's restart count does not include."""
     ended = previous.state is not None and previous.state.terminated is not None
     running = record.state is RecordState.RUNNING
     return running and ended and previous.restartCount >= record.restart_count
@@ -216,14 +218,15 @@ def _with_waiting_reason(
     status: ContainerStatus,
     records: Sequence[ContainerRecord],
 ) -> ContainerStatus:
-    """LIFE-171: a container that will start again says why it has not started yet."""
+    """`status` waiting with the reason of the last failed start, if the container will be started
+    again (LIFE-171)."""
     newest = records[0] if records else None
     if not starts_at_next_sync(container, sources.pod, newest):
         return status
-    found = sources.reason_of(container.name)
-    if found is None:
+    reason_and_message = sources.reason_of(container.name)
+    if reason_and_message is None:
         return status
-    reason, message = found
+    reason, message = reason_and_message
     last = status.lastState
     if status.state is not None and status.state.terminated is not None:
         last = ContainerState(terminated=status.state.terminated)

@@ -1,4 +1,4 @@
-"""The status of a pod that the kubelet ends for a reason of the node's (LIFE-230). Pure.
+"""The status of a pod that is evicted, preempted, or ended by the node's shutdown (LIFE-230). Pure.
 
 Upstream: pkg/kubelet/eviction, preemption and nodeshutdown, which all make the same change.
 """
@@ -25,9 +25,9 @@ BY_KUBELET: Final = "TerminationByKubelet"
 def ended_status(
     pod: Pod, reason: str, message: str, *, disruption: str | None, keeps_success: bool = False
 ) -> Callable[[PodStatus], PodStatus]:
-    """What the kill makes of the status: Failed, for this reason. `disruption`: the message of the
-    condition DisruptionTarget; None: the pod does not get it. `keeps_success`: a pod that has
-    Succeeded stays so."""
+    """A function that changes the status to Failed with `reason` and `message`, for the kill of the
+    pod. `disruption`: the message of the condition DisruptionTarget; None: the pod does not get it.
+    `keeps_success`: the phase Succeeded is kept."""
     target = PodCondition(
         type=DISRUPTION_TARGET,
         status="True",

@@ -1,9 +1,9 @@
-"""The whole status of a pod, made anew at every sync. Pure.
+"""Generates the whole status of a pod, at every sync. Pure.
 
-How it works: container statuses (`container_statuses.py`), the phase they stand for (`phase.py`),
-their `started` and `ready` from the probes (`readiness.py`), the conditions (`conditions.py`), and
-the times carried over from the previous status (`normalize.py`). The order matters: each part reads
-the ones before it, and the phase knows only what was started before.
+How it works, in this order, because each part reads the ones before it: the container statuses
+(`container_statuses.py`), the phase (`phase.py`), `started` and `ready` from the probes
+(`readiness.py`), the conditions (`conditions.py`), and the times of the previous status
+(`normalize.py`). So the phase uses the `started` of the previous status.
 What must never happen: a terminal phase is left, a restart count goes down, a start time moves.
 Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus; active_deadline.go.
 """
@@ -50,18 +50,18 @@ from refkubelet.status.sources import ReasonLookup, StatusSources, nothing_actua
 
 
 def no_cgroup(pod: Pod) -> ResourceConfig | None:
-    """Pods have no cgroups."""
+    """For a kubelet without cgroups: no limits."""
     return None
 
 
 def no_reason(container_name: str) -> tuple[str, str] | None:
-    """A reason cache without entries."""
+    """An empty reason cache."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class ForcedFailure:
-    """The kubelet itself ends the pod: phase Failed with this reason and message (LIFE-204)."""
+    """The reason and message of a pod that the kubelet itself makes Failed (LIFE-204)."""
 
     reason: str
     message: str
@@ -74,7 +74,7 @@ DEADLINE_EXCEEDED: Final = ForcedFailure(
 
 def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> bool:
     """Whether activeDeadlineSeconds have passed since startTime (LIFE-204). `status`: the cached
-    one; without it the object's own counts. A pod without a start time has no deadline yet."""
+    status; None: the object's own is used. A pod without a start time has no deadline yet."""
     seconds = pod.spec.activeDeadlineSeconds
     known = status or pod.status
     if seconds is None or known is None or known.startTime is None:
@@ -84,29 +84,29 @@ def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> b
 
 @dataclass(frozen=True, slots=True)
 class StatusInputs:
-    """Everything a status depends on besides the pod and the runtime."""
+    """Everything that a status depends on besides the pod and the runtime's status."""
 
     now: datetime
     """Aware, UTC."""
     probes: ProbeFacts = field(default_factory=NoProbes)
     pod_is_terminal: bool = False
-    """No container will be started any more (LIFE-163)."""
+    """The pod starts no more containers (LIFE-163)."""
     runtime_name: str = "containerd"
     """The scheme of container IDs, from the runtime's Version answer."""
     recursive_read_only: bool = False
-    """The pod's runtime handler can mount read-only all the way down."""
+    """The pod's runtime handler supports recursive read-only mounts."""
     host_ips: tuple[str, ...] = ()
     """The node's addresses, primary first; empty standalone."""
     reason_of: ReasonLookup = no_reason
     """Why the last start of a container failed, by its name (LIFE-171)."""
     forced: ForcedFailure | None = None
-    """The kubelet ends the pod for this reason, whatever its containers do."""
+    """The kubelet makes the pod Failed, whatever its containers do."""
     resize_conditions: tuple[PodCondition, ...] = ()
     """The conditions of the pod's resize (LIFE-186)."""
     actuated: Actuated = nothing_actuated
-    """The resources that a container was given last, by its name."""
+    """The actuated resources of a container, by its name: those last sent to the runtime."""
     cgroup_config: Callable[[Pod], ResourceConfig | None] = no_cgroup
-    """The limits of the pod's cgroup; asked for running pods only."""
+    """The limits of the pod's cgroup; called for running pods only."""
 
 
 def generate_pod_status(
@@ -115,7 +115,7 @@ def generate_pod_status(
     previous: PodStatus | None,
     inputs: StatusInputs,
 ) -> PodStatus:
-    """The status to publish now. `previous` is the last one the kubelet had or knew (STAT-002)."""
+    """The status to publish. `previous`: the last status, by default the object's (STAT-002)."""
     known = previous if previous is not None else pod.status
     status = _with_containers(pod, runtime_status, known, inputs)
     status = _with_phase(
@@ -142,6 +142,7 @@ def generate_pod_status(
 def _with_containers(
     pod: Pod, runtime_status: RuntimePodStatus, known: PodStatus | None, inputs: StatusInputs
 ) -> PodStatus:
+    """A status with the statuses of all containers, and nothing else."""
     spec = pod.spec
 
     restarting_all = is_restarting_all(pod, runtime_status, known)
@@ -181,8 +182,8 @@ def _with_phase(
     known: PodStatus | None,
     inputs: StatusInputs,
 ) -> PodStatus:
-    """LIFE-160..166, LIFE-204: what the containers stand for, what is known already, and over both
-    the kubelet's own wish to end the pod. The API's terminal phase is final."""
+    """`status` with phase, reason and message: computed from the containers and the previous phase
+    (LIFE-160..166), overridden by `inputs.forced` (LIFE-204). The API's terminal phase stays."""
     computed = pod_phase(
         pod,
         (*(status.initContainerStatuses or ()), *(status.containerStatuses or ())),
@@ -220,8 +221,8 @@ def _with_addresses(
     runtime_status: RuntimePodStatus,
     inputs: StatusInputs,
 ) -> PodStatus:
-    """LIFE-176. The pod cache keeps the addresses of a stopped sandbox, until the kubelet is
-    restarted (golden s15)."""
+    """`status` with the IPs of the pod and the node (LIFE-176). The pod cache keeps the addresses
+    of a stopped sandbox until the kubelet restarts (golden s15)."""
     ips = by_family(runtime_status.ips, inputs.host_ips)
     if uses_host_network(pod):
         ips = _with_node_addresses(ips, inputs.host_ips)
@@ -235,8 +236,8 @@ def _with_addresses(
 
 
 def _with_node_addresses(ips: tuple[str, ...], host_ips: tuple[str, ...]) -> tuple[str, ...]:
-    """The node's addresses where the runtime told none, and its second one where that is of the
-    family that is missing."""
+    """The addresses of a pod in the host network: the runtime's, or else the node's first one; and
+    the node's second one, if its IP family is still missing."""
     ips = ips or host_ips[:1]
     if len(ips) == 1 and len(host_ips) == 2 and (":" in ips[0]) != (":" in host_ips[1]):
         return (*ips, host_ips[1])

@@ -1,10 +1,10 @@
-"""The status manager: one versioned status per pod, written to the API server in the background.
+"""The status manager: keeps one versioned status per pod and writes it to the API server.
 
 How it works. Workers set statuses in memory; each accepted change raises the pod's version and
-wakes the one writing task. The task sends what is newer than what the API server confirmed, as GET
-and strategic-merge PATCH; every 10 s it also looks for statuses that were changed at the API from
-outside, and for pods that can be deleted for good. What must never happen: two writers; a worker
-waiting for the API server; a status written to another pod of the same name (STAT-024).
+wakes the only writing task. The task sends versions that the API server has not confirmed, as GET
+and strategic-merge PATCH; every 10 s it also sends statuses that others changed at the API server,
+and deletes pods that have finished. What must never happen: two writers; a worker that waits for
+the API server; a status written to another pod of the same name (STAT-024).
 Rules: STAT-001..031, LIFE-189..191. Upstream: pkg/kubelet/status/status_manager.go.
 """
 
@@ -70,8 +70,8 @@ class KnownPods(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StatusDeps:
-    """`api` None: standalone, statuses stay in memory (SRC-052). `could_run` answers whether
-    containers of a UID may still run (LIFE-052)."""
+    """What the manager works with. `api` None: standalone, statuses stay in memory (SRC-052).
+    `could_run`: whether containers of the pod with that UID may still run (LIFE-052)."""
 
     clock: Clock
     pods: KnownPods
@@ -90,41 +90,42 @@ class VersionedStatus:
 
 
 class StatusManager:
-    """Statuses by pod UID; the static UID for static pods."""
+    """The cache and the writer. Statuses are kept by pod UID, not by the UID of a mirror."""
 
     def __init__(self, deps: StatusDeps) -> None:
         self._deps = deps
         self._statuses: dict[str, VersionedStatus] = {}
-        self._confirmed: dict[str, int] = {}  # by the UID at the API
-        self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}  # found the same there
+        self._confirmed: dict[str, int] = {}  # versions by the UID at the API server
+        # By the UID at the API server: its status and ours, compared and found equal.
+        self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}
         self._changed = asyncio.Event()
         self._complaints = Complaints(log, deps.clock)
 
     # The cache
 
     def get(self, pod_uid: str) -> PodStatus | None:
-        """The cached status; None before the first one. A mirror's UID finds its static pod."""
+        """The cached status; None: there is none yet. For a mirror's UID: its static pod's."""
         entry = self._statuses.get(self._deps.pods.translate_uid(pod_uid))
         return entry.status if entry is not None else None
 
     def with_status(self, pod: Pod) -> Pod:
-        """The pod with its cached status; with its own before the first one (MIRR-035)."""
+        """The pod with its cached status; while there is none, with its own (MIRR-035)."""
         return with_fields(pod, status=self.get(uid(pod)) or pod.status)
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
-        """Take a freshly generated status; an equal one changes nothing (STAT-007)."""
+        """Cache a newly generated status; an equal one changes nothing (STAT-007)."""
         deleted = is_being_deleted(pod)
         status = with_fields(status, observedGeneration=generation_of(pod))
         self._update(pod, status, force=deleted)
 
     def terminate_pod(self, pod: Pod) -> None:
-        """Mark the termination complete: undecided containers get exit 137 and an API pod a
-        terminal phase; now it may be deleted (STAT-010, STAT-030)."""
+        """Mark the pod as finished: containers without an exit get exit code 137, an API pod gets a
+        terminal phase and may be deleted (STAT-010, STAT-030)."""
         status = self._cached(uid(pod)) or pod.status or PodStatus(phase="Pending")
         self._update(pod, terminated_status(pod, status), force=True, finished=True)
 
     def set_container_readiness(self, pod_uid: str, container_id: str, ready: bool) -> None:
-        """A readiness probe's result (STAT-009). `container_id` as the runtime names it."""
+        """Set the result of a readiness probe (STAT-009). `container_id`: without its scheme."""
         pod, status = self._deps.pods.get(pod_uid), self._cached(pod_uid)
         if pod is None or status is None:
             return
@@ -133,8 +134,8 @@ class StatusManager:
             self._update(pod, with_readiness(pod, changed))
 
     def set_container_startup(self, pod_uid: str, container_id: str, started: bool) -> None:
-        """A startup probe's result: the conditions follow with the next sync (STAT-009,
-        PROBE-032)."""
+        """Set the result of a startup probe; conditions change at the next sync (STAT-009,
+        PROBE-032). `container_id`: without its scheme."""
         pod, status = self._deps.pods.get(pod_uid), self._cached(pod_uid)
         if pod is None or status is None:
             return
@@ -143,7 +144,7 @@ class StatusManager:
             self._update(pod, changed)
 
     def remove_orphaned(self, uids: Collection[str]) -> None:
-        """Forget all other statuses; `uids` of pods, for mirrors those of their static pods
+        """Forget the statuses of all pods but `uids`; of mirrors: the UIDs of their static pods
         (STAT-011)."""
         for pod_uid in [u for u in self._statuses if u not in uids]:
             del self._statuses[pod_uid]
@@ -154,7 +155,7 @@ class StatusManager:
         return entry.status if entry is not None else None
 
     def _old_status(self, pod: Pod) -> PodStatus | None:
-        """STAT-002: the cache, else the mirror's status, else the object's."""
+        """The last status: the cached one, else the mirror's, else the object's (STAT-002)."""
         entry = self._statuses.get(uid(pod))
         if entry is not None:
             return entry.status
@@ -164,6 +165,8 @@ class StatusManager:
     def _update(
         self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False
     ) -> None:
+        """Put a status into the cache as a new version and wake the writer, unless it is equal to
+        the last (and not `force`), or brings an ended container back."""
         old = self._old_status(pod)
         revived = illegal_transition(old, status, pod)
         if revived is not None:
@@ -197,7 +200,7 @@ class StatusManager:
         full_pass_s = clock.monotonic_s() + FULL_PASS_S
         while True:
             await self._wait_for_change(full_pass_s - clock.monotonic_s())
-            everything = clock.monotonic_s() >= full_pass_s  # however many changes there are
+            everything = clock.monotonic_s() >= full_pass_s
             if everything:
                 full_pass_s = clock.monotonic_s() + FULL_PASS_S
             try:
@@ -212,7 +215,8 @@ class StatusManager:
         self._changed.clear()
 
     async def sync_batch(self, *, everything: bool) -> None:
-        """One pass: new versions only, or also deletable pods and foreign edits (STAT-021)."""
+        """Write the new versions; with `everything` also delete finished pods, and write statuses
+        that others changed at the API server (STAT-021)."""
         if self._deps.api is None:
             return
         if everything:
@@ -221,7 +225,7 @@ class StatusManager:
             try:
                 if self._must_send(pod_uid, entry, everything):
                     await self._send(self._deps.api, pod_uid)
-            except Exception as error:  # the statuses of the others are written
+            except Exception as error:  # the other statuses are written all the same
                 what = f"the status of {full_name(entry.pod)} is not written"
                 self._complaints.failed(what, error, key=pod_uid)
             else:
@@ -240,7 +244,7 @@ class StatusManager:
         if is_static(pod or entry.pod):
             api_pod = self._deps.pods.mirror_of(entry.pod)
             if api_pod is None or self._deps.pods.translate_uid(uid(api_pod)) != pod_uid:
-                return False  # STAT-025; or the mirror is that of a successor by now
+                return False  # STAT-025; or the mirror is that of a newer static pod
         api_uid = uid(api_pod) if api_pod is not None else pod_uid
         if self._confirmed.get(api_uid, 0) < entry.version:
             return True
@@ -249,8 +253,8 @@ class StatusManager:
         return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
 
     def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
-        """Whether the API shows something else of what the kubelet owns: it was changed there, or
-        never arrived. The same two objects are not compared again: they are frozen."""
+        """Whether the API server's status differs in a field that the kubelet owns. Two objects
+        that were equal are not compared again: they are frozen."""
         api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
         equal = self._equal.get(api_uid)
         if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:
@@ -262,6 +266,8 @@ class StatusManager:
         return False
 
     async def _send(self, api: ApiClient, pod_uid: str) -> None:
+        """Write the pod's status, and delete the pod if it has finished. An error
+        of the API server is logged; the next pass tries again."""
         entry = self._statuses.get(pod_uid)
         if entry is None:
             return
@@ -299,7 +305,7 @@ class StatusManager:
 def _change_one(
     status: PodStatus, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
 ) -> PodStatus:
-    """The status of that container changed, wherever it stands."""
+    """`status` with `change` applied to the status of a regular or init container."""
 
     def changed(statuses: list[ContainerStatus] | None) -> list[ContainerStatus] | None:
         if statuses is None:
@@ -316,6 +322,6 @@ def _change_one(
 
 
 def _can_be_deleted(pod: Pod, finished: bool) -> bool:
-    """Its termination is complete, and the API knows its terminal phase (STAT-030)."""
+    """Whether the pod has finished and the API server has its terminal phase (STAT-030)."""
     deleted = is_being_deleted(pod)
     return deleted and not is_mirror(pod) and is_terminal(pod.status) and finished

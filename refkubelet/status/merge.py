@@ -1,9 +1,9 @@
-"""What the API server may be told of a pod's status, and which updates are refused. Pure.
+"""Merges a pod's status with the API server's, and refuses impossible updates. Pure.
 
-The kubelet owns some conditions and the rest of the status; others own their conditions, and
-those stay as they are (STAT-026). What must never happen: a terminal phase is sent while a
-container may still run (STAT-027), or together with Ready (STAT-028); an exited container that may
-not run again comes back to life in the cache (STAT-008).
+The kubelet owns the status except for the conditions of others, which stay as they are (STAT-026).
+What must never happen: a terminal phase is sent while a container may still run (STAT-027), or
+together with Ready (STAT-028); an exited container that may not run again is shown as running
+(STAT-008).
 Upstream: pkg/kubelet/status/status_manager.go: mergePodStatus, checkContainerStateTransition.
 """
 
@@ -45,7 +45,7 @@ def merge_pod_status(
     now: datetime,
     generation: int | None = None,
 ) -> PodStatus:
-    """The status to send: `new`, with what others own taken from `live` (STAT-026..028).
+    """The status to send: `new`, with the fields that others own from `live` (STAT-026..028).
 
     `could_run`: containers of the pod may still run, so a terminal phase waits. `generation`: the
     live pod's.
@@ -71,7 +71,7 @@ def merge_pod_status(
 
 
 def _since(condition: PodCondition, live: Iterable[PodCondition], now: datetime) -> PodCondition:
-    """The condition holds since now, unless the API server knows it already."""
+    """`condition` with the time of the live one if that has the same status, else `now`."""
     known = next((c for c in live if c.type == condition.type), None)
     same = known is not None and known.status == condition.status
     return replace(
@@ -80,8 +80,7 @@ def _since(condition: PodCondition, live: Iterable[PodCondition], now: datetime)
 
 
 def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | None) -> PodStatus:
-    """If Ready or ContainersReady is True, both tell of the end, also one that was not there; when
-    that is new, since now (STAT-028)."""
+    """In a terminal status with Ready or ContainersReady True, set both to False (STAT-028)."""
     if not is_terminal(status) or not any(is_true(status, t) for t in READINESS):
         return status
     reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
@@ -95,8 +94,8 @@ def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | 
 
 
 def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
-    """The name of a container that `new` brings back although it may not run again, or None
-    (STAT-008)."""
+    """The name of a container that ended in `old`, may not run again, and has not ended in `new`;
+    None: there is none (STAT-008)."""
     if old is None or pod_policy(pod) == ALWAYS or has_restart_all_rule(pod):
         return None
     plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
@@ -111,6 +110,7 @@ def _revived(
     new: Sequence[ContainerStatus] | None,
     pod: Pod,
 ) -> str | None:
+    """`illegal_transition` for the regular or for the init containers."""
     specs = {c.name: c for c in containers}
     alive = {s.name for s in new or () if s.state is None or s.state.terminated is None}
     for status in old or ():
@@ -125,8 +125,9 @@ def _revived(
 
 
 def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
-    """The status of a pod whose termination is complete: nothing is left undecided (STAT-010,
-    LIFE-205). Whether it was initialized is asked of the object, as the API server knows it."""
+    """The status of a pod that has finished: every container that started gets an exit, and a pod
+    of the API server a terminal phase (STAT-010, LIFE-205). Whether the pod was initialized is read
+    from the object's status."""
     containers = status.containerStatuses
     if _has_initialized(pod, pod.status or PodStatus()):
         containers = [_lost(c) for c in containers or ()] or containers
@@ -167,13 +168,13 @@ def _has_initialized(pod: Pod, status: PodStatus) -> bool:
 
 
 def _left_waiting(status: ContainerStatus) -> bool:
-    """The container ran at some time."""
+    """Whether the container has run at some time."""
     last = status.lastState.terminated if status.lastState is not None else None
     return last is not None or status.state is None or status.state.waiting is None
 
 
 def _count_begun(inits: Sequence[ContainerStatus]) -> int:
-    """How many init containers, from the first, count as started: at least one."""
+    """How many init containers have started, up to the last one that did; at least one."""
     for index in reversed(range(len(inits))):
         state, last = inits[index].state, inits[index].lastState
         begun = state is None or state.waiting is None

@@ -1,7 +1,8 @@
-"""One form for statuses before they are cached and compared (STAT-003..007). Pure.
+"""Brings statuses into one form before they are cached and compared (STAT-003..007). Pure.
 
-The kubelet compares its status with the API's every 10 s. What the API would store differently
-(fractions of a second, long messages, another order) must be cut here, or it is patched for ever.
+The kubelet compares its status with the API server's every 10 s. Whatever the API server would
+store differently (fractions of a second, long messages, another order) must be changed here, or the
+status would be patched every time.
 Upstream: pkg/kubelet/status/status_manager.go: normalizeStatus, isPodStatusByKubeletEqual.
 """
 
@@ -35,8 +36,9 @@ _NOT_COMPARED: Final = (
 
 
 def stamp_times(status: PodStatus, previous: PodStatus | None, now: datetime) -> PodStatus:
-    """startTime once and for all (STAT-003); lastTransitionTime moves with `status` only
-    (STAT-004), but for the conditions of resizes, which bring their own."""
+    """`status` with startTime, which never changes (STAT-003), and with lastTransitionTime, which
+    is `now` where a condition's status has changed (STAT-004); conditions of resizes keep
+    theirs."""
     start = (previous.startTime if previous is not None else None) or status.startTime or now
     stamped = [_stamped(condition, previous, now) for condition in status.conditions or ()]
     return msgspec.structs.replace(
@@ -54,14 +56,14 @@ def _stamped(condition: PodCondition, previous: PodStatus | None, now: datetime)
 
 
 def newer_generation(generation: int | None, previous: PodStatus | None) -> int | None:
-    """STAT-005: the pod's generation, never lowered; None for pods without one (MIRR-037)."""
+    """observedGeneration: the pod's, never lowered (STAT-005); None without any (MIRR-037)."""
     old = (previous.observedGeneration if previous is not None else None) or 0
     return max(generation or 0, old) or None
 
 
 def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
-    """STAT-006: whole seconds, container statuses by name, init ones in spec order, termination
-    messages cut to their share of 12288 bytes."""
+    """`status` with whole seconds, container statuses sorted by name, init ones in spec order, and
+    termination messages cut to their share of 12288 bytes (STAT-006)."""
     init_order = [container.name for container in pod.spec.initContainers or ()]
     limit = TERMINATION_MESSAGE_BYTES // max(1, len(all_containers(pod)))
     return msgspec.structs.replace(
@@ -77,8 +79,8 @@ def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
 
 
 def statuses_equal(old: PodStatus | None, new: PodStatus) -> bool:
-    """STAT-007: equal in what the kubelet owns. Conditions count by type, status, reason and
-    message, and only those the kubelet owns or shares."""
+    """Whether two statuses are equal in what the kubelet owns; of conditions only type, status,
+    reason and message are compared (STAT-007)."""
     return old is not None and _comparable(old) == _comparable(new)
 
 

@@ -1,7 +1,7 @@
 """The difference of two pod statuses as a strategic-merge patch (STAT-022). Pure.
 
-Lists with a merge key are compared item by item, all other lists are sent whole; an equal pair
-gives None, and then nothing is sent. Upstream: pkg/util/pod/pod.go: PatchPodStatus.
+Lists with a merge key are compared item by item, all other lists are sent whole. Upstream:
+pkg/util/pod/pod.go: PatchPodStatus.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MERGE_KEYS: Final = {
 
 
 def status_patch(uid: str, live: PodStatus | None, merged: PodStatus) -> dict[str, Any] | None:
-    """The body that turns `live` into `merged`, with the UID as precondition; None if equal."""
+    """The patch that turns `live` into `merged`, with the UID as precondition; None: they are equal
+    and nothing is sent."""
     before = to_dict(live) if live is not None else {}
     difference = diff_objects(before, to_dict(merged), MERGE_KEYS)
     return {"metadata": {"uid": uid}, "status": difference} if difference else None
@@ -28,7 +29,7 @@ def status_patch(uid: str, live: PodStatus | None, merged: PodStatus) -> dict[st
 def diff_objects(
     before: dict[str, Any], after: dict[str, Any], merge_keys: dict[str, str]
 ) -> dict[str, Any]:
-    """Fields that change; a field that goes is null. `merge_keys`: list field -> key of its items.
+    """The changed fields; a removed field is null. `merge_keys`: list field -> key of its items.
 
     >>> diff_objects({"a": 1, "b": 2}, {"a": 1, "c": 3}, {})
     {'b': None, 'c': 3}
@@ -50,6 +51,8 @@ def diff_objects(
 def _diff_merge_list(
     name: str, key: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """The patch of a list whose items are merged by `key`: the new order, changed items, and
+    deletions."""
     old = {item[key]: item for item in before}
     wanted = [item[key] for item in after]
     changes = []

@@ -1,4 +1,4 @@
-"""`started` and `ready` of containers, from probe results and what was known before. Pure.
+"""`started` and `ready` of containers, from probe results and previous values. Pure.
 
 Rules: LIFE-175, PROBE-041, PROBE-042, PROBE-044, PROBE-051, PROBE-052.
 Upstream: pkg/kubelet/prober/prober_manager.go: UpdatePodStatus.
@@ -23,7 +23,7 @@ from refkubelet.status.conditions import READY, is_true
 
 
 class ProbeFacts(Protocol):
-    """What the probe manager knows; `container_id` is the runtime's bare ID."""
+    """What the probe manager answers; `container_id`: without its scheme."""
 
     def startup_result(self, container_id: str) -> ProbeResult | None: ...
 
@@ -32,13 +32,13 @@ class ProbeFacts(Protocol):
     def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool: ...
 
     def predates_kubelet(self, started_at: datetime | None) -> bool:
-        """Whether a container started long enough before this kubelet that its readiness is kept
-        until it is probed (PROBE-051)."""
+        """Whether a container started so long before this kubelet that it stays ready until its
+        first probe (PROBE-051)."""
         ...
 
 
 class NoProbes:
-    """The facts of a kubelet without probes: what runs is started and ready."""
+    """For a kubelet without probes: every running container is started and ready."""
 
     def startup_result(self, container_id: str) -> ProbeResult | None:
         return None
@@ -54,8 +54,8 @@ class NoProbes:
 
 
 def apply_probes(pod: Pod, status: PodStatus, facts: ProbeFacts) -> PodStatus:
-    """`status` with `started` and `ready` of every init and regular container. What it says of
-    them already is what was known before."""
+    """`status` with `started` and `ready` of every init and regular container. Their values in
+    `status` are those from before."""
     spec = pod.spec
     scope = _Scope(pod, facts)
     return msgspec.structs.replace(
@@ -68,12 +68,12 @@ def apply_probes(pod: Pod, status: PodStatus, facts: ProbeFacts) -> PodStatus:
 
 
 class _Scope:
-    """One pod's view of the facts."""
+    """Applies the probe results to the containers of one pod."""
 
     def __init__(self, pod: Pod, facts: ProbeFacts) -> None:
         self._uid = uid(pod)
         self._facts = facts
-        # The object as its source gave it, not the last status: a static pod's has no conditions.
+        # From the object of the source: that of a static pod has no conditions, its status may.
         self._source_says_ready = is_true(pod.status, READY)
 
     def apply(
@@ -92,8 +92,8 @@ class _Scope:
         self, status: ContainerStatus, container: Container, *, init: bool
     ) -> ContainerStatus:
         started = self._started(status)
-        # What does not run stays as ready as it was shown. A pruned record leaves that standing,
-        # also while the container waits to run again after a sandbox change (golden s13).
+        # A container that does not run keeps its `ready`, also after its record was pruned, and
+        # while it waits to run again after a sandbox change (golden s13).
         ready = status.ready
         if init and not is_sidecar(container):
             exited = status.state.terminated if status.state else None
@@ -103,7 +103,8 @@ class _Scope:
         return msgspec.structs.replace(status, started=started, ready=ready)
 
     def _started(self, status: ContainerStatus) -> bool:
-        """PROBE-041. The earlier value counts by name, whatever the ID (PROBE-044)."""
+        """Whether the container has started: by its startup probe, else by the previous value under
+        the same name, else because no startup probe runs (PROBE-041, PROBE-044)."""
         if status.state is None or status.state.running is None:
             return False
         result = self._facts.startup_result(bare_container_id(status.containerID))
@@ -114,8 +115,8 @@ class _Scope:
         return not self._facts.has_worker(self._uid, status.name, ProbeType.STARTUP)
 
     def _ready(self, status: ContainerStatus, container: Container) -> bool:
-        """PROBE-042, PROBE-052, of a running and started container: a stored success decides; a
-        stored failure keeps a container from readiness only while its worker is there."""
+        """Whether a running and started container is ready: a stored success decides; a stored
+        failure counts only while the probe has a worker (PROBE-042, PROBE-052)."""
         result = self._facts.readiness_result(bare_container_id(status.containerID))
         if result is ProbeResult.SUCCESS:
             return True

@@ -1,8 +1,8 @@
 """The status of a container that has no record in the runtime. Pure.
 
-A record can vanish (removed from outside, lost by the runtime, pruned): then the previous status is
-all that is known of it. A container that was running is reported as lost, exit 137
-`ContainerStatusUnknown`; a plain init container that the pod is past counts as completed.
+If a record vanishes (removed from outside, lost by the runtime, pruned), the status comes from the
+previous one. A container that was running is reported as lost, with exit code 137 and reason
+`ContainerStatusUnknown`; an init container before one that has started counts as completed.
 Upstream: pkg/kubelet/kubelet_pods.go: convertToAPIContainerStatuses.
 """
 
@@ -42,7 +42,7 @@ INIT_PRUNED: Final = (
 def from_memory(
     sources: StatusSources, container: Container, previous: ContainerStatus | None
 ) -> ContainerStatus:
-    """No record in the runtime: what was known, or the wait that is usual before a start."""
+    """The status of a container without a record: from `previous`, or waiting for its start."""
     if previous is None:
         return _default_status(sources, container)
     ended = previous.state is not None and previous.state.terminated is not None
@@ -66,7 +66,7 @@ def _waiting_anew(
 
 
 def _removed_to_restart(status: ContainerStatus) -> ContainerStatus:
-    """LIFE-125. One that had ended before it was removed keeps the rest of what was known."""
+    """`status` of a container that was removed because all containers restart (LIFE-125)."""
     return msgspec.structs.replace(
         status,
         state=removed_state(),
@@ -76,8 +76,8 @@ def _removed_to_restart(status: ContainerStatus) -> ContainerStatus:
 
 
 def _lost(sources: StatusSources, status: ContainerStatus) -> ContainerStatus:
-    """LIFE-172, first half: it ran, and how it ended is not known; unless the pod is being deleted
-    it starts again."""
+    """`status` of a container that ran and whose exit is unknown; it counts as restarted, unless
+    the pod is being deleted (LIFE-172, first half)."""
     return msgspec.structs.replace(
         status,
         lastState=ContainerState(terminated=lost_container(LOST_DELETED)),
@@ -86,19 +86,20 @@ def _lost(sources: StatusSources, status: ContainerStatus) -> ContainerStatus:
 
 
 def is_pruned(sources: StatusSources, container: Container, status: ContainerStatus) -> bool:
-    """A plain init container without a record waits, but the pod is known to be past it."""
+    """Whether a waiting init container without a record has run, because a regular one was
+    created after it."""
     return not is_sidecar(container) and is_waiting(status) and _regular_was_created(sources)
 
 
 def treated_as_completed(status: ContainerStatus) -> ContainerStatus:
-    """What is known of earlier instances stays beside it."""
+    """`status` terminated with exit code 0; lastState stays."""
     pruned = ContainerStateTerminated(exitCode=0, reason="Completed", message=INIT_PRUNED)
     return msgspec.structs.replace(status, state=ContainerState(terminated=pruned))
 
 
 def _regular_was_created(sources: StatusSources) -> bool:
-    """Whether the newest record of a regular container is known to be of one that was created:
-    then every plain init container succeeded."""
+    """Whether a regular container was created, which means that every plain init container has
+    succeeded."""
     regular = sources.pod.spec.containers
     newest = (sources.runtime_status.newest(container.name) for container in regular)
     return any(r is not None and r.state is not RecordState.UNKNOWN for r in newest)
@@ -120,7 +121,7 @@ def _default_status(sources: StatusSources, container: Container) -> ContainerSt
 
 
 def _mounts(sources: StatusSources, container: Container) -> list[VolumeMountStatus] | None:
-    """The mounts as the spec asks for them, and whether read-only ones are so all the way down."""
+    """The mounts of the spec, and whether read-only ones are read-only recursively."""
     return [
         VolumeMountStatus(
             name=mount.name,
@@ -135,7 +136,7 @@ def _mounts(sources: StatusSources, container: Container) -> list[VolumeMountSta
 def _recursively(sources: StatusSources, mount: VolumeMount) -> str:
     try:
         return "Enabled" if recursive_read_only(mount, sources.recursive_read_only) else "Disabled"
-    except ValueError:  # the container does not start with that
+    except ValueError:  # the container cannot be started with this mount
         return "Disabled"
 
 
@@ -148,5 +149,5 @@ def was_running(previous: ContainerStatus | None) -> bool:
 
 
 def lost_container(message: str) -> ContainerStateTerminated:
-    """The exit of a container whose end was not seen (LIFE-172, STAT-010)."""
+    """The exit of a container that vanished while it was running (LIFE-172, STAT-010)."""
     return ContainerStateTerminated(exitCode=LOST_EXIT_CODE, reason=LOST_REASON, message=message)

@@ -1,7 +1,7 @@
-"""The resources in a status: what containers and the pod have, beside what was allocated. Pure.
+"""The resources in a status: those that containers and the pod really have. Pure.
 
-What the runtime and the kernel say is shown where they say anything, else what was shown before.
-The kernel knows no CPU below its own smallest amounts; there the allocated amounts are shown.
+An amount comes from the runtime or the cgroup if they report it, else from the previous status. CPU
+amounts below the smallest that the kernel can hold are shown as allocated.
 Rules: CG-063, CG-067. Upstream: pkg/kubelet/kubelet_pods.go: convertContainerStatusResources,
 convertToAPIPodLevelResourcesStatus; kuberuntime_container.go: toKubeContainerStatus.
 """
@@ -44,8 +44,9 @@ def container_resources_shown(
     previous: ContainerStatus | None,
     actuated: ResourceRequirements | None,
 ) -> ResourceRequirements:
-    """`container`: as allocated; `previous`: the last status, if it is of this very instance and
-    shows it running; `actuated`: what it was given last."""
+    """The resources of a container's status. `container`: with its allocated resources; `record`:
+    of the runtime; `previous`: the last status, if it shows this same instance running; `actuated`:
+    the resources last sent to the runtime."""
     allocated = canonical_resources(container.resources)
     if record.state is not ContainerState.RUNNING:
         return allocated
@@ -59,23 +60,24 @@ def container_resources_shown(
     if requests is not None:
         cpu = _cpu(actual.cpu_request_millicores, requests, MIN_REQUEST_MILLICORES)
         memory = _memory(actual.memory_request_bytes)
-        given = (actuated.requests if actuated is not None else None) or {}
-        if memory and MEMORY in given:  # as it was asked for: no runtime tells it
-            memory = canonical(given[MEMORY])
+        sent = (actuated.requests if actuated is not None else None) or {}
+        if memory and MEMORY in sent:  # no runtime reports a memory request
+            memory = canonical(sent[MEMORY])
         requests = _shown(requests, {CPU: cpu, MEMORY: memory}, old.requests)
     return replace(allocated, limits=limits, requests=requests)
 
 
 def _completed(
-    told: RuntimeResources | None, actuated: ResourceRequirements | None
+    reported: RuntimeResources | None, actuated: ResourceRequirements | None
 ) -> RuntimeResources:
-    """The runtime tells no memory request, and older ones nothing at all."""
+    """The runtime's report, completed with the actuated resources: it has no memory request, and
+    older runtimes report nothing."""
     if actuated is None:
-        return told or RuntimeResources()
+        return reported or RuntimeResources()
     requests, limits = actuated.requests or {}, actuated.limits or {}
     memory_request_bytes = _bytes(requests)
-    if told is not None:
-        return told.with_memory_request(memory_request_bytes or None)
+    if reported is not None:
+        return reported.with_memory_request(memory_request_bytes or None)
     return RuntimeResources(
         cpu_request_millicores=_millicores(requests),
         cpu_limit_millicores=_millicores(limits),
@@ -93,7 +95,7 @@ def _bytes(amounts: Mapping[str, str]) -> int:
 
 
 _ALLOCATED: Final = ""
-"""What is allocated stays."""
+"""Instead of an amount: show the allocated one."""
 
 
 def _cpu(millicores: int | None, allocated: Mapping[str, str], minimum: int) -> str | None:
@@ -111,7 +113,8 @@ def _memory(amount: int | None) -> str | None:
 def _shown(
     allocated: Mapping[str, str], actual: Mapping[str, str | None], old: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Allocated amounts, over them the actual ones; None: those shown before."""
+    """`allocated`, replaced by the amounts of `actual`; where `actual` has None, by those of
+    `old`."""
     shown = dict(allocated)
     for name, text in actual.items():
         if text:
@@ -124,8 +127,9 @@ def _shown(
 def pod_resources_shown(
     pod: Pod, previous: PodStatus | None, cgroup: ResourceConfig | None
 ) -> ResourceRequirements:
-    """`pod`: as allocated. `cgroup`: the limits of its cgroup; None: they are not known. While its
-    object says that it runs, the cgroup counts; else what is allocated."""
+    """The resources of a pod's status: those of its cgroup while the object's phase is Running,
+    else the allocated ones. `pod`: with its allocated resources; `cgroup`: the limits of its
+    cgroup, None if unknown."""
     if pod.status is None or pod.status.phase != "Running":
         return ResourceRequirements(
             limits=own_resources(limit_quantities(pod)),
@@ -146,18 +150,19 @@ def pod_resources_shown(
     shown_limits = {CPU: cpu_limit, MEMORY: _memory(memory if memory > 0 else None)}
     return ResourceRequirements(
         limits=_shown(limits, shown_limits, before.limits) or None,
-        # No cgroup holds the memory request: it stays what was shown first.
+        # No cgroup holds the memory request, so the previous one is kept.
         requests=_shown(requests, {CPU: cpu_request, MEMORY: None}, before.requests) or None,
     )
 
 
 def _request_of_shares(cgroup: ResourceConfig) -> int | None:
-    """A cgroup can have 2 shares or more."""
+    """The CPU request in millicores that the cgroup's shares stand for; None below 2 shares."""
     shares = cgroup.cpu_shares or 0
     return -(-shares * 1000 // SHARES_PER_CPU) if shares >= MIN_SHARES else None
 
 
 def _limit_of_quota(cgroup: ResourceConfig) -> int | None:
+    """The CPU limit in millicores; None: the cgroup has no quota."""
     quota, period = cgroup.cpu_quota_us or -1, cgroup.cpu_period_us or 0
     if quota <= 0 or period <= 0:
         return None
@@ -165,5 +170,5 @@ def _limit_of_quota(cgroup: ResourceConfig) -> int | None:
 
 
 def own_resources(amounts: Mapping[str, Quantity]) -> dict[str, str] | None:
-    """All resources of the whole pod, in canonical form."""
+    """`amounts` as canonical texts; None if there are none."""
     return {name: str(amount) for name, amount in amounts.items()} or None

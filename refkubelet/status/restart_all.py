@@ -1,7 +1,7 @@
-"""RestartAllContainers as the status shows it: LIFE-125, LIFE-185. Pure.
+"""How the status shows the action RestartAllContainers (LIFE-125, LIFE-185). Pure.
 
-From the exit that asks for it until the last record is gone the condition AllContainersRestarting
-is True; removed containers wait with the reason RestartingAllContainers.
+The condition AllContainersRestarting is True from the exit that asks for the restart until the last
+container is removed; removed containers wait with the reason RestartingAllContainers.
 Upstream: container/helpers.go: ShouldAllContainersRestart; status/generate.go.
 """
 
@@ -33,8 +33,8 @@ REMOVED_EXIT_CODE: Final = 137
 
 
 def is_restarting_all(pod: Pod, runtime_status: RuntimePodStatus, known: PodStatus | None) -> bool:
-    """The condition was True, or the newest record or the last status of a container ended with
-    such a rule."""
+    """Whether all containers restart: the condition was True, or the last exit of a container
+    matches a rule with that action."""
     if any(c.type == ALL_RESTARTING and c.status == "True" for c in _conditions(known)):
         return True
     exits = {
@@ -55,7 +55,8 @@ def is_restarting_all(pod: Pod, runtime_status: RuntimePodStatus, known: PodStat
 def all_restarting_condition(
     pod: Pod, status: PodStatus, runtime_status: RuntimePodStatus, known: PodStatus | None
 ) -> PodCondition:
-    """LIFE-185: True from the exit on until no container has a record."""
+    """The condition AllContainersRestarting: True from the exit until no container has a record
+    (LIFE-185)."""
     if status.phase in ("Succeeded", "Failed"):
         reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
         return PodCondition(type=ALL_RESTARTING, status="False", reason=reason)
@@ -66,18 +67,19 @@ def all_restarting_condition(
 
 
 def removed_state() -> ContainerState:
-    """How a container waits that was removed to start anew."""
+    """The state of a container that was removed to start again."""
     return ContainerState(waiting=ContainerStateWaiting(reason=RESTARTING, message=REMOVED))
 
 
 def removed_exit() -> ContainerState:
-    """And how it is said to have ended."""
+    """The lastState of a container that was removed to start again."""
     ended = ContainerStateTerminated(exitCode=REMOVED_EXIT_CODE, reason=RESTARTING, message=REMOVED)
     return ContainerState(terminated=ended)
 
 
 def was_removed_to_restart(exit_state: ContainerStateTerminated) -> bool:
-    """It ended because all containers restart, so it runs again whatever its policy."""
+    """Whether a container ended because all containers restart; it runs again whatever its
+    policy."""
     return exit_state.reason == RESTARTING
 
 

@@ -1,4 +1,4 @@
-"""What the container statuses of one pod are made of. Pure."""
+"""The inputs for the container statuses of one pod. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ReasonLookup = Callable[[str], tuple[str, str] | None]
 
 
 def nothing_actuated(container_name: str) -> ResourceRequirements | None:
-    """No record says what resources containers were given."""
+    """For a kubelet that records no actuated resources."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class StatusSources:
-    """For all containers of one kind: regular, init or ephemeral."""
+    """The inputs for all containers of one kind: regular, init or ephemeral."""
 
     pod: Pod
     runtime_status: RuntimePodStatus
@@ -31,10 +31,10 @@ class StatusSources:
     """The scheme of container IDs: `containerd` of `containerd://<id>`."""
     reason_of: ReasonLookup
     previous: Mapping[str, ContainerStatus] = field(default_factory=lambda: MappingProxyType({}))
-    """The last statuses by container name."""
+    """The previous statuses by container name."""
     restarting_all: bool = False
-    """Every container is being removed to start anew (LIFE-125)."""
+    """Every container is being removed to start again (LIFE-125)."""
     actuated: Actuated = nothing_actuated
-    """The resources that a container was given last, by its name."""
+    """The actuated resources of a container, by its name: those last sent to the runtime."""
     recursive_read_only: bool = False
-    """The pod's runtime handler can mount read-only all the way down."""
+    """The pod's runtime handler supports recursive read-only mounts."""

@@ -1,13 +1,13 @@
-"""Admits new pods, batch after batch, without holding up the sync loop when admission takes long.
+"""Admits new pods batch by batch; the sync loop goes on when an admission takes long.
 
-How it works. A batch of new pods is handled as all updates are, and the loop waits for it, for up
-to a second. A batch that takes longer (a device plugin that hangs, pods that end to make room) goes
-on in a task of its own: later batches follow it in their order, and so does every changed spec,
-with all that comes later for its pod; ends and statuses of other pods are handled at once.
-Housekeeping, which must not run beside an admission, gets its turn between two batches. Upstream's
-whole loop stands still meanwhile. What must never happen here: two batches at a time; an update
-that overtakes another one of the same pod, or counts for a source whose first batch is not done
-(SRC-070); a resize that is looked at while a pod is admitted.
+How it works. The loop waits for a batch of new pods for up to a second. A batch that takes longer
+(a device plugin hangs, pods are stopped to make room) continues in its own task. Meanwhile, later
+batches and changed specs wait in a queue, and so does every later update of their pods; deletions,
+removals and status changes of other pods are handled at once. Housekeeping must not run during an
+admission, so it runs between two batches. (Upstream's whole loop blocks meanwhile.) What must never
+happen here: two batches at a time; an update that overtakes another update of the same pod, or that
+marks a source as ready before its first batch is done (SRC-070); a resize decided while a pod is
+being admitted.
 Rules: LIFE-010, CG-084, PREE-008.
 """
 
@@ -26,12 +26,11 @@ PASSING: Final = frozenset({PodOperation.DELETE, PodOperation.REMOVE, PodOperati
 
 
 class Additions:
-    """The queue of updates that wait for an admission.
+    """The queue of updates that wait until the current admission ends.
 
-    `handle` handles one update, and logs what goes wrong with it. `may_pass` answers whether an
-    update may be handled beside an admission; whether one of its pods waits here is asked beside
-    that. `pause` is called when what was put off (`put_off`) may have its turn; no batch begins
-    until `go_on`."""
+    `handle` handles one update and logs its errors. `may_pass` says whether an update may be
+    handled during an admission (updates of pods that wait here never may). `pause` is called
+    between two batches after `put_off` answered True; no batch begins until `go_on`."""
 
     def __init__(
         self,
@@ -49,16 +48,16 @@ class Additions:
         self._paused = asyncio.Event()
 
     def put_off(self) -> bool:
-        """Whether pods are being admitted now; if so, `pause` is called after that batch."""
+        """Whether pods are being admitted now; if so, `pause` will be called after this batch."""
         self._pause_is_wanted = self._pause_is_wanted or self._admitting
         return self._admitting
 
     def go_on(self) -> None:
-        """What was put off has had its turn: the next batch may begin."""
+        """End the pause: the next batch may begin."""
         self._paused.set()
 
     async def take(self, update: PodUpdate) -> None:
-        """Handle it now, or when it is its turn."""
+        """Handle the update now, or queue it behind the admission that is running."""
         if self._task is not None and not self._task.done():
             if self._passes(update):
                 await self._handle(update)
@@ -92,7 +91,7 @@ class Additions:
                 await self._paused.wait()
 
     async def close(self) -> None:
-        """Cancel the admission that is under way, and wait for its end."""
+        """Cancel the running admission and wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

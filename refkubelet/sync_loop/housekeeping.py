@@ -1,9 +1,10 @@
-"""Every 2 s: compare what is wanted, what the workers know and what runs, and end the rest.
+"""Housekeeping, every 2 s: compare the desired pods, the pod workers and the running pods; create
+missing workers, and kill and clean up what nothing asks for.
 
-The order of the parts is the point (LIFE-015): the workers forget what is finished before the
-pods without a worker are created again, and only then may what runs without a worker be killed.
-What must never happen: it runs before every source was seen (SRC-071); a list that failed is taken
-for an empty one; an error of one part keeps the others from their work.
+The order matters (LIFE-015): first the workers forget finished pods, then desired pods without a
+worker get one, and only then are running pods without a worker killed. What must never happen: a
+round before every source has delivered its pods (SRC-071); a failed list of running pods taken for
+an empty one; an error in one part that stops the other parts.
 Upstream: pkg/kubelet/kubelet_pods.go: HandlePodCleanups.
 """
 
@@ -96,16 +97,16 @@ class CleanupDeps:
     root_dir: Path
     """Directories of pods are `root_dir/pods/<uid>`."""
     cgroups: CleanableCgroups | None = None
-    """None: pods have none (cgroupsPerQOS false)."""
+    """None: pods have no cgroups (cgroupsPerQOS false)."""
     allocations: CleanableAllocations | None = None
     """None: pods are never resized."""
     mounts: Mounts = field(default_factory=NoMounts)
-    """How the volumes of a pod that is gone are unmounted."""
+    """Unmounts the volumes of removed pods."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wanted:
-    """A list of desired pods, looked through. `over`: deleted, and with a terminal phase."""
+    """The desired pods and their UIDs. `over`: those that are being deleted and terminal."""
 
     pods: tuple[Pod, ...] = ()
     uids: frozenset[str] = frozenset()
@@ -119,7 +120,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Running:
-    """A list of running pods, looked through."""
+    """The running pods and their UIDs."""
 
     pods: tuple[RuntimePod, ...] = ()
     uids: frozenset[str] = frozenset()
@@ -130,8 +131,8 @@ class _Running:
 
 
 class Housekeeping:
-    """Compares and ends, one round per call. Lists that are the very same objects as last time are
-    not looked through again."""
+    """Runs one round of housekeeping per call. A list that is the same object as in the last round
+    is not processed again."""
 
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
@@ -144,7 +145,7 @@ class Housekeeping:
         self.metrics = HousekeepingMetrics()
 
     async def handle_pod_cleanups(self) -> None:
-        """One round of LIFE-015; an error of the runtime's list ends it early."""
+        """Run one round (LIFE-015). If the runtime cannot list its pods, the rest is skipped."""
         deps = self._deps
         wanted = self._look_through_wanted(deps.pods.pods())
         working = deps.workers.sync_known_pods(wanted.uids)
@@ -178,7 +179,7 @@ class Housekeeping:
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """What goes wrong in a part is logged, and the next part follows."""
+        """Log an error of one part, so that the next part runs all the same."""
         key = f"housekeeping: {what}"
         try:
             yield
@@ -205,8 +206,8 @@ class Housekeeping:
         return self._statuses[1]
 
     async def _delete_orphan_mirrors(self) -> None:
-        """MIRR-031, MIRR-033. The sync loop waits for this, so a server that does not answer is
-        soon left alone until the next round."""
+        """Delete mirrors without a static pod (MIRR-031, MIRR-033). The sync loop waits for this,
+        so after `PATIENCE_S` without an answer the rest is left to the next round."""
         orphans = self._deps.pods.orphan_mirrors()
         if not orphans:
             return
@@ -228,7 +229,7 @@ class Housekeeping:
                 self._complaints.failed(f"orphan mirror {name} not deleted", error, ApiError)
 
     def _create_missing(self, wanted: _Wanted, working: Mapping[str, WorkState]) -> frozenset[str]:
-        """Pods that are wanted and have no worker: their UID came back (MIRR-006)."""
+        """Make workers for active pods without one, whose UID came back (MIRR-006); their UIDs."""
         if wanted.uids <= working.keys():
             return frozenset()
         missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
@@ -241,8 +242,8 @@ class Housekeeping:
     def _end_deleted(
         self, wanted: _Wanted, running: _Running, working: Mapping[str, WorkState]
     ) -> None:
-        """Pods that were deleted and had ended before this kubelet started: only the last step of
-        their workers is missing."""
+        """Make workers for deleted pods that ended before this kubelet started: the cleanup, their
+        last step, is still to be done."""
         for pod in wanted.over:
             if uid(pod) not in running.uids and uid(pod) not in working:
                 with self._guarded(f"end of {pod_ref(pod)}"):
@@ -251,8 +252,8 @@ class Housekeeping:
     def _kill_unknown(
         self, running: _Running, working: Mapping[str, WorkState], created: frozenset[str]
     ) -> None:
-        """What runs without a worker: no source knows it, or it was not admitted again after a
-        restart (LIFE-072, LIFE-202, MIRR-009)."""
+        """Kill running pods without a worker: no source has them, or they were not admitted again
+        after a restart (LIFE-072, LIFE-202, MIRR-009)."""
         if running.uids <= working.keys():
             return
         for pod in running.pods:
@@ -267,18 +268,18 @@ class Housekeeping:
                 )
 
     def _has_volumes(self, pod_uid: str) -> bool:
-        """Whether something is mounted below the pod's directory still (CG-043): a volume, one of
-        CSI a level deeper, or a part of one (volume-subpaths). Where that cannot be read the answer
-        is yes: the directory stays."""
+        """Whether anything is still mounted below the pod's directory (CG-043): a volume, or a
+        subpath of a volume. True if that cannot be read: then the directory stays."""
         try:
             return anything_mounted_below(os.path.join(self._pods_dir, pod_uid))
         except OSError as error:
-            log.warning("what is mounted below %s is not known: %s", self._pods_dir, error)
+            log.warning("cannot read what is mounted below %s: %s", self._pods_dir, error)
             return True
 
     async def _remove_orphan_directories(self, wanted: _Wanted, running: _Running) -> None:
-        """Directories of pods that are neither wanted, nor running, nor at work. Nothing is read
-        while the directory and the pods are those of a look that found nothing else."""
+        """Remove directories of pods that are not desired, not running and without a worker. The
+        directory is not listed again while it and both lists of pods are as they were in a round
+        that found nothing to remove."""
         try:
             look = (os.stat(self._pods_dir).st_mtime_ns, wanted, running)
             if look == self._looked_at:
@@ -295,7 +296,7 @@ class Housekeeping:
             try:
                 for own in OWN_MOUNTS:  # left by a kubelet that ended before the pod did
                     self._deps.mounts.unmount_below(os.path.join(path, own))
-                if self._has_volumes(name):  # what else is mounted is not the kubelet's to delete
+                if self._has_volumes(name):  # mounts of others: the kubelet must not delete them
                     continue
                 await remove_tree(path)
             except OSError as error:

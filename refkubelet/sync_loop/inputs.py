@@ -1,9 +1,9 @@
-"""One event at a time from many inputs, chosen at random among those that have one (LIFE-001).
+"""Takes one event at a time from many inputs, at random among those that have one (LIFE-001).
 
 How it works. Each queue has one task that waits for its next item and reports it (`arrive`).
-Tickers report from a timer of the loop: they are nearly all the traffic there is, and need no task.
+Tickers, which make nearly all events, report from a timer of the event loop and need no task.
 `_ready` names the inputs that have an item, in order of arrival. What must never happen: an item is
-lost (a task whose item was not taken yet keeps it), or a queue is read ahead by more than one item.
+lost (its task keeps it until it is taken), or a queue is read ahead by more than one item.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _NONE: Final[Mapping[str, Ticker]] = MappingProxyType({})
 
 
 class Ticker:
-    """Calls `on_tick` every `period_s`, first one period after `start`, until `stop`. A tick is
-    left out when `wanted` answers no at that time."""
+    """Calls `on_tick` every `period_s` seconds, first one period after `start`, until `stop`. A
+    tick is left out if `wanted` answers False when it is due."""
 
     def __init__(self, period_s: float, wanted: Callable[[], bool] | None = None) -> None:
         self._period_s = period_s
@@ -47,8 +47,8 @@ class Ticker:
 
 
 class Inputs:
-    """Waits on all queues and tickers at once; at most one item per queue is held here, none is
-    lost. The item of a ticker is None; a tick that was not taken yet is not doubled."""
+    """Waits for all queues and tickers at once, and holds at most one item of each. The item of a
+    ticker is None; ticks that come before the last one was taken are dropped."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Inputs:
             ticker.start(partial(self.arrive, name))
 
     async def next(self) -> tuple[str, Any]:
-        """The name of an input and its next item."""
+        """Wait for an item; return the name of its input and the item."""
         while self._unwatched:
             self._watch(self._unwatched.pop())
         while not self._ready:
@@ -90,13 +90,13 @@ class Inputs:
         self._gets[name] = get
 
     def arrive(self, name: str) -> None:
-        """That input has an item; for tickers: tick now."""
+        """Note that the input `name` has an item; for a ticker: tick now."""
         self._ready[name] = None
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
     async def close(self) -> None:
-        """Stop waiting. What has arrived is kept for the next call of `next`."""
+        """Stop waiting. Items that have arrived are kept for the next call of `next`."""
         for ticker in self._tickers.values():
             ticker.stop()
         waiting = {name: get for name, get in self._gets.items() if not get.done()}

@@ -1,12 +1,12 @@
-"""The sync loop: one event at a time, from all sources, for ever.
+"""The sync loop: takes one event at a time and handles it, until it is cancelled.
 
-How it works. The inputs are queues (operations from the config, events of the PLEG, changed probe
-results) and two tickers. The loop takes one item, lets its handler run to the end, and takes the
-next; only housekeeping waits for anything (the runtime's list), and admission (device plugins, pods
-that make room), which goes on by itself when it takes long (`additions.py`). While the runtime is
-in trouble no input is read at all (LIFE-006); workers that are under way go on. What must never
-happen: an exception of a handler ends the loop; two handlers at the same time, except for new pods
-and what does not concern them.
+How it works. The inputs are queues (operations of the pod sources, events of the PLEG, changed
+probe results) and two tickers. The loop takes one item, runs its handler to the end, and takes the
+next. Only two handlers wait: housekeeping for the runtime's list, and admission for device plugins
+or for pods that make room; an admission that takes long continues in its own task (`additions.py`).
+While the runtime is not ready no input is read (LIFE-006); the pod workers go on. What must never
+happen: an exception of a handler ends the loop; two handlers at the same time, except for the
+updates that `additions.py` lets pass.
 Upstream: pkg/kubelet/kubelet.go: syncLoop, syncLoopIteration.
 """
 
@@ -59,9 +59,9 @@ class LoopDeps:
     handlers: PodHandlers
     statuses: StatusManager
     housekeeping: Callable[[], Awaitable[None]]
-    """One round of it, every 2 s."""
+    """Runs one round of housekeeping; called every 2 s."""
     runtime_errors: Callable[[], str | None]
-    """Why the loop must stand still; None: it may run."""
+    """Why the runtime is not ready and the loop must wait; None: it may run."""
     sync_frequency_s: float = 60.0
     """How often a healthy pod is synced; a loop that takes twice as long is not healthy."""
 
@@ -85,7 +85,8 @@ class SeenSources:
 
 
 class SyncLoop:
-    """`run` until cancelled; `entered_s` is when it last took up its work (NODE-053)."""
+    """The loop itself: `run`. `entered_s`: monotonic time of the start of the last iteration
+    (NODE-053); None before the first."""
 
     def __init__(self, deps: LoopDeps, seen: SeenSources) -> None:
         self._deps = deps
@@ -113,8 +114,8 @@ class SyncLoop:
         )
 
     def health_check(self) -> str | None:
-        """None, or why not: the loop has not come round in time (NODE-053). That is twice the sync
-        frequency, and five minutes at least."""
+        """Why the loop is not healthy: the last iteration began more than twice the sync frequency,
+        and more than five minutes, ago (NODE-053). None: it is healthy."""
         if self.entered_s is None:
             return None
         limit_s = max(2 * self._deps.sync_frequency_s, MAX_AGE_S)
@@ -122,7 +123,7 @@ class SyncLoop:
         return f"sync loop took longer than expected: {age_s:.0f} s" if age_s > limit_s else None
 
     async def run(self) -> None:
-        """Handle events until cancelled."""
+        """Handle events until cancelled; the first when the runtime is ready."""
         clock = self._deps.clock
         await self._wait_for_runtime()
         self._inputs.start_tickers()
@@ -136,7 +137,7 @@ class SyncLoop:
             await self._additions.close()
 
     async def _wait_for_runtime(self) -> None:
-        """Stand still while the runtime is in trouble (LIFE-006, NODE-051)."""
+        """Wait, 0.1 s to 5 s at a time, until the runtime is ready (LIFE-006, NODE-051)."""
         wait_s = FIRST_WAIT_S
         while (error := self._deps.runtime_errors()) is not None:
             times = self._complaints.again(STANDS_STILL)
@@ -166,7 +167,8 @@ class SyncLoop:
             self._complaints.failed(f"handling {name}{of} failed", error)
 
     async def _config(self, update: PodUpdate) -> None:
-        """LIFE-001: DELETE is an update, the end comes with REMOVE (SRC-066)."""
+        """Run the handler of a source's operation (LIFE-001). DELETE only announces a deletion, so
+        it is handled as an update; REMOVE ends the pod (SRC-066)."""
         handlers = self._deps.handlers
         handle: dict[PodOperation, Callable[[Sequence[Any]], Awaitable[None]]] = {
             PodOperation.ADD: handlers.handle_pod_additions,
@@ -184,13 +186,14 @@ class SyncLoop:
             self._seen.add(update.source)
 
     def _may_pass(self, update: PodUpdate) -> bool:
-        """Whether an update may be handled while other pods are being admitted."""
+        """Whether an update may be handled while other pods are being admitted: not the first of
+        its source, and none that admission would have to decide about."""
         handlers = self._deps.handlers
         return self._seen.has(update.source) and not handlers.leads_to_resizes(update.pods)
 
     async def _housekeeping(self) -> None:
-        """Not while pods are admitted: pods that wait for it have no worker, and would be killed as
-        unknown."""
+        """Run housekeeping if all sources are ready and no pod is being admitted: a pod in
+        admission has no worker yet, and its containers would be killed as unknown."""
         if not self._seen.ready() or self._additions.put_off():
             return
         try:
@@ -199,8 +202,8 @@ class SyncLoop:
             self._additions.go_on()
 
     def _probe(self, name: str, update: ProbeUpdate) -> None:
-        """A changed result of a probe (LIFE-005): noted in the status, and the pod is synced; of
-        liveness only failures count."""
+        """Write a changed probe result into the status and sync the pod (LIFE-005); of liveness
+        results only failures matter."""
         good = update.result is ProbeResult.SUCCESS
         if name == "readiness":
             self._deps.statuses.set_container_readiness(update.pod_uid, update.container_id, good)

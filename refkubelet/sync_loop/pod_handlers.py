@@ -1,8 +1,8 @@
-"""What the sync loop does with one operation on pods: store it, ask admission, tell the worker.
+"""How the sync loop handles operations on pods: store the pod, ask admission, tell its worker.
 
 What must never happen here: a wait for a pod, except in admission; a decision about containers; an
-error of one pod that keeps the others of its batch waiting.
-A mirror pod never has a worker: it only wakes its static pod's (MIRR-020).
+error of one pod that stops the other pods of its batch.
+A mirror pod never has a worker: a change of it wakes the worker of its static pod (MIRR-020).
 Rules: LIFE-003, LIFE-010..014, LIFE-204. Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions,
 HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
 """
@@ -71,16 +71,16 @@ class HandlerDeps:
     sources_ready: Callable[[], bool]
     """Whether all sources have been seen (SRC-070)."""
     admission: tuple[AdmitHandler, ...] = ()
-    """What may refuse a pod, in this order."""
+    """The handlers that may refuse a pod, in the order in which they are asked."""
     allocations: Allocations | None = None
-    """What pods were allocated; None: nothing is kept of that."""
+    """The allocated resources of pods; None: they are not recorded."""
     resizes: ResizeTriggers | None = None
     """None: pods are never resized."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
-    """A list of pods, with what `sync_due` needs of them."""
+class _PodList:
+    """The pods of the node, with what `sync_due` needs to know about them."""
 
     pods: tuple[Pod, ...] = ()
     uids: tuple[str, ...] = ()
@@ -93,14 +93,14 @@ class PodHandlers:
     def __init__(self, deps: HandlerDeps) -> None:
         self._deps = deps
         self.rejections: Counter[str] = Counter()
-        self._seen = _Seen()
+        self._pod_list = _PodList()
         self._complaints = Complaints(log, deps.clock)
         self._asked_about = ""  # the UID of the pod that is being admitted
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
     async def handle_pod_additions(self, pods: Sequence[Pod]) -> None:
-        """LIFE-010: oldest first; what is refused never gets a worker. Takes as long as admission
-        takes: making room for a critical pod holds up all that come later (PREE-008)."""
+        """Admit new pods, oldest first; a refused pod never gets a worker (LIFE-010). Waits for
+        admission: making room for a critical pod delays all pods after it (PREE-008)."""
         resizes, admitted = self._deps.resizes, []
         for pod in sorted(pods, key=_created_at):
             with self._guarded("addition", pod):
@@ -116,7 +116,8 @@ class PodHandlers:
             await resizes.added(admitted)
 
     async def handle_pod_updates(self, pods: Sequence[Pod]) -> None:
-        """LIFE-013, for changes and for deletions that are announced (SRC-066)."""
+        """Tell the workers of changed pods, and of pods whose deletion was announced (LIFE-013,
+        SRC-066)."""
         for pod in pods:
             with self._guarded("update", pod):
                 old = self._deps.pods.get(uid(pod))
@@ -129,7 +130,8 @@ class PodHandlers:
                 self.tell_worker(SyncPodType.UPDATE, pod)
 
     async def handle_pod_removes(self, pods: Sequence[Pod]) -> None:
-        """LIFE-013: gone from its source, so it is killed, once all sources are ready."""
+        """Kill pods that were removed from their source, if all sources are ready (LIFE-013); if
+        not, housekeeping kills them later."""
         resizes = self._deps.resizes
         for pod in pods:
             with self._guarded("removal", pod):
@@ -146,7 +148,8 @@ class PodHandlers:
             await resizes.room_was_made()
 
     async def handle_pod_reconcile(self, pods: Sequence[Pod]) -> None:
-        """LIFE-014: only the status changed at the source."""
+        """Take pods of which only the status changed at the source: sync a pod whose readiness is
+        outdated, remove the containers of an evicted one (LIFE-014)."""
         deps = self._deps
         room = False
         for pod in pods:
@@ -166,13 +169,13 @@ class PodHandlers:
             await deps.resizes.room_was_made()
 
     def handle_pod_syncs(self, pods: Iterable[Pod]) -> None:
-        """LIFE-013: the workers of these pods look at them again."""
+        """Let the workers of these pods sync them (LIFE-013)."""
         for pod in pods:
             with self._guarded("sync", pod):
                 self.tell_worker(SyncPodType.SYNC, pod)
 
     def leads_to_resizes(self, pods: Sequence[Pod]) -> bool:
-        """Updates or removals of these pods would ask admission about resizes."""
+        """Whether updates or removals of these pods would make admission decide about resizes."""
         resizes = self._deps.resizes
         if resizes is None:
             return False
@@ -182,42 +185,42 @@ class PodHandlers:
 
     @contextmanager
     def _guarded(self, what: str, pod: Pod) -> Iterator[None]:
-        """What goes wrong with this pod is logged, and the next one follows."""
+        """Log an error of this pod, so that the next pod is handled all the same."""
         try:
             yield
         except Exception as error:
             self._complaints.failed(f"{what} of {pod_ref(pod)} failed", error)
 
     def tell_worker(self, update_type: SyncPodType, pod: Pod) -> None:
-        """Hand the pod, with the mirror known now, to its worker; not while it is being admitted:
-        it has none yet."""
+        """Hand the pod and its current mirror to its worker. A pod that is being admitted has no
+        worker yet, and nothing is done."""
         deps = self._deps
         if uid(pod) == self._asked_about:
             return
         deps.workers.update_pod(UpdatePodOptions(update_type, pod, deps.pods.mirror_of(pod)))
 
     def sync_due(self) -> None:
-        """LIFE-004: pods whose queue time has come or whose active deadline has passed."""
+        """Sync pods that are due in the work queue, or past their active deadline (LIFE-004)."""
         deps = self._deps
         due = frozenset(deps.workers.work_queue.take_due())
-        seen = self._look_through(deps.pods.pods())
-        for pod, pod_uid in zip(seen.pods, seen.uids, strict=True):
-            with self._guarded("sync", pod):  # the others that are due have left the queue, too
-                if pod_uid in due or (seen.any_deadline and self._is_overdue(pod)):
+        listed = self._look_through(deps.pods.pods())
+        for pod, pod_uid in zip(listed.pods, listed.uids, strict=True):
+            with self._guarded("sync", pod):  # the other due pods have left the queue, too
+                if pod_uid in due or (listed.any_deadline and self._is_overdue(pod)):
                     self.tell_worker(SyncPodType.SYNC, pod)
 
     def may_be_due(self) -> bool:
-        """False: `sync_due` would do nothing, as nearly every second."""
+        """Whether `sync_due` could find a pod to sync; nearly always False."""
         deps = self._deps
         if deps.workers.work_queue.may_be_due():
             return True
         return self._look_through(deps.pods.pods()).any_deadline
 
-    def _look_through(self, pods: tuple[Pod, ...]) -> _Seen:
-        """The same tuple as last time is not looked through again."""
-        if pods is not self._seen.pods:
-            self._seen = _Seen(pods, tuple(map(uid, pods)), any(map(_has_deadline, pods)))
-        return self._seen
+    def _look_through(self, pods: tuple[Pod, ...]) -> _PodList:
+        """The same tuple as last time is not processed again."""
+        if pods is not self._pod_list.pods:
+            self._pod_list = _PodList(pods, tuple(map(uid, pods)), any(map(_has_deadline, pods)))
+        return self._pod_list
 
     def _is_overdue(self, pod: Pod) -> bool:
         if not _has_deadline(pod):
@@ -226,14 +229,14 @@ class PodHandlers:
         return past_active_deadline(pod, deps.statuses.get(uid(pod)), deps.clock.now())
 
     def pleg_event(self, event: PodLifecycleEvent) -> None:
-        """The pod is synced, and dead containers are removed (LIFE-003, PLEG-012)."""
+        """Sync the pod, and remove its dead containers (LIFE-003, PLEG-012)."""
         if event.uid == self._asked_about:
-            return  # its worker begins with what the cache has
+            return  # its worker will start with the status in the cache
         pod = self._deps.pods.get(event.uid)
         if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
             self.handle_pod_syncs([pod])
         if event.type is PodLifecycleEventType.CONTAINER_DIED:
-            # Not before the worker has read how they ended: their exit codes would be lost.
+            # Only after the worker has read their exit codes, which would be lost.
             workers = self._deps.workers
             remove_all = workers.should_pod_content_be_removed(
                 event.uid
@@ -241,13 +244,13 @@ class PodHandlers:
             self._delete_containers(event.uid, event.data, remove_all=remove_all)
 
     def sync_by_uid(self, pod_uid: str) -> None:
-        """Sync that pod if it is a pod of this node."""
+        """Sync the pod with that UID, if this node has it."""
         pod = self._deps.pods.get(pod_uid)
         if pod is not None:
             self.handle_pod_syncs([pod])
 
     def active_pods(self) -> tuple[Pod, ...]:
-        """LIFE-012: all pods but those that are over."""
+        """All pods except those that have ended (LIFE-012)."""
         return tuple(pod for pod in self._deps.pods.pods() if not self._is_inactive(pod))
 
     def _is_inactive(self, pod: Pod) -> bool:
@@ -258,7 +261,8 @@ class PodHandlers:
         return over and not deps.workers.is_pod_termination_requested(uid(pod))
 
     async def _may_run(self, pod: Pod) -> bool:
-        """Admission, unless the pod ends or is over anyway (LIFE-010)."""
+        """Ask admission, and reject the pod if it refuses. Pods that are ending or have ended are
+        not asked about (LIFE-010)."""
         if self._ends(pod):
             return True
         self._asked_about = uid(pod)
@@ -274,7 +278,7 @@ class PodHandlers:
         return self._deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod)
 
     async def _admit(self, pod: Pod) -> Refusal | None:
-        """An admission handler that raises refuses this pod, and no other."""
+        """The refusal of the pod, or None. An admission handler that raises refuses the pod."""
         try:
             return await self.admission.add(pod)
         except Exception as error:
@@ -294,20 +298,20 @@ class PodHandlers:
         self._deps.statuses.set_pod_status(pod, status)
 
     def _wake_static_of(self, mirror: Pod) -> None:
-        """The mirror as it was handed over goes along, even one that is gone (MIRR-030)."""
+        """Tell the static pod's worker about its mirror, even one that was removed (MIRR-030)."""
         static = self._deps.pods.static_of(mirror)
         if static is None:
             log.debug("mirror %s has no static pod", full_name(mirror))
             return
         if uid(static) == self._asked_about:
-            return  # its worker begins with the mirror that is there then
+            return  # its worker will start with the newest mirror
         self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))
 
     def _delete_containers(self, pod_uid: str, exited_id: str, *, remove_all: bool) -> None:
         try:
             status = self._deps.cache.get(pod_uid)
         except PodStatusError:
-            return  # its status cannot be read now; garbage collection comes later
+            return  # the status cannot be read now; garbage collection removes them later
         self._deps.deletor.delete_containers_in_pod(exited_id, status, remove_all=remove_all)
 
 

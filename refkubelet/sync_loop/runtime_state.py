@@ -1,5 +1,5 @@
-"""Whether the runtime can be worked with: what stops the sync loop, and what only stops pods that
-need the pod network (LIFE-006, NODE-050, PLEG-202). `RuntimeWatch` asks, `RuntimeState` judges.
+"""Whether the runtime is ready. Runtime errors stop the sync loop, network errors only pods that
+need the pod network (LIFE-006, NODE-050, PLEG-202). `RuntimeWatch` polls, `RuntimeState` judges.
 
 Upstream: pkg/kubelet/runtime.go; pkg/kubelet/kubelet.go: updateRuntimeUp.
 """
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 STATUS_PERIOD_S: Final = 5.0
 STATUS_MAX_AGE_S: Final = 30.0
-SILENT: Final = "the runtime does not say how it is"
+SILENT: Final = "cannot get the runtime's status"
 
 
 class RuntimeState:
-    """The last good answer of Status and the health of the PLEG. `evented_error`: the health of
-    the evented PLEG, where there is one: a full queue does not stop the loop that empties it
-    (PLEG-303). `strict_groups`: of the last answer."""
+    """The last answer of the CRI's Status, and the health of the PLEG. `evented_error`, the health
+    of the evented PLEG, counts for the node's condition only: its full queue must not stop the
+    loop that empties it (PLEG-303). `strict_groups` and `handlers` are those of the last answer."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class RuntimeState:
         return self._good_s is not None
 
     def observe(self, conditions: RuntimeConditions) -> None:
-        """Take an answer of Status; one that is not ready counts as an error at once."""
+        """Record an answer of Status; a runtime that is not ready is an error at once."""
         self.handlers = conditions.handlers
         self._runtime_error = conditions.runtime_error()
         self.strict_groups = conditions.strict_groups
@@ -59,7 +59,7 @@ class RuntimeState:
         self._good_s = self._clock.monotonic_s()
 
     def runtime_errors(self) -> str | None:
-        """Why the sync loop must stand still, all reasons in one text; None: it may run."""
+        """Why the sync loop must wait, all reasons in one text; None: it may run."""
         return "; ".join(self._errors()) or None
 
     def _errors(self) -> list[str]:
@@ -83,7 +83,7 @@ class RuntimeState:
         return errors if self._network_error is None else [*errors, self._network_error]
 
     def network_error(self) -> str | None:
-        """Why pods that need the pod network must wait; None: they need not."""
+        """Why pods that need the pod network must wait; None: the network is ready."""
         return self._network_error
 
 
@@ -94,8 +94,8 @@ class WatchedRuntime(Protocol):
 
 
 class RuntimeWatch:
-    """Asks the runtime for its status every 5 s (NODE-050). `ready` is set once, the first time
-    the runtime is ready, after `at_first` was called: no pod is looked at before that."""
+    """Asks the runtime for its status every 5 s (NODE-050). When it is ready for the first time,
+    `at_first` is called and `ready` is set; no pod is synced before."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class RuntimeWatch:
         return self._name or "unknown"
 
     def after_ready(self, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-        """NODE-050: what needs the runtime starts when it is ready for the first time."""
+        """`run`, started only when the runtime is ready for the first time (NODE-050)."""
 
         async def run_when_ready() -> None:
             await self.ready.wait()
@@ -131,7 +131,7 @@ class RuntimeWatch:
             await self._clock.sleep(STATUS_PERIOD_S)
 
     async def update_runtime_up(self) -> None:
-        """Ask once; a failing call changes nothing until the last good answer is too old."""
+        """Ask once. A failed call is no error until the last good answer is 30 s old."""
         try:
             if self._name is None:
                 self._name = (await self._runtime.version()).runtime_name

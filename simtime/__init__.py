@@ -1,8 +1,8 @@
 """Time, chance and identity: the only package that may read a clock, draw a number or make an id.
 
 Everything else takes a `Clock`, an `Rng` and `Ids` as arguments and waits through the running
-asyncio loop. On a `VirtualLoop` the same code needs no real time, and a run is a function of its
-seed. What must never happen here: a jump of virtual time while anything can still run.
+asyncio loop. On a `VirtualLoop` the same code waits without real time, and the seed alone decides
+how a run goes. On a `ManualLoop` time passes only when a test lets it pass.
 """
 
 from simtime.clock import Clock, RealClock, VirtualClock, format_rfc3339

@@ -1,7 +1,7 @@
-"""One clock for everything: seconds that only grow, and the wall clock beside them.
+"""Where code reads the time: monotonic seconds and the wall clock, real or virtual.
 
-A component is given a `Clock` and never asks the operating system. Waiting is the loop's business
-(`Clock.sleep` is `asyncio.sleep`), so that the same code runs on virtual and on real time.
+A component is given a `Clock` and never asks the operating system. It waits through the event loop
+(`Clock.sleep` is `asyncio.sleep`), so the same code runs in virtual and in real time.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Clock(ABC):
         return _EPOCH + timedelta(microseconds=self.wall_ns() // 1000)
 
     def local(self) -> datetime:
-        """The wall clock in the time zone of whoever looks at it. Virtual time is UTC, whatever
-        the machine's zone is: the same run gives the same names everywhere."""
+        """Wall clock as an aware datetime in the local time zone: for `RealClock` the machine's,
+        for virtual time UTC, so that a run makes the same names on every machine."""
         return self.now()
 
     async def sleep(self, duration_s: float) -> None:
-        """Wait `duration_s` seconds (at least one pass of the loop)."""
+        """Wait `duration_s` seconds, through the running loop; for 0 and less, one pass of it."""
         await asyncio.sleep(max(0.0, duration_s))
 
 
@@ -54,7 +54,7 @@ class RealClock(Clock):
 
 
 class VirtualClock(Clock):
-    """The clock of one `VirtualLoop`: wall time is `start` plus the loop's time."""
+    """The clock of one `VirtualLoop` or `ManualLoop`: wall time is `start` plus the loop's time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime) -> None:
         self._loop_time = self.monotonic_s = loop.time  # type: ignore[method-assign]
@@ -68,7 +68,8 @@ class VirtualClock(Clock):
 
 
 def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:
-    """`wall_ns` as RFC 3339 in UTC with `Z`, cut (not rounded) to `digits` fractional digits (0-9).
+    """`wall_ns` (nanoseconds since 1970) as an RFC 3339 time in UTC, ending in `Z`. It has `digits`
+    fractional digits, 0 to 9; the rest is cut off, not rounded.
 
     >>> format_rfc3339(1_500_000_000_123_456_789, digits=3)
     '2017-07-14T02:40:00.123Z'

@@ -1,7 +1,7 @@
-"""Chance and identity from one seed: a stream of numbers per purpose, ids that repeat.
+"""Random numbers and ids from one seed: the same seed gives the same ones again.
 
-Streams are independent: drawing more numbers for one purpose never changes another's, so adding a
-feature does not reshuffle every recorded run.
+Each purpose has a stream of numbers of its own. Drawing more numbers for one purpose does not
+change those of another, so a new feature does not change recorded runs.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import secrets
 
 
 def unguessable(count: int) -> bytes:
-    """Random bytes from the operating system, for what strangers must not foresee: the numbers of
-    an `Rng` can be computed from some of them. No run repeats them."""
+    """`count` random bytes from the operating system, for secrets such as keys: no seed repeats
+    them, while the numbers of an `Rng` can be computed by anyone who has seen enough of them."""
     return secrets.token_bytes(count)
 
 
 class Rng:
-    """Gives one `random.Random` per purpose, all derived from `seed` (an int; any size)."""
+    """Random numbers: one `random.Random` per purpose, all derived from `seed`, any whole
+    number."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -26,11 +27,13 @@ class Rng:
 
     @classmethod
     def from_system(cls) -> Rng:
-        """A fresh seed from the operating system; `seed` is readable, to repeat the run."""
+        """An `Rng` with a new seed from the operating system. Its `seed` can be read and used to
+        repeat the run."""
         return cls(secrets.randbits(63))
 
     def stream(self, purpose: str) -> random.Random:
-        """The stream of that purpose: one object per purpose, the same numbers for a seed."""
+        """The stream of that purpose, always the same object; its numbers depend on the seed and
+        the purpose alone."""
         if purpose not in self._streams:
             digest = hashlib.sha256(f"{self.seed}:{purpose}".encode()).digest()
             self._streams[purpose] = random.Random(int.from_bytes(digest, "big"))
@@ -44,7 +47,8 @@ class Ids:
         self._random = rng.stream("ids")
 
     def hex(self, digits: int = 64) -> str:
-        """`digits` lowercase hex digits, as runtimes name sandboxes and containers (CRI-020)."""
+        """`digits` lowercase hex digits, as runtimes name sandboxes and containers (CRI-020).
+        Raises: ValueError for less than one."""
         if digits < 1:
             raise ValueError(f"an id needs at least one digit, got digits={digits}")
         return f"{self._random.getrandbits(4 * digits):0{digits}x}"

@@ -1,7 +1,7 @@
-"""An event loop in a background thread, for callers without a loop, who block in real time anyway.
+"""An event loop in a background thread, for code without a loop, which blocks in real time anyway.
 
-Virtual time cannot see threads: nothing that runs in virtual time may use this. What must never
-happen here: an object that lives on the loop is touched from another thread.
+Virtual time cannot see threads, so nothing that runs in virtual time may use this. Objects that
+belong to the loop are to be used on its thread only, through `LoopThread.run`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _STOP_S: Final = 10.0
 
 
 class LoopThread:
-    """An event loop that runs in a daemon thread until `stop`. `ended`: what a call is told that
-    comes later."""
+    """An event loop that runs in a daemon thread until `stop`. `ended`: the message of the
+    RuntimeError that calls after that raise."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, ended: str = "its event loop has ended"
@@ -31,10 +31,11 @@ class LoopThread:
         self.loop.run_forever()
 
     def run(self, work: Callable[[], Any]) -> Any:
-        """The result of `work()`, called on the loop; an awaitable is awaited there.
+        """Call `work()` on the loop's thread and return its result; a coroutine is awaited there.
 
-        From the loop itself (a predicate or handler of a test) it is called directly.
-        Raises: RuntimeError when the loop has ended.
+        Blocks until then. Called on the loop's own thread (in a callback of a test, say), it calls
+        `work()` directly and returns what that returns. Raises: what `work` raises; RuntimeError
+        when the loop has ended.
         """
         if threading.current_thread() is self._thread:
             return work()
@@ -48,7 +49,8 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(body(), self.loop).result()
 
     def stop(self) -> None:
-        """Cancel what still runs there, then end loop and thread."""
+        """Cancel the tasks that still run there, then end loop and thread. Waits up to 10 s for the
+        thread."""
 
         async def cancel_all() -> None:
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

@@ -1,13 +1,12 @@
-"""An asyncio loop with real sockets whose time stands still until somebody advances it.
+"""An asyncio loop with real sockets whose time stands still until it is advanced.
 
-For processes that others talk to over sockets and that still want to decide when time passes:
-`await loop.advance(10)` fires what falls due within these ten seconds, in order, each at its own
-time. Time moves only during an advance, and only when no callback is runnable and no descriptor
-readable; otherwise the loop waits for its sockets.
+It is for a process that talks to others over sockets, but decides itself when time passes:
+`await loop.advance(10)` fires what falls due within ten seconds, in order, each at its own time.
+Time moves only during an advance, and only when no callback is runnable and no descriptor readable;
+else the loop waits for its sockets.
 
-What must never happen: time moves by itself, or an advance jumps over work that is ready. What it
-cannot see are other processes and threads: they are not waited for between two timers, so a test
-that wants them to react advances in smaller steps.
+The loop cannot see other processes and threads and does not wait for them between two timers. A
+test that wants them to react in between advances in smaller steps.
 """
 
 from __future__ import annotations
@@ -20,13 +19,15 @@ from typing import Any, Final
 
 from simtime.clock import RealClock, VirtualClock
 
-# Instants of a world at rest are kept apart by nanoseconds (time stamps that must differ), so what
-# begins at "now" and lasts 10 s may fall due a little after an advance by 10 s. It belongs to it.
+# While time stands still, time stamps that must differ are made to differ by nanoseconds. So what
+# begins now and lasts 10 s may fall due a little later than 10 s from now; an advance by 10 s is to
+# include it. Seconds.
 LATE_S: Final = 1e-4
 
 
 class _StandingSelector(selectors.BaseSelector):
-    """Polls a real selector; where the loop would wait for a timer, it waits for sockets only."""
+    """Polls a real selector. Where the loop would wait for its next timer, it lets the loop make a
+    `step`; if there is none to make, it waits for sockets."""
 
     def __init__(self, loop: ManualLoop) -> None:
         self._loop = loop
@@ -58,7 +59,7 @@ class _StandingSelector(selectors.BaseSelector):
 
 
 class ManualLoop(asyncio.SelectorEventLoop):
-    """The loop. Its time starts at 0 s; `clock` gives the wall clock from `start` on (default: the
+    """The loop. Its time starts at 0 s. Its `clock` starts at `start`, an aware datetime (None: the
     machine's time when the loop is made)."""
 
     def __init__(self, *, start: datetime | None = None) -> None:
@@ -73,11 +74,11 @@ class ManualLoop(asyncio.SelectorEventLoop):
         return self._manual_s
 
     async def advance(self, duration_s: float) -> float:
-        """Let `duration_s` seconds pass and return the loop's time after them.
+        """Let `duration_s` seconds pass; returns the loop's time after them, in seconds.
 
-        Comes back when all that fell due (up to 0.1 ms after the end) has run and nothing more is
-        runnable. Advances that overlap add up. Raises: ValueError for a negative, infinite or
-        undefined duration.
+        Returns when all timers up to then (and 0.1 ms more) have run and nothing else is runnable.
+        Advances that overlap add up. Raises: ValueError for a negative, infinite or undefined
+        duration.
         """
         if not 0 <= duration_s < math.inf:
             raise ValueError(f"cannot advance by {duration_s} s: wanted a number of seconds from 0")
@@ -90,11 +91,11 @@ class ManualLoop(asyncio.SelectorEventLoop):
     def step(self) -> bool:
         """Move to the next timer before the horizon, then to the horizon, then end the advances.
 
-        False: nothing is to be done. Only the selector calls this, when the loop is idle.
+        Returns False if there was nothing to do. Called by the selector, when the loop is idle.
         """
         scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")
-        # To the timer's own time, also where that is after the horizon: a callback that finds
-        # itself called too early would ask for ever.
+        # To the timer's own time, even if that is after the horizon: a callback that reads an
+        # earlier time would set its timer again, for ever.
         if scheduled and scheduled[0].when() <= self._horizon_s + LATE_S:
             self._move(scheduled[0].when())
             return True

@@ -1,15 +1,16 @@
 """An asyncio loop whose clock jumps to the next timer whenever nothing can run.
 
 How it works. Like asyncio's own loop, every pass looks at the watched descriptors, makes runnable
-the timers that are due, and runs what was runnable then. Only waiting is different: where asyncio
-would wait, because no callback is runnable and nothing can be read, the clock moves to the next
-timer. Timers lie in a heap of their own, of those due at the same time the older one first (asyncio
-leaves that to chance; under a clock that jumps, equal times are the rule).
+the timers that are due, and runs the callbacks that were runnable then. Only waiting is different:
+where asyncio would wait, because no callback is runnable and nothing can be read, the clock moves
+to the next timer. Timers are in a heap of their own, so that of those due at the same time the
+older one comes first (in asyncio their order is undefined; under a clock that jumps, equal times
+are common).
 
-What must never happen: time moves while work is ready; a run waits in real time; a run that waits
-for nothing hangs (it fails with `NothingToWaitFor` and lists who waits for what); the order of
-callbacks depends on anything but the seed. Threads, child processes and network connections are
-refused, because the loop cannot see whether the other side still works.
+So time never moves while anything can run, a run never waits in real time, and the order of
+callbacks depends on the seed alone. A run in which all tasks wait and no timer is set fails with
+`NothingToWaitFor`, which lists the tasks and what they wait for. Threads, child processes and
+network connections are refused, because the loop cannot see whether the other side still works.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 _PASSES_UNASKED = 8
-"""How many passes in a row with work at hand go by without a look at the descriptors."""
+"""How many passes in a row that have callbacks to run do not look at the descriptors."""
 _FEW_TIMERS = 100
-"""So many cancelled timers may lie in the heap, whatever their share."""
+"""How many cancelled timers may stay in the heap, even if there are few others."""
 
 
 class NothingToWaitFor(RuntimeError):
     """Every task waits, no timer is set, and no watched descriptor is readable.
 
-    Nothing outside a virtual run ever wakes it, so this state would last for ever.
+    As nothing outside a virtual run can wake it, this state would last for ever.
     """
 
 
@@ -58,8 +59,8 @@ def _new_timer(
     loop: asyncio.AbstractEventLoop,
     context: Context | None,
 ) -> Any:
-    """A TimerHandle, made without its and its parent's constructors: most of a run are timers. In
-    debug mode they note where they were made, so there they run."""
+    """A TimerHandle, made without calling its constructors: timers are a large part of a run, and
+    this is faster. In debug mode the constructors are called, as they note where it was made."""
     if loop.get_debug():
         return asyncio.TimerHandle(when, callback, args, loop, context)
     timer: Any = asyncio.TimerHandle.__new__(asyncio.TimerHandle)
@@ -71,10 +72,13 @@ def _new_timer(
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """The virtual-time loop. `seed` None keeps asyncio's own order of runnable callbacks; a number
-    permutes the steps of different tasks that are runnable at the same time, in an order that
-    depends on the seed alone. Time starts at 0 s; `clock` gives the wall clock from `start` on.
-    With `limit_s` the run fails with `TimeLimitPassed` instead of going beyond that time."""
+    """The virtual-time loop. Time starts at 0 s; its `clock` starts at `start`, an aware datetime.
+
+    `seed` None keeps asyncio's own order of runnable callbacks; with a number, the steps of
+    different tasks that are runnable at the same time run in an order that depends on the seed
+    alone. Instead of going beyond `limit_s` seconds (None: no limit) the run fails with
+    `TimeLimitPassed`. `jumps` counts how often the clock has moved.
+    """
 
     def __init__(
         self,
@@ -113,8 +117,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return timer
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """asyncio tells: a timer that has not run was cancelled. Where most of many are, the heap
-        is rid of them; single ones go when their time comes."""
+        """Called by asyncio when a timer is cancelled. A cancelled timer stays in the heap until
+        its time comes, but when most of many timers are cancelled, all those are removed."""
         if not handle._scheduled:  # type: ignore[attr-defined]
             return  # it has run already
         self._cancelled_timers += 1
@@ -161,7 +165,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
             self._cancelled_timers -= 1
-        if not timers or not timers[0][0] < math.inf:  # who sleeps for ever waits for nothing
+        if not timers or not timers[0][0] < math.inf:  # a timer at infinity never comes
             raise NothingToWaitFor(self._describe_waiters())
         when = timers[0][0]
         if when > self._limit_s:
@@ -228,11 +232,12 @@ def run_virtual(
     start: datetime = DEFAULT_START,
     limit_s: float | None = None,
 ) -> T:
-    """Run `main()` to its end in virtual time and return its result.
+    """Run the coroutine function `main` to its end in virtual time and return its result.
 
-    Raises `NothingToWaitFor` when it can never end, `TimeLimitPassed` when it goes on for more
-    than `limit_s` seconds of virtual time (None: no limit). Inside, `asyncio.get_running_loop()`
-    is a `VirtualLoop`, and its `clock` is the `Clock` to hand out.
+    The arguments are those of `VirtualLoop`, which is the running loop inside; its `clock` is the
+    one to give to components. Raises: NothingToWaitFor when `main` can never end, TimeLimitPassed
+    when it goes on for more than `limit_s` seconds of virtual time (None: no limit), TypeError if
+    it is given a coroutine instead of a function, RuntimeError inside a running loop.
 
     >>> async def main() -> float:
     ...     await asyncio.sleep(3600)

@@ -1,4 +1,4 @@
-"""Who waits for what: the unfinished tasks of a loop as text, one line each."""
+"""The unfinished tasks of a loop and what they wait for, as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ASYNCIO: Final = str(Path(asyncio.__file__).parent)
 
 
 def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
-    """One line per unfinished task: name, coroutine, the place where it waits, and for what."""
+    """One line per unfinished task of the loop: name, coroutine, where it waits, and for what."""
     lines = sorted(_describe_task(task) for task in asyncio.all_tasks(loop))
     return "\n".join(lines) or "  (no task at all)"
 

@@ -1,4 +1,5 @@
-"""How long 310 s of a crash loop take: refkubelet on fakecri, in virtual time, in this process."""
+"""How much real time 310 virtual seconds of a crash loop take: refkubelet on fakecri, in one
+process."""
 
 from __future__ import annotations
 
@@ -39,24 +40,27 @@ enforceNodeAllocatable: []
 WITH_CGROUPS = {"cgroups_per_qos": True, "enforce_node_allocatable": ("pods",)}
 IN_MEMORY = "/dev/shm"
 CRASH_LOOP_S = 310.0
-"""Starts at 0, 0, 10, 30, 70 and 150 s and later; the next is due from here on (BACK-001,
-BACK-011)."""
+"""Virtual seconds of one run. Starts are at 0, 0, 10, 30, 70 and 150 s or a little later; the next
+one would be at this time (BACK-001, BACK-011)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`took_s` real seconds for `virtual_s`, the CPU seconds among them (less than `took_s` on a
-    busy machine), and what to show of the run."""
+    """One run in virtual time."""
 
     took_s: float
+    """Real seconds."""
     cpu_s: float
+    """CPU seconds; on a busy machine less than `took_s`."""
     virtual_s: float
+    """Virtual seconds."""
     seen: str
+    """What happened, for the remark of the row."""
 
 
 def configuration(directory: Path, **more: Any) -> KubeletConfiguration:
-    """A kubelet that reads and writes below `directory` only, and leaves cgroups to the runtime;
-    all else as usual, but for what `more` says."""
+    """The configuration of a kubelet that reads and writes below `directory` only and leaves
+    cgroups to the runtime. `more`: fields with other values than the defaults."""
     return replace(
         parse_config(CONFIG, "kubelet.yaml"),
         static_pod_path=str(directory / "manifests"),
@@ -79,7 +83,8 @@ async def measured(
     until: Callable[[Kubelet], Awaitable[str]],
     **config: Any,
 ) -> Result:
-    """Run a kubelet on the manifests below `directory` until `until` returns what it saw."""
+    """Run a kubelet on the manifests below `directory` until `until` returns `Result.seen`.
+    `config` as `more` of `configuration`."""
     clock = virtual_clock()
     rng = Rng(1)
     deps = KubeletDeps(
@@ -94,7 +99,7 @@ async def measured(
     )
     kubelet = Kubelet(configuration(directory, **config), deps)
     gc.collect()
-    gc.disable()  # as timeit does: a collection would measure what lies around from before
+    gc.disable()  # as timeit does: a collection's time depends on garbage from before
     began, cpu_began = time.perf_counter(), time.process_time()
     task = asyncio.create_task(kubelet.run())
     seen = await until(kubelet)
@@ -107,7 +112,7 @@ async def measured(
 
 
 async def crash_loop(directory: Path, **config: Any) -> Result:
-    """Five restarts, and the wait for the sixth."""
+    """Run a pod whose container exits at once: five restarts, and the wait for the sixth."""
     node = FakeNode()
     cri = FakeCRI(virtual_clock(), node=node)
     cri.behaves(exits(1), container="main")
@@ -123,8 +128,8 @@ async def crash_loop(directory: Path, **config: Any) -> Result:
 def in_fresh_directory(
     manifests: dict[str, str], run: Callable[[Path], Awaitable[Result]]
 ) -> Result:
-    """One run in virtual time, with these manifest files. All files are kept in memory where that
-    can be: what is measured is the kubelet and the fake, not the disk."""
+    """Write these manifest files (name to text) into a new directory and call `run` with it, in
+    virtual time. The directory is in memory where possible, as the disk is not to be measured."""
     parent = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=parent) as name:
         directory = Path(name)
@@ -140,9 +145,11 @@ def once(**config: Any) -> Result:
 
 
 def rows(runs: int = 10) -> list[Row]:
-    """The best of `runs` runs counts; they are spread over some seconds, because what else goes on
-    beside them, on a shared machine often for seconds, can only add. What cgroups of the node and
-    its pods add is told beside."""
+    """Two rows, without and with cgroups of the node and its pods; each is the best of `runs` runs.
+
+    The best counts, since other work of the machine can only make a run longer. Such work may last
+    seconds, so there are enough runs to last longer.
+    """
     pairs = [(once(), once(**WITH_CGROUPS)) for _ in range(runs)]
     plain = min((one for one, _ in pairs), key=lambda result: result.took_s)
     groups = min((other for _, other in pairs), key=lambda result: result.took_s)

@@ -1,4 +1,4 @@
-"""What CRI calls to the fake runtime cost: a pod's whole life, Version, and a long list."""
+"""What CRI calls to the fake runtime cost: all calls of a pod's life, Version, and a long list."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ LIST_MS = 15
 
 
 async def in_process(number: int) -> float:
+    """Seconds of one pod's life, without a socket."""
     cri = FakeCRI()
     return await best_s(number, lambda i: cycle(cri, i))
 
 
 async def over_socket(number: int) -> float:
-    """From process to process, with gRPC's blocking client."""
+    """Seconds of one pod's life, from process to process, with gRPC's blocking client."""
     async with fake_process() as fake:
         with blocking_client(fake.endpoint) as client:
             return await best_s(number, lambda i: cycle(client, i))
 
 
 async def version_s(number: int) -> float:
-    """One Version after the other."""
+    """Seconds of one Version call of a series, from process to process."""
     async with fake_process() as fake:
         with blocking_client(fake.endpoint) as client:
             request = pb.VersionRequest()
@@ -38,7 +39,8 @@ async def version_s(number: int) -> float:
 
 
 async def list_s(number: int) -> float:
-    """What the server does for a list: from the request message to the bytes of the answer."""
+    """Seconds that the server needs for a list, from the request message to the bytes of the
+    answer."""
     cri, _ = await populated(LISTED)
     request = pb.ListContainersRequest()
 
@@ -50,7 +52,7 @@ async def list_s(number: int) -> float:
 
 
 def rows(number: int = 200) -> list[Row]:
-    """`number` cycles a round."""
+    """The rows; `number` pods a round."""
     what = "pod from start to end (7 calls)"
     listed_ms = run_virtual(lambda: list_s(number)) * 1e3
     version_ms = asyncio.run(version_s(number)) * 1e3

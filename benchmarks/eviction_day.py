@@ -1,10 +1,9 @@
 """A day on a node with 110 pods whose memory crosses thresholds 100 times, in virtual time.
 
-Every quarter of an hour a pod begins to need more than there is: all at once, slowly, for a moment,
-or at the expense of others. A controller replaces what was evicted. Two runs leave the same trace,
-and every eviction has a line in it that names the rules (`refkubelet/eviction/trace.py`). Pods to
-which nothing happens are looked at every five minutes instead of every one (syncFrequency): that
-is measured elsewhere.
+Every quarter of an hour a pod begins to use so much memory that a threshold is crossed (`WAVES`). A
+controller replaces evicted pods. Two runs leave the same trace, and every eviction has a line in it
+that names the rules (`refkubelet/eviction/trace.py`). Pods are synced every five minutes instead of
+every one (syncFrequency), as syncs are measured elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ NODE: Final = "node"
 PATH: Final = "/api/v1/namespaces/default/pods"
 REPLACE_S: Final = 30.0
 CALM_MI, REQUEST_MI = 60, 64
-GREEDY_MI: Final = 70  # more than it asked for, and yet no harm
+GREEDY_MI: Final = 70  # what two pods use when calm: more than they request, but no harm is done
 SETTINGS: Final[Mapping[str, Any]] = {
     "sync_frequency_s": 300.0,
     "eviction_hard": {"memory.available": "500Mi"},
@@ -50,18 +49,18 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "eviction_minimum_reclaim": {"memory.available": "100Mi"},
 }
 WAVES: Final = (
-    (7400, DAY_S),  # a leak: until it is evicted
-    (6900, DAY_S),  # below the soft threshold alone, and stays there
-    (6900, 30.0),  # the same, but it ends in time
-    (7400, 12.0),  # of an important pod: others go first
+    (7400, DAY_S),  # a leak that crosses the hard threshold; it lasts until the pod is evicted
+    (6900, DAY_S),  # crosses the soft threshold only; it lasts until the pod is evicted
+    (6900, 30.0),  # the same, but it ends within the soft threshold's grace period
+    (7400, 12.0),  # crosses the hard threshold in a pod of high priority: others are evicted
 )
-"""MiB, and for how long."""
+"""How much memory a pod uses, in MiB, and for how many seconds, each in turn."""
 
 
 @dataclass(slots=True)
 class WatchedNode(FakeNode):
-    """`crossings`: how often a kubelet that looked found less memory available than `below_bytes`,
-    and had found more the time before."""
+    """A node that counts how often its memory ran low, as far as the kubelet saw it: `crossings` is
+    how often it read less than `below_bytes` of available memory after it had read more."""
 
     below_bytes: int = SOFT_BYTES
     crossings: int = 0
@@ -77,18 +76,22 @@ class WatchedNode(FakeNode):
 
 @dataclass(slots=True)
 class Day:
-    """What happened. `trace`: what the eviction manager told, with times; `evicted`: the events;
-    `crossings`: as in `WatchedNode`."""
+    """What happened in one run."""
 
     trace: list[str] = field(default_factory=list)
+    """The log lines of the eviction manager, each after its virtual second."""
     evicted: list[str] = field(default_factory=list)
+    """The names of the pods that have an Evicted event."""
     crossings: int = 0
+    """As in `WatchedNode`."""
     took_s: float = 0.0
+    """Real seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`pods` on the node, one wave every `every_s`."""
+    """How a run goes: `pods` on the node, and `waves` times, every `every_s` seconds, one of them
+    begins to use more memory. A pod keeps its slot, a number, when it is replaced."""
 
     pods: int
     waves: int
@@ -96,15 +99,17 @@ class Plan:
 
     @property
     def memory_bytes(self) -> int:
-        """Of the node: what a calm day needs, and a little less than the greatest wave."""
+        """The memory of the node: what all pods need without waves, and some of what a wave
+        needs."""
         return BASE_BYTES + (self.pods * (CALM_MI + 1) + ROOM_MI) * MI
 
     def wave_of(self, slot: int) -> int | None:
-        """Which wave is this pod's."""
+        """Which wave comes from the pod in that slot; None if none does."""
         return slot if slot < self.waves else None
 
     def curve(self, slot: int, from_s: float) -> list[tuple[float, int]]:
-        """Memory of the pod in that slot, in seconds after a start at `from_s`."""
+        """The memory of the pod in that slot if it starts at `from_s`: from how many seconds after
+        its start it uses how many bytes."""
         calm = (GREEDY_MI if slot % 55 == 5 else CALM_MI) * MI
         points, wave = [(0.0, calm)], self.wave_of(slot)
         if wave is not None:
@@ -115,13 +120,14 @@ class Plan:
         return points
 
     def priority(self, slot: int) -> int:
-        """The waves at the expense of others are important pods'."""
+        """The priority of the pod in that slot: high for the fourth kind of wave, so that other
+        pods are evicted."""
         wave = self.wave_of(slot)
         return 1000 if wave is not None and wave % len(WAVES) == 3 else slot % 3
 
 
 class Controller:
-    """Keeps one pod in every slot: what is over is deleted, and another takes its place."""
+    """Keeps one pod in every slot: deletes pods that have failed and creates new ones for them."""
 
     def __init__(self, plan: Plan, api: FakeApi, cri: FakeCRI, clock: Clock) -> None:
         self._plan, self._api, self._cri, self._clock = plan, api, cri, clock
@@ -129,11 +135,12 @@ class Controller:
         self._lives = [0] * plan.pods
 
     async def start(self) -> None:
+        """Create the first pod of every slot."""
         for slot in range(self._plan.pods):
             await self._create(slot)
 
     async def run(self) -> None:
-        """Look every half minute, until cancelled."""
+        """Replace failed pods every `REPLACE_S` seconds, until cancelled."""
         while True:
             await self._clock.sleep(REPLACE_S)
             for pod in list(self._api.store.items("pods")):
@@ -168,7 +175,7 @@ class Controller:
 
 @contextmanager
 def told(day: Day, clock: Clock) -> Iterator[None]:
-    """What the eviction manager tells meanwhile goes into the trace."""
+    """Until the block ends, put what the eviction manager logs into the trace of `day`."""
     logger = logging.getLogger("refkubelet.eviction")
 
     class Trace(logging.Handler):
@@ -209,7 +216,7 @@ def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> K
 
 
 async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
-    """The day, or a shorter time."""
+    """Run the plan for `duration_s` virtual seconds, with files below `directory`."""
     clock = virtual_clock()
     node = WatchedNode(memory_bytes=plan.memory_bytes, base_memory_used_bytes=BASE_BYTES)
     cri = FakeCRI(clock, node=node, write_logs=True)
@@ -217,7 +224,7 @@ async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
     controller = Controller(plan, api, cri, clock)
     kubelet = kubelet_of(directory, api, cri, node)
     gc.collect()
-    gc.disable()  # as in the other benchmarks
+    gc.disable()  # as in crash_loop.measured
     began = time.perf_counter()
     with told(day, clock):
         await controller.start()
@@ -236,7 +243,7 @@ async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
 
 
 def a_day(duration_s: float = DAY_S, pods: int = 110, waves: int = 100) -> Day:
-    """One run."""
+    """One run of `duration_s` virtual seconds, with the waves spread over it evenly."""
     plan = Plan(pods, waves, duration_s / (waves + 1))
     parent = IN_MEMORY if Path(IN_MEMORY).is_dir() else None
     with tempfile.TemporaryDirectory(dir=parent) as name:
@@ -247,7 +254,7 @@ def a_day(duration_s: float = DAY_S, pods: int = 110, waves: int = 100) -> Day:
 
 
 def rows(hours: float = 24.0) -> list[Row]:
-    """Wall time of one day; shorter days have fewer waves."""
+    """The real time of one day, or of fewer hours with as many waves an hour."""
     waves = max(4, round(100 * hours / 24))
     day = a_day(hours * 3600, waves=waves)
     what = f"{hours:g} h of 110 pods, memory fell {day.crossings} times below a threshold"

@@ -1,4 +1,4 @@
-"""One measured number and what is wanted of it."""
+"""One measured number and its limit: a row of the table of benchmarks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`value` in `unit`. `limit`: it must be smaller, or at least that much if `at_least`; None:
-    for information only. A row without a value was not measured: `remark` says why."""
+    """One measured number."""
 
     what: str
+    """What was measured."""
     value: float | None
+    """The number, in `unit`; None: it was not measured, and `remark` says why."""
     unit: str
     limit: float | None = None
+    """The value has to be smaller than this; None: it is for information only."""
     remark: str = ""
     at_least: bool = False
+    """The value has to be this `limit` or more, instead of less."""
 
     @property
     def measured(self) -> str:
@@ -26,13 +29,13 @@ class Row:
 
     @property
     def wanted(self) -> str:
-        """The limit as text, nothing without one."""
+        """The limit as text; "" without one."""
         sign = ">=" if self.at_least else "<"
         return "" if self.limit is None else f"{sign} {self.limit:g} {self.unit}"
 
     @property
     def verdict(self) -> str:
-        """`ok`, `MISSED`, `skipped`, or nothing when nothing is wanted."""
+        """`ok`, `MISSED`, `skipped` (not measured), or "" without a limit."""
         if self.limit is None:
             return ""
         if self.value is None:
@@ -41,7 +44,7 @@ class Row:
 
     @property
     def missed(self) -> bool:
-        """Something was wanted, it was measured, and it is not so."""
+        """Whether there is a limit, and the measured value is on its wrong side."""
         if self.limit is None or self.value is None:
             return False
         return self.value < self.limit if self.at_least else not self.value < self.limit
@@ -56,7 +59,7 @@ class Row:
 
 
 def rss_bytes(pid: int | None = None) -> int:
-    """Resident memory of a process (default: this one): also what is not Python's, such as
-    protobuf messages."""
+    """Resident memory of a process (None: this one). It includes memory that Python does not
+    manage, such as protobuf messages."""
     fields = Path(f"/proc/{pid or os.getpid()}/statm").read_text().split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")

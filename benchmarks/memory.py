@@ -1,8 +1,9 @@
-"""Memory of the fake per container, with its sandbox: both are counted as the container's.
+"""Memory of the fake per container, together with that of its sandbox.
 
-Measured as resident memory of a fresh process, because most of it are protobuf messages, which
-tracemalloc does not see. The recorder keeps few calls here: its ring is bounded, whatever the
-number of containers. Lists were asked for, so that kept rows count.
+Measured as resident memory of a fresh process, because most of it is protobuf messages, which
+tracemalloc does not see. The recorder keeps few calls here, as its memory does not grow with the
+number of containers. Lists are asked for before each measurement, so that what the fake keeps to
+answer them counts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ADDED = 5000
 
 
 async def bytes_per_container() -> float:
-    """What one more container takes."""
+    """The bytes that one more container takes, the mean of `ADDED`."""
     cri, _ = await populated(WARM_UP, call_limit=100)
 
     async def listed() -> int:
@@ -39,7 +40,7 @@ async def bytes_per_container() -> float:
 
 
 def rows(runs: int = 3) -> list[Row]:
-    """The best of `runs` processes."""
+    """One row: the smallest number of `runs` processes."""
     here = str(Path(__file__).parent)
     code = f"import sys; sys.path.insert(0, {here!r}); import memory; memory.main()"
     outputs = [subprocess.check_output([sys.executable, "-c", code]) for _ in range(runs)]

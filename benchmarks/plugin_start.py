@@ -1,7 +1,7 @@
-"""How long the pytest plugin takes to give each test its own fake: the fixtures, function-scoped.
+"""How long the fixtures of the pytest plugin take to give each test its own fake.
 
-A pytest of its own notes how long every set-up took. The first set-up of a kind pays for imports
-and is told apart.
+A pytest process with generated tests writes down how long every set-up took. The first set-up of a
+fixture includes imports; it is not part of the number, but in the remark.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def pytest_sessionfinish():
 
 
 def set_up_s(tests: int) -> dict[str, list[float]]:
-    """Seconds of the set-ups of each fixture, in order."""
+    """How many seconds each set-up took, by fixture, in order; `tests` tests for each fixture."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         (directory / "conftest.py").write_text(_CONFTEST)
@@ -61,7 +61,7 @@ def set_up_s(tests: int) -> dict[str, list[float]]:
 
 
 def rows(tests: int = 20) -> list[Row]:
-    """The median over `tests` tests of each fixture."""
+    """A row for each fixture: the median of its set-ups in `tests` tests but the first."""
     took = set_up_s(tests)
     found = []
     for fixture, limit in FIXTURE_MS.items():

@@ -23,12 +23,12 @@ spec:
 
 
 async def start_all(directory: Path, pods: int) -> Result:
-    """Until the status of every pod says Running and Ready."""
+    """Run a kubelet until the status of every pod says Running and Ready."""
     node = FakeNode()
     cri = FakeCRI(node=node)
 
     async def all_running(kubelet: Kubelet) -> str:
-        while _running(kubelet) < pods:  # noqa: ASYNC110 - nobody tells us
+        while _running(kubelet) < pods:  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(0.1)
         return f"{cri.count()} calls"
 
@@ -46,7 +46,7 @@ def _running(kubelet: Kubelet) -> int:
 
 
 def rows(runs: int = 3, pods: int = 110) -> list[Row]:
-    """The best of `runs` runs counts."""
+    """One row: the best of `runs` runs."""
     manifests = {f"pod-{n}.yaml": MANIFEST.format(number=n) for n in range(pods)}
     results = [
         in_fresh_directory(manifests, lambda directory: start_all(directory, pods))

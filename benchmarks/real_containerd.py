@@ -1,7 +1,7 @@
-"""The life of a pod on the fake and on a real containerd, in the same run, by the same client.
+"""How much faster the life of a pod is on the fake than on a real containerd, with the same client.
 
-Both are processes of their own behind a unix socket. Where Docker is not there, nothing is
-compared, and the row says so.
+Both are processes of their own behind a unix socket. The real one needs Docker; without it the row
+says that they were not compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ WHAT: Final = "RunPodSandbox, Create-, Start-, Stop-, RemoveContainer: fake vs. 
 
 
 async def best_life_s(target: Target, rounds: int) -> float:
-    """The five calls, the quickest of `rounds`; the sandbox is cleaned up outside of the time."""
+    """Seconds of the five calls of `WHAT`, the best of `rounds`. The removal of the sandbox is not
+    measured."""
     times = []
     for number in range(rounds):
         began = time.perf_counter()
@@ -41,7 +42,9 @@ async def best_life_s(target: Target, rounds: int) -> float:
 
 
 async def compared(rounds: int, report: Callable[[str], None]) -> Row:
-    """Seconds on either, and how many times faster the fake is."""
+    """The row: how many times faster the fake is. `report` is called with lines about the start of
+    containerd."""
+    # Here, not above: what it imports is installed for tests on a real containerd only.
     from conformance.harness.containerd.start import start_containerd
 
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
@@ -59,7 +62,8 @@ async def compared(rounds: int, report: Callable[[str], None]) -> Row:
 
 
 def rows(rounds: int = 10) -> list[Row]:
-    """One row; without a value where Docker is missing."""
+    """One row, without a value if there is no Docker."""
+    # Here, not above: as in `compared`.
     from conformance.harness.containerd.docker_host import NodeError, docker_problem
 
     problem = docker_problem()

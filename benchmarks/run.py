@@ -1,8 +1,9 @@
-"""All benchmarks, one table. Exit code 1 when a wanted number is missed.
+"""Runs the benchmarks and prints one table. Exit code 1 if a number is beyond its limit, else 0.
 
 python benchmarks/run.py [--quick] [--only NAME ...] [--results FILE]
 
-`--results` keeps the rows of what ran, unless it was quick; docs/verified.md shows them.
+`--results` writes the rows of the benchmarks that ran into FILE, unless the run was `--quick`;
+docs/verified.md shows them.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "eviction_day": ({"hours": 24.0}, {"hours": 1.0}),
     "soak": ({"duration_s": 60.0}, {"duration_s": 20.0}),
 }
-"""Module: the arguments of its `rows`, and those when coarser numbers will do."""
+"""By module: the arguments of its `rows` in a full run, and those in a quick one."""
 
 
 def measured(name: str, *, quick: bool) -> list[Row]:
-    """The rows of one module."""
+    """Run one benchmark; returns its rows."""
     full, coarse = BENCHMARKS[name]
     rows: Callable[..., list[Row]] = import_module(name).rows
     return rows(**(coarse if quick else full))
 
 
 def keep(name: str, rows: Sequence[Row], file: Path) -> None:
-    """Put these rows, as a reader sees them, in the place of the benchmark's last run."""
+    """Write the rows of a benchmark into the JSON file, in place of those of its last run."""
     record = json.loads(file.read_text()) if file.exists() else {}
     record[name] = {
         "date": f"{RealClock().now():%Y-%m-%d}",
@@ -86,7 +87,7 @@ def main() -> int:
     table = Table("benchmark", "wanted", "measured", "", "remark", title="best of several runs")
     for row in rows:
         table.add_row(row.what, row.wanted, row.measured, row.verdict, row.remark)
-    wide = None if sys.stdout.isatty() else 160  # a log has no width to keep to
+    wide = None if sys.stdout.isatty() else 160  # without a terminal, rich assumes 80 columns
     Console(width=wide).print(table)
     missed = [row.what for row in rows if row.missed]
     for what in missed:

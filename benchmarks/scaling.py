@@ -1,9 +1,10 @@
-"""Whether a call costs the same however many containers there are, and a list what it lists.
+"""Whether the cost of a call is independent of the number of containers, and that of a list
+proportional to it.
 
 Every method of both services is called on fakes with 100, 1,000 and 10,000 containers, one pod
-each, turn by turn: what slows the machine down slows down all three. A time is processor time, so
-that a long call is not charged for what interrupts it: the median of all rounds, of the few rounds
-of lists the best. In-process, the recorder included.
+each, in turn, so that other work of the machine slows down all three alike. Times are CPU time, so
+that interruptions do not count: for lists the best of few rounds, for other calls the median of
+many. Calls are made in-process and include the recorder.
 
 python benchmarks/scaling.py    prints the table of all methods
 """
@@ -28,8 +29,9 @@ from fakecri.cri.services import METHODS
 
 SIZES: Final = (100, 1_000, 10_000)
 MOST_GROWTH: Final = 3.0
-"""From the smallest to the largest size: that much is the processor's cache and the machine's
-other work. A call that looks at all containers grows tenfold and more."""
+"""How many times longer a call may take with the most containers than with the fewest. The
+processor's caches and other work of the machine may explain so much; a call that looks at all
+containers takes more than ten times as long."""
 PULLED: Final = pb.ImageSpec(image="localhost/pulled:1")
 LISTS: Final = tuple(
     name
@@ -37,12 +39,13 @@ LISTS: Final = tuple(
     if name.startswith(("List", "Stream"))
     and name not in ("ListMetricDescriptors", "ListImages", "StreamImages")
 )
-"""The methods that answer with something for every container."""
+"""The methods whose answers have an entry for every container or sandbox."""
 
 
 @dataclass(slots=True)
 class Subject:
-    """A fake with so many containers, and the times of its calls, seconds."""
+    """A fake with some number of containers, and how long calls to it took: `times_s`, seconds by
+    kind of call. `number` is that of the next pod."""
 
     cri: FakeCRI
     archive: str
@@ -50,7 +53,8 @@ class Subject:
     number: int = 1_000_000
 
     async def call(self, what: str, **fields: Any) -> Any:
-        """One call, timed. `what`: the method and, after a space, what is special about it."""
+        """Make a call, measure it, and return its answer (None for a stream). `what`, the kind of
+        call: the method and, after a space, what is special about it."""
         method = METHODS[what.partition(" ")[0]]
         request = method.request_type(**fields)
         answer = None
@@ -66,15 +70,17 @@ class Subject:
         return answer
 
     def note(self, what: str, took_s: float) -> None:
+        """Add the time of a call."""
         self.times_s.setdefault(what, []).append(took_s)
 
     def typical_us(self, what: str) -> float:
+        """Microseconds of a call: the best for lists, the median for others."""
         times_s = self.times_s[what]
         return (min(times_s) if what in LISTS else statistics.median(times_s)) * 1e6
 
 
 async def life_of_a_pod(subject: Subject) -> None:
-    """Every call about one pod, by one that comes and goes."""
+    """Make every call about one pod, with a pod that is created and removed."""
     call = subject.call
     subject.number += 1
     pod = sandbox_config(subject.number)
@@ -104,7 +110,7 @@ async def life_of_a_pod(subject: Subject) -> None:
 
 
 async def the_node(subject: Subject) -> None:
-    """The calls about images, and about nothing."""
+    """Make the calls that are about images or the runtime itself."""
     for method in (
         "Version",
         "Status",
@@ -121,7 +127,7 @@ async def the_node(subject: Subject) -> None:
 
 
 async def an_event(subject: Subject) -> None:
-    """GetContainerEvents: subscribe, a sandbox comes, its event is here."""
+    """Measure GetContainerEvents: subscribe, run a sandbox, receive its event."""
     subject.number += 1
     run = pb.RunPodSandboxRequest(config=sandbox_config(subject.number))
     began = time.thread_time()
@@ -137,7 +143,8 @@ async def an_event(subject: Subject) -> None:
 
 
 async def measured(rounds: int) -> list[Subject]:
-    """The subjects, smallest first, with the times of every method."""
+    """The fakes, the smallest first, with the times of every method. Raises: AssertionError if a
+    method was not called."""
     with tempfile.TemporaryDirectory() as directory:
         archive = str(Path(directory) / "checkpoint.tar")
         subjects = [Subject((await populated(size))[0], archive) for size in SIZES]
@@ -158,8 +165,11 @@ async def measured(rounds: int) -> list[Subject]:
 
 
 def growth(subjects: list[Subject], what: str) -> float:
-    """How many times longer with the most containers than with the fewest; for a list, per
-    container listed, and from the middle size on (small ones cost what a call costs)."""
+    """How many times longer a call takes with the most containers than with the fewest.
+
+    For a list: how many times longer it takes per container, with the most containers compared to
+    the middle number; with the fewest, most of the time is that of any call.
+    """
     if what in LISTS:
         *_, middle, most = subjects
         return most.typical_us(what) / middle.typical_us(what) * SIZES[-2] / SIZES[-1]
@@ -167,7 +177,7 @@ def growth(subjects: list[Subject], what: str) -> float:
 
 
 def summary(subjects: list[Subject]) -> list[Row]:
-    """The worst of the lists, and of all other calls."""
+    """Two rows: the growth of the worst list and of the worst other call."""
     rows = []
     others = [what for what in subjects[0].times_s if what not in LISTS]
     lists = [what for what in subjects[0].times_s if what in LISTS]
@@ -196,7 +206,8 @@ def _times(subjects: list[Subject], what: str) -> list[str]:
 
 
 def rows(rounds: int = 100) -> list[Row]:
-    """At most 300 rounds: so many streams may wait for their client."""
+    """The rows of `summary`. `rounds` at most 300, as each round leaves open streams, whose number
+    the fake limits."""
     return summary(asyncio.run(measured(rounds)))
 
 

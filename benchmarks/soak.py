@@ -1,11 +1,11 @@
-"""Eight clients at full rate: does the memory of the fake grow, does its recorder lose calls?
+"""Eight clients at full rate: whether the memory of the fake grows or its recorder loses calls.
 
-They start, question and remove pods over the socket as fast as they are answered. The server is a
-process of its own; its recorder keeps few calls, so that the ring is full early. After the first
-third of the time (warm-up: allocators and caches reach their size) memory must stay, and at the
-end the recorder must have counted exactly the calls that the clients made, by method. A kubelet
-with a relist every second makes two calls a second; the table tells how many days of that the
-soak was.
+The clients start pods, ask for their state and remove them over the socket, as fast as they are
+answered. The server is a process of its own; its recorder keeps few calls, so that it has to drop
+old ones soon. After the first third of the time, in which allocators and caches reach their size,
+memory must not grow any more, and at the end the recorder must have counted exactly the calls that
+the clients made, by method. A kubelet with a relist every second makes two calls a second; the
+table says how many days of relists the number of calls corresponds to.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ CLIENTS: Final = 8
 KEPT_CALLS: Final = 2000
 RELIST_CALLS_A_DAY: Final = 2 * 24 * 3600
 PARENT: Final = "/kubepods/soak"
-"""Every second pod is in cgroups there."""
+"""The cgroup parent of every second pod; the others have none."""
 MOST_GROWTH_KIB: Final = 1024
-"""What one page more or less in an allocator's arena explains."""
+"""Smaller growth is noise: allocators take memory from the system in large pieces."""
 
 
 class Counted:
-    """A target that counts the calls that were answered."""
+    """A call target that counts the calls made to it, by method."""
 
     def __init__(self, target: GrpcUpstream, made: Counter[str]) -> None:
         self._target = target
@@ -48,30 +48,36 @@ class Counted:
 
 @dataclass(slots=True)
 class Soak:
-    """What was done and seen. `memory_bytes`: the server's, at even intervals."""
+    """What one run measured."""
 
     made: Counter[str] = field(default_factory=Counter)
+    """The calls that the clients made, by method."""
     counted: Counter[str] = field(default_factory=Counter)
+    """The calls that the recorder counted, by method."""
     kept: int = 0
+    """How many calls the recorder holds at the end."""
     took_s: float = 0.0
     memory_bytes: list[int] = field(default_factory=list)
+    """The resident memory of the server, at even intervals."""
 
     @property
     def lost(self) -> int:
-        """Calls that the recorder did not count, or counted without their being made."""
+        """By how many calls the recorder's counts differ from the clients', over all methods."""
         methods = self.made.keys() | self.counted.keys()
         return sum(abs(self.made[method] - self.counted[method]) for method in sorted(methods))
 
     @property
     def growth_bytes(self) -> float:
-        """Memory of the last sixth over that of the first one after the warm-up."""
+        """The median memory of the last sixth of the time, less that of the first sixth after the
+        warm-up."""
         sixth = max(1, len(self.memory_bytes) // 6)
         warm = self.memory_bytes[2 * sixth : 3 * sixth]
         return statistics.median(self.memory_bytes[-sixth:]) - statistics.median(warm)
 
 
 async def client(target: Counted, number: int, pods: int | None, until_s: float) -> None:
-    """Pods one after the other, until the time is over or there were so many."""
+    """Create and remove one pod after the other, `pods` of them (None: no limit), but no longer
+    than until `until_s` (of `time.perf_counter`)."""
     life = 0
     while time.perf_counter() < until_s and (pods is None or life < pods):
         pod = life * CLIENTS + number
@@ -93,13 +99,14 @@ async def client(target: Counted, number: int, pods: int | None, until_s: float)
 
 
 async def sampled(pid: int, into: list[int], every_s: float) -> None:
+    """Append the memory of the process every `every_s` seconds, until cancelled."""
     while True:
         await asyncio.sleep(every_s)
         into.append(rss_bytes(pid))
 
 
 async def soak(fake: FakeProcess, duration_s: float, pods: int | None = None) -> Soak:
-    """Eight clients on a served fake, for so long, or for so many pods each."""
+    """Run the clients for `duration_s` seconds, or until each has had `pods` pods."""
     seen = Soak()
     async with AsyncExitStack() as stack:
         targets = [
@@ -121,12 +128,13 @@ async def soak(fake: FakeProcess, duration_s: float, pods: int | None = None) ->
 
 
 async def soaked(duration_s: float) -> Soak:
+    """As `soak`, on a fake of its own."""
     async with fake_process("--keep-calls", str(KEPT_CALLS)) as fake:
         return await soak(fake, duration_s)
 
 
 def rows(duration_s: float = 60.0) -> list[Row]:
-    """One soak; memory and calls."""
+    """Two rows: growth of memory, and lost calls."""
     seen = asyncio.run(soaked(duration_s))
     total = sum(seen.made.values())
     title = f"{CLIENTS} clients at full rate for {seen.took_s:.0f} s"

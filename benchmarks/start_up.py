@@ -1,4 +1,4 @@
-"""How long one waits for the first line: imports and `--help` in fresh interpreters."""
+"""How long it takes to import the fake, and to print `--help`, in fresh interpreters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PROJECT = ("refkubelet", "fakecri", "fakeapi", "kubelet-conformance")
 
 
 def best_ms(command: Sequence[str], runs: int) -> float:
-    """The best wall time of a child process that must succeed."""
+    """The real time of a command, the best of `runs` runs. Raises: CalledProcessError if it
+    fails."""
     times = []
     for _ in range(runs):
         began = time.perf_counter()
@@ -26,7 +27,8 @@ def best_ms(command: Sequence[str], runs: int) -> float:
 
 
 def rows(runs: int = 5) -> list[Row]:
-    """An import costs what it adds to an empty program; `--help` counts whole."""
+    """Rows for imports (the time of an interpreter that does nothing is subtracted) and for
+    `--help` of each command (nothing is subtracted)."""
     empty_ms = best_ms([sys.executable, "-c", "pass"], runs)
     found = []
     for code, limit in (("import fakecri", IMPORT_MS), ("from fakecri import FakeCRI", None)):

@@ -1,4 +1,4 @@
-"""Requests that the benchmarks send, and where they send them."""
+"""The CRI requests that benchmarks send, the clients that send them, and the fakes that answer."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ READY_S: Final = 20.0
 
 
 class Target(Protocol):
+    """What calls can be made to: the fake itself, or a client."""
+
     async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any: ...
 
 
 def sandbox_config(number: int, cgroup_parent: str = "") -> pb.PodSandboxConfig:
-    """A pod as a kubelet describes it, in a cgroup or without any."""
+    """The configuration of a sandbox as a kubelet makes it; `cgroup_parent` "": without a
+    cgroup."""
     name = f"pod-{number}"
     labels = {
         "io.kubernetes.pod.name": name,
@@ -40,7 +43,7 @@ def sandbox_config(number: int, cgroup_parent: str = "") -> pb.PodSandboxConfig:
 
 
 def create_request(sandbox_id: str, pod: pb.PodSandboxConfig) -> pb.CreateContainerRequest:
-    """A container that sleeps."""
+    """The request for a container that sleeps, in a sandbox with the configuration `pod`."""
     config = pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name="main"),
         image=pb.ImageSpec(image=IMAGE),
@@ -55,7 +58,7 @@ def create_request(sandbox_id: str, pod: pb.PodSandboxConfig) -> pb.CreateContai
 
 
 async def start_pod(target: Target, number: int, cgroup_parent: str = "") -> tuple[str, str]:
-    """Run a sandbox with one container; the ids of both."""
+    """Run a sandbox with one container; returns the ids of both."""
     pod = sandbox_config(number, cgroup_parent)
     answer = await target.call("RunPodSandbox", pb.RunPodSandboxRequest(config=pod))
     created = await target.call("CreateContainer", create_request(answer.pod_sandbox_id, pod))
@@ -65,33 +68,34 @@ async def start_pod(target: Target, number: int, cgroup_parent: str = "") -> tup
 
 
 async def end_container(target: Target, container_id: str) -> None:
-    """Stop at once, and remove."""
+    """Stop the container without a grace period, and remove it."""
     stop = pb.StopContainerRequest(container_id=container_id, timeout=0)
     await target.call("StopContainer", stop, timeout_s=120.0)
     await target.call("RemoveContainer", pb.RemoveContainerRequest(container_id=container_id))
 
 
 async def end_sandbox(target: Target, sandbox_id: str) -> None:
-    """Stop and remove."""
+    """Stop the sandbox and remove it."""
     await target.call("StopPodSandbox", pb.StopPodSandboxRequest(pod_sandbox_id=sandbox_id))
     await target.call("RemovePodSandbox", pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id))
 
 
 async def cycle(target: Target, number: int) -> None:
-    """A pod from start to end: seven calls."""
+    """Create and remove a pod: seven calls."""
     sandbox, container = await start_pod(target, number)
     await end_container(target, container)
     await end_sandbox(target, sandbox)
 
 
 async def populated(containers: int, **options: Any) -> tuple[FakeCRI, list[tuple[str, str]]]:
-    """A fake with that many running containers, a pod each, and their ids (sandbox, container)."""
+    """A fake with that many running containers, each in a pod of its own, and the ids of sandboxes
+    and containers. `options`: those of `FakeCRI`."""
     cri = FakeCRI(**options)
     return cri, [await start_pod(cri, number) for number in range(containers)]
 
 
 async def best_s(number: int, work: Callable[[int], Awaitable[object]], rounds: int = 5) -> float:
-    """Seconds of one `work`: the best average of `rounds` rounds of `number`."""
+    """Seconds of one call of `work`: the best average of `rounds` rounds with `number` calls."""
     averages = []
     for round_number in range(rounds):
         began = time.perf_counter()
@@ -102,7 +106,7 @@ async def best_s(number: int, work: Callable[[int], Awaitable[object]], rounds: 
 
 
 class BlockingClient:
-    """gRPC's ordinary client, which waits in place: less of its own in the time than asyncio's."""
+    """A client that blocks while it waits: it takes less time itself than gRPC's asyncio client."""
 
     def __init__(self, channel: grpc.Channel) -> None:
         self._calls = {
@@ -129,7 +133,7 @@ def blocking_client(endpoint: str) -> Iterator[BlockingClient]:
 
 @dataclass(frozen=True, slots=True)
 class FakeProcess:
-    """A `fakecri serve` of its own, its endpoints as `unix:///...`."""
+    """A running `fakecri serve`; its CRI and control endpoints are `unix:///...`."""
 
     pid: int
     endpoint: str
@@ -138,7 +142,7 @@ class FakeProcess:
 
 @asynccontextmanager
 async def fake_process(*options: str) -> AsyncIterator[FakeProcess]:
-    """`fakecri serve` with these options, until the block ends."""
+    """Run `fakecri serve` with these options until the block ends."""
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         listen, control = f"unix://{directory}/cri.sock", f"unix://{directory}/ctl.sock"
         command = [sys.executable, "-m", "fakecri", "serve"]

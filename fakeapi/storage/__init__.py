@@ -1,3 +1,3 @@
-"""What is stored and how it is looked for: `store` (objects, revisions, the history of changes) and
-`selectors` (field and label selectors). Read `store` first.
+"""What is stored and how it is looked for: `store` (objects, revisions, the history of changes),
+`selectors` (field and label selectors), `watch` (changes as a stream). Read `store` first.
 """

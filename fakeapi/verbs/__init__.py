@@ -1,3 +1,3 @@
 """What the server does for a request: `dispatch` picks the verb, `operations` has all verbs but
-delete, which `fakeapi.deletion` has. Read `dispatch` first.
+delete, which `deletion` has. Read `dispatch` first.
 """

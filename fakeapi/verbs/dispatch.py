@@ -21,8 +21,8 @@ from fakeapi.requests.routes import Route, parse_route
 from fakeapi.requests.shapes import check_shape, require_known_fields
 from fakeapi.storage.selectors import Predicate, field_selector, label_selector
 from fakeapi.storage.store import Store
+from fakeapi.storage.watch import WatchOptions, watch_events
 from fakeapi.verbs.operations import Operations
-from fakeapi.watch import WatchOptions, watch_events
 from simtime import Clock, Ids, RealClock
 
 _OTHER_KINDS: Final = ("binding", "eviction")

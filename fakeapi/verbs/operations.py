@@ -11,7 +11,6 @@ import binascii
 from typing import Any, Final
 
 from fakeapi.bodies import without_null
-from fakeapi.deletion import Deletion
 from fakeapi.errors import (
     StatusError,
     already_exists,
@@ -27,6 +26,7 @@ from fakeapi.requests.routes import Route
 from fakeapi.requests.shapes import check_shape
 from fakeapi.storage.selectors import Predicate
 from fakeapi.storage.store import Key, Object, Store
+from fakeapi.verbs.deletion import Deletion
 from simtime import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (

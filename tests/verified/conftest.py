@@ -1,22 +1,33 @@
-"""Keeps what a run against a real containerd found, where REFKUBELET_VERIFIED_RESULTS says."""
+"""The sides that the tests compare; and what a run against a real containerd found is kept where
+REFKUBELET_VERIFIED_RESULTS says."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
-from cgroup_sides import mounted_fake
+from cgroup_kernel import RealSide, why_not_real
+from cgroup_sides import (
+    NUMBERS,
+    FakeSide,
+    MountedSide,
+    fake_cgroups,
+    fake_side,
+    make_own,
+    why_not_mounted,
+)
 from contract_runtime import runtime
 from results import Results, save
 
+from fakecri.cgroupfs.outside import mount_in_background
 from simtime import RealClock
 
-__all__ = ["mounted_fake", "runtime"]
+__all__ = ["runtime"]
 
 RESULTS: Final = pytest.StashKey[Results]()
 FILE_VARIABLE: Final = "REFKUBELET_VERIFIED_RESULTS"
@@ -68,3 +79,32 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     }
     kept = save(Path(path), results)
     print(f"\nresults {'kept in' if kept else 'of a part of the tests: not kept in'} {path}")
+
+
+@pytest.fixture(scope="session")
+def mounted_fake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], MountedSide]]:
+    """Makes sides with directories of their own in one mounted fake: a mount takes its time."""
+    if reason := why_not_mounted():
+        pytest.skip(reason)
+    fs, at = fake_cgroups(), tmp_path_factory.mktemp("cgroup")
+    with mount_in_background(fs, at) as run:
+
+        def made() -> MountedSide:
+            side = MountedSide(FakeSide(fs, own=f"own-{next(NUMBERS)}"), at, run)
+            run(lambda: make_own(side.fake))
+            return side
+
+        yield made
+
+
+@pytest.fixture(params=["fake", "mounted", pytest.param("real", marks=pytest.mark.real)])
+def side(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "real" and (reason := why_not_real()):
+        pytest.skip(reason)
+    made: Any
+    if request.param == "mounted":
+        made = request.getfixturevalue("mounted_fake")()
+    else:
+        made = fake_side() if request.param == "fake" else RealSide()
+    yield made
+    made.close()

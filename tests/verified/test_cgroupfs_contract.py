@@ -10,21 +10,9 @@ import signal
 from typing import Any, Final
 
 import pytest
-from cgroup_sides import (
-    DIFFERENCES,
-    NO_SUCH_PID,
-    TREES,
-    V1,
-    eventually,
-    outcome,
-    read,
-    row_for,
-    side,
-    write,
-)
-from cgroupfs_helpers import UNLIMITED, equal, group, put
-
-__all__ = ["side"]
+from cgroup_differences import DIFFERENCES, row_for
+from cgroup_sides import NO_SUCH_PID, TREES, V1
+from cgroupfs_helpers import UNLIMITED, equal, eventually, group, outcome, put, read, write
 
 DEFAULTS: Final = {
     "cpu": {

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from cgroup_sides import (
-    disks,
-    read,
-    side,
-    write,
-)
-from cgroupfs_helpers import group
-
-__all__ = ["side"]
+from cgroup_sides import disks
+from cgroupfs_helpers import group, read, write
 
 LIMITS: Final = {
     "{} 1048576": "1048576", "{} 0": "", "{} -1": "EINVAL", "{} 1K": "1", "{}  5": "5",

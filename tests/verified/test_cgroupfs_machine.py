@@ -16,20 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from cgroup_sides import (
-    NO_SUCH_PID,
-    TREES,
-    RealSide,
-    Row,
-    disks,
-    eventually,
-    fake_side,
-    outcome,
-    read,
-    row_for,
-    why_not_real,
-    write,
-)
+from cgroup_differences import Row, row_for
+from cgroup_kernel import RealSide, why_not_real
+from cgroup_sides import NO_SUCH_PID, TREES, disks, fake_side
+from cgroupfs_helpers import eventually, outcome, read, write
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test

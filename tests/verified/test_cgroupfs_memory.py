@@ -5,15 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any, Final
 
-from cgroup_sides import (
-    eventually,
-    read,
-    side,
-    write,
-)
-from cgroupfs_helpers import UNLIMITED, equal, group, put
-
-__all__ = ["side"]
+from cgroupfs_helpers import UNLIMITED, equal, eventually, group, put, read, write
 
 MIB: Final = 1 << 20
 

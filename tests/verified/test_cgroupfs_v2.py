@@ -5,16 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from cgroup_sides import (
-    eventually,
-    outcome,
-    read,
-    side,
-    write,
-)
-from cgroupfs_helpers import equal, group, put
-
-__all__ = ["side"]
+from cgroupfs_helpers import equal, eventually, group, outcome, put, read, write
 
 
 def test_v2_says_where_processes_are_CG_122(side: Any) -> None:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from cgroup_sides import RealSide, eventually, fake_side, side, why_not_real
+from cgroup_kernel import RealSide, why_not_real
+from cgroup_sides import fake_side
+from cgroupfs_helpers import eventually
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +26,6 @@ from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
 from simtime import RealClock
-
-__all__ = ["side"]
 
 MI: Final = 1 << 20
 CAPACITY: Final = {"cpu": 2 * NANO, "memory": 4096 * MI * NANO, "pid": 30_000 * NANO}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cgroup_sides import MOUNT, SWITCH
+from cgroup_kernel import MOUNT, SWITCH
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cgroup_sides import MOUNT, SWITCH
+from cgroup_kernel import MOUNT, SWITCH
 
 from fakecri import FakeNode
 from refkubelet.host.real_machine import RealMachine

@@ -1,12 +1,16 @@
 """For all tests: how long a generated example takes says nothing on a busy machine, and what a
 machine could not run is told by its reason, and can be listed for a machine that can. Mounts that
-tests make do not outlive them."""
+tests make do not outlive them. With `@pytest.mark.manual_time` an `async def` test and its async
+fixtures run on a loop whose time stands still until the test advances it."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,12 +18,22 @@ from hypothesis import settings
 
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
+from simtime import ManualLoop
 
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
 
 skipped: dict[str, str] = {}
 """Test -> why it was skipped."""
+
+
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Which loop an `async def` test gets that is not marked with `virtual_time`."""
+    if item.get_closest_marker("manual_time"):
+        return {"manual": partial(ManualLoop, start=datetime(2026, 1, 1, tzinfo=UTC))}
+    return {"real": asyncio.new_event_loop}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -153,71 +153,60 @@ NINES = "9" * 20
         ("POST", {"fieldValidation": "x"}, 422),
     ],
 )
-def test_parameters_are_read_as_by_the_api_server(
+@pytest.mark.virtual_time
+async def test_parameters_are_read_as_by_the_api_server(
     method: str, params: dict[str, str], code: int
 ) -> None:
-    async def main() -> None:
-        path = f"{CONFIGMAPS}/nope" if method == "DELETE" else CONFIGMAPS
-        answer = await FakeApi().request(method, path, params=params, body=configmap("c"))
-        wanted = 200 if (method, code) == ("GET", 404) else code
-        assert answer.status == wanted, answer.body
-        if answer.status >= 400:
-            assert answer.body["kind"] == "Status"
-
-    run_virtual(main)
+    path = f"{CONFIGMAPS}/nope" if method == "DELETE" else CONFIGMAPS
+    answer = await FakeApi().request(method, path, params=params, body=configmap("c"))
+    wanted = 200 if (method, code) == ("GET", 404) else code
+    assert answer.status == wanted, answer.body
+    if answer.status >= 400:
+        assert answer.body["kind"] == "Status"
 
 
-def test_a_grace_beyond_64_bits_is_refused() -> None:
-    async def main() -> None:
-        options = {"gracePeriodSeconds": int(NINES)}
-        answer = await FakeApi().request("DELETE", f"{CONFIGMAPS}/nope", body=options)
-        assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_grace_beyond_64_bits_is_refused() -> None:
+    options = {"gracePeriodSeconds": int(NINES)}
+    answer = await FakeApi().request("DELETE", f"{CONFIGMAPS}/nope", body=options)
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
 
 
-def test_a_grace_of_a_million_years_is_taken() -> None:
+@pytest.mark.virtual_time
+async def test_a_grace_of_a_million_years_is_taken() -> None:
     """64 bits hold it in seconds; their nanoseconds begin anew, as the API server's."""
-
-    async def main() -> None:
-        api = FakeApi()
-        created = await api.request("POST", PODS, body=pod(terminationGracePeriodSeconds=10**15))
-        assert created.status == 201, created.body
-        for options in ({}, {"gracePeriodSeconds": 10**14}, {"gracePeriodSeconds": 0}):
-            answer = await api.request("DELETE", f"{PODS}/a", body=options)
-            assert answer.status == 200, answer.body
-
-    run_virtual(main)
+    api = FakeApi()
+    created = await api.request("POST", PODS, body=pod(terminationGracePeriodSeconds=10**15))
+    assert created.status == 201, created.body
+    for options in ({}, {"gracePeriodSeconds": 10**14}, {"gracePeriodSeconds": 0}):
+        answer = await api.request("DELETE", f"{PODS}/a", body=options)
+        assert answer.status == 200, answer.body
 
 
-def test_json_patches_are_bounded() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        await api.request("POST", CONFIGMAPS, body=configmap("c"))
+@pytest.mark.virtual_time
+async def test_json_patches_are_bounded() -> None:
+    api = FakeApi()
+    await api.request("POST", CONFIGMAPS, body=configmap("c"))
 
-        async def patched(operations: list[Any]) -> int:
-            path = f"{CONFIGMAPS}/c"
-            answer = await api.request("PATCH", path, body=operations, content_type=JSON_PATCH)
-            return answer.status
+    async def patched(operations: list[Any]) -> int:
+        path = f"{CONFIGMAPS}/c"
+        answer = await api.request("PATCH", path, body=operations, content_type=JSON_PATCH)
+        return answer.status
 
-        doubling = [{"op": "copy", "from": "", "path": f"/x{i}"} for i in range(40)]
-        assert await patched(doubling) == 422
-        test = {"op": "test", "path": "/kind", "value": "ConfigMap"}
-        assert await patched([test] * 10_001) == 413
-        deeper = [{"op": "copy", "from": "/data", "path": "/data/x"}] * 12
-        assert await patched(deeper) in (400, 422)
-
-    run_virtual(main)
+    doubling = [{"op": "copy", "from": "", "path": f"/x{i}"} for i in range(40)]
+    assert await patched(doubling) == 422
+    test = {"op": "test", "path": "/kind", "value": "ConfigMap"}
+    assert await patched([test] * 10_001) == 413
+    deeper = [{"op": "copy", "from": "/data", "path": "/data/x"}] * 12
+    assert await patched(deeper) in (400, 422)
 
 
 @pytest.mark.parametrize("name", [".", "..", "%zz", "a%2Fb"])
-def test_names_that_no_path_may_have(name: str) -> None:
-    async def main() -> None:
-        answer = await FakeApi().request("GET", f"{CONFIGMAPS}/{name}")
-        assert answer.status == 400
-        assert answer.body["message"].startswith("Name parameter invalid: ")
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_names_that_no_path_may_have(name: str) -> None:
+    answer = await FakeApi().request("GET", f"{CONFIGMAPS}/{name}")
+    assert answer.status == 400
+    assert answer.body["message"].startswith("Name parameter invalid: ")
 
 
 TEXTS = st.text(max_size=8) | st.sampled_from(["1", "-1", "true", "All", NINES, "a=b", "a,,b"])

@@ -16,7 +16,6 @@ from lightkube.types import OnErrorAction, OnErrorResult, PatchType
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
@@ -105,49 +104,43 @@ async def test_a_watch_streams_over_long_waits() -> None:
     assert api.store._waiting == []
 
 
-def test_a_watch_goes_on_after_its_server_timeout_without_gaps() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        seen: list[str] = []
-        async with client_of(api) as client:
+async def test_a_watch_goes_on_after_its_server_timeout_without_gaps() -> None:
+    api = FakeApi()
+    seen: list[str] = []
+    async with client_of(api) as client:
 
-            async def follow() -> None:
-                async for _, pod in client.watch(Pod, namespace="*", server_timeout=60):
-                    seen.append(pod.metadata.name)
-                    if len(seen) == 4:
-                        return
+        async def follow() -> None:
+            async for _, pod in client.watch(Pod, namespace="*", server_timeout=60):
+                seen.append(pod.metadata.name)
+                if len(seen) == 4:
+                    return
 
-            task = asyncio.create_task(follow())
-            for number in range(4):
-                await asyncio.sleep(45)
-                await client.create(make_pod(f"p{number}"))
-            await task
-        assert seen == ["p0", "p1", "p2", "p3"]
-        watches = [r for r in api.requests("GET", "^/api/v1/pods$") if "watch" in r.params]
-        assert len(watches) > 2
-
-    run_virtual(main)
+        task = asyncio.create_task(follow())
+        for number in range(4):
+            await asyncio.sleep(45)
+            await client.create(make_pod(f"p{number}"))
+        await task
+    assert seen == ["p0", "p1", "p2", "p3"]
+    watches = [r for r in api.requests("GET", "^/api/v1/pods$") if "watch" in r.params]
+    assert len(watches) > 2
 
 
-def test_a_forgotten_version_reaches_the_client_as_410() -> None:
-    async def main() -> None:
-        api = FakeApi()
-        async with client_of(api) as client:
-            await client.create(make_pod("a"))
-            api.compact()
-            with pytest.raises(lightkube.ApiError) as caught:
-                async for _ in client.watch(Pod, namespace="*", resource_version="2"):
-                    pass
-            assert caught.value.status.code == 410
+async def test_a_forgotten_version_reaches_the_client_as_410() -> None:
+    api = FakeApi()
+    async with client_of(api) as client:
+        await client.create(make_pod("a"))
+        api.compact()
+        with pytest.raises(lightkube.ApiError) as caught:
+            async for _ in client.watch(Pod, namespace="*", resource_version="2"):
+                pass
+        assert caught.value.status.code == 410
 
-            def again(error: Exception, count: int) -> OnErrorResult:
-                return OnErrorResult(OnErrorAction.RETRY, sleep=1)
+        def again(error: Exception, count: int) -> OnErrorResult:
+            return OnErrorResult(OnErrorAction.RETRY, sleep=1)
 
-            watch = client.watch(Pod, namespace="*", resource_version="2", on_error=again)
-            kind, pod = await anext(aiter(watch))
-            assert (kind, pod.metadata.name) == ("ADDED", "a")
-
-    run_virtual(main)
+        watch = client.watch(Pod, namespace="*", resource_version="2", on_error=again)
+        kind, pod = await anext(aiter(watch))
+        assert (kind, pod.metadata.name) == ("ADDED", "a")
 
 
 async def test_an_outage_is_a_connection_error() -> None:

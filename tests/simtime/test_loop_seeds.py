@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 from simtime import NothingToWaitFor, run_virtual
 
 
-def order_of_steps(seed: int | None, workers: int = 6) -> list[int]:
-    async def main() -> list[int]:
-        order: list[int] = []
+async def three_steps_each(workers: int) -> list[int]:
+    order: list[int] = []
 
-        async def worker(number: int) -> None:
-            for _ in range(3):
-                await asyncio.sleep(1)
-                order.append(number)
+    async def worker(number: int) -> None:
+        for _ in range(3):
+            await asyncio.sleep(1)
+            order.append(number)
 
-        async with asyncio.TaskGroup() as group:
-            for number in range(workers):
-                group.create_task(worker(number))
-        return order
+    async with asyncio.TaskGroup() as group:
+        for number in range(workers):
+            group.create_task(worker(number))
+    return order
 
-    return run_virtual(main, seed=seed)
+
+def order_of_steps(seed: int | None) -> list[int]:
+    """Of six workers; each takes three steps, at the same moments as the others."""
+    return run_virtual(lambda: three_steps_each(6), seed=seed)
 
 
 def test_without_a_seed_the_order_is_asyncios_own() -> None:
@@ -35,7 +37,7 @@ def test_without_a_seed_the_order_is_asyncios_own() -> None:
 
 
 @given(st.integers(0, 2**64))
-def test_a_seed_gives_one_order_in_which_everybody_takes_part(seed: int) -> None:
+def test_a_seed_gives_one_order_in_which_all_take_part(seed: int) -> None:
     order = order_of_steps(seed)
     assert order == order_of_steps(seed)
     for start in range(0, 18, 6):
@@ -53,51 +55,55 @@ def test_the_order_does_not_hang_on_the_global_dice() -> None:
     assert order_of_steps(3) == first
 
 
-def test_callbacks_keep_their_place_among_shuffled_steps() -> None:
+async def tasks_and_calls() -> list[str]:
+    """Four of each, by turns: the names of those that ran, in order."""
+    loop = asyncio.get_running_loop()
+    seen: list[str] = []
+
+    async def step(name: str) -> None:
+        seen.append(name)
+
+    tasks = []
+    for number in range(4):
+        tasks.append(loop.create_task(step(f"task{number}")))
+        loop.call_soon(seen.append, f"call{number}")
+    await asyncio.gather(*tasks)
+    return seen
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_callbacks_keep_their_place_among_shuffled_steps(seed: int) -> None:
     """Only steps of tasks move: what asyncio itself schedules stays in order."""
+    seen = run_virtual(tasks_and_calls, seed=seed)
+    assert seen[1::2] == ["call0", "call1", "call2", "call3"]
 
-    async def main() -> list[str]:
-        loop = asyncio.get_running_loop()
-        seen: list[str] = []
 
-        async def step(name: str) -> None:
-            seen.append(name)
-
-        tasks = []
-        for number in range(4):
-            tasks.append(loop.create_task(step(f"task{number}")))
-            loop.call_soon(seen.append, f"call{number}")
-        await asyncio.gather(*tasks)
-        return seen
-
-    for seed in range(5):
-        seen = run_virtual(main, seed=seed)
-        assert seen[1::2] == ["call0", "call1", "call2", "call3"]
+async def timers(times: list[float], cancelled: set[int]) -> list[int]:
+    """The numbers of the timers that ran, in order."""
+    loop = asyncio.get_running_loop()
+    ran: list[int] = []
+    handles = [loop.call_at(when, ran.append, number) for number, when in enumerate(times)]
+    for number in sorted(cancelled):
+        handles[number].cancel()
+    await asyncio.sleep(3)
+    return ran
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0]), min_size=1, max_size=40), st.data())
 def test_timers_of_the_same_instant_run_in_the_order_they_were_set(
     times: list[float], data: st.DataObject
 ) -> None:
-    dropped = data.draw(st.sets(st.integers(0, len(times) - 1)))
-    ran: list[int] = []
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        timers = [loop.call_at(when, ran.append, number) for number, when in enumerate(times)]
-        for number in sorted(dropped):
-            timers[number].cancel()
-        await asyncio.sleep(3)
-
-    run_virtual(main)
-    kept = [number for number in range(len(times)) if number not in dropped]
+    cancelled = data.draw(st.sets(st.integers(0, len(times) - 1)))
+    ran = run_virtual(lambda: timers(times, cancelled))
+    kept = [number for number in range(len(times)) if number not in cancelled]
     assert ran == sorted(kept, key=lambda number: times[number])
+
+
+async def sleeps(duration_s: float) -> None:
+    await asyncio.sleep(duration_s)
 
 
 @pytest.mark.parametrize("forever_s", [float("inf"), float("nan")])
 def test_a_sleep_without_end_is_nothing_to_wait_for(forever_s: float) -> None:
-    async def main() -> None:
-        await asyncio.sleep(forever_s)
-
-    with pytest.raises(NothingToWaitFor, match="main for sleep"):
-        run_virtual(main)
+    with pytest.raises(NothingToWaitFor, match="sleeps for sleep"):
+        run_virtual(lambda: sleeps(forever_s))

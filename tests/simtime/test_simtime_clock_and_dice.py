@@ -20,46 +20,41 @@ def virtual_clock() -> Clock:
     return loop.clock
 
 
-def test_the_wall_clock_follows_the_loop() -> None:
-    async def main() -> None:
-        clock = virtual_clock()
-        assert (clock.monotonic_s(), clock.wall_ns()) == (0.0, START_NS)
-        await clock.sleep(1.5)
-        assert (clock.monotonic_s(), clock.wall_ns()) == (1.5, START_NS + 1_500_000_000)
-        assert clock.now() == START + timedelta(seconds=1.5)
+@pytest.mark.virtual_time
+async def test_the_wall_clock_follows_the_loop() -> None:
+    clock = virtual_clock()
+    assert (clock.monotonic_s(), clock.wall_ns()) == (0.0, START_NS)
+    await clock.sleep(1.5)
+    assert (clock.monotonic_s(), clock.wall_ns()) == (1.5, START_NS + 1_500_000_000)
+    assert clock.now() == START + timedelta(seconds=1.5)
 
-    run_virtual(main)
+
+async def clock_after(duration_s: float) -> Clock:
+    await virtual_clock().sleep(duration_s)
+    return virtual_clock()
 
 
 def test_the_start_can_be_chosen_in_any_zone() -> None:
-    async def main() -> None:
-        assert virtual_clock().now() == datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
-        assert virtual_clock().wall_ns() == 1_000_000_000 * 10**9
-
-    zone = timezone(timedelta(hours=2))
-    run_virtual(main, start=datetime(2001, 9, 9, 3, 46, 40, tzinfo=zone))
+    start = datetime(2001, 9, 9, 3, 46, 40, tzinfo=timezone(timedelta(hours=2)))
+    clock = run_virtual(lambda: clock_after(0), start=start)
+    assert clock.now() == datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
+    assert clock.wall_ns() == 1_000_000_000 * 10**9
 
 
 @given(st.floats(0, 1e6))
 def test_wall_time_is_the_start_plus_the_loops_time(duration_s: float) -> None:
-    async def main() -> None:
-        clock = virtual_clock()
-        await clock.sleep(duration_s)
-        assert clock.wall_ns() - START_NS == round(duration_s * 1e9)
-
-    run_virtual(main)
+    clock = run_virtual(lambda: clock_after(duration_s))
+    assert clock.wall_ns() - START_NS == round(duration_s * 1e9)
 
 
-def test_sleeping_not_at_all_or_less_yields_once() -> None:
-    async def main() -> None:
-        clock = virtual_clock()
-        seen: list[str] = []
-        asyncio.get_running_loop().call_soon(seen.append, "other")
-        await clock.sleep(-5)
-        assert seen == ["other"]
-        assert clock.monotonic_s() == 0.0
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_sleeping_not_at_all_or_less_yields_once() -> None:
+    clock = virtual_clock()
+    seen: list[str] = []
+    asyncio.get_running_loop().call_soon(seen.append, "other")
+    await clock.sleep(-5)
+    assert seen == ["other"]
+    assert clock.monotonic_s() == 0.0
 
 
 async def test_the_real_clock_runs() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from method_calls import IMAGE, new_container, pod, refused, run_pod, virtual
+from method_calls import IMAGE, new_container, pod, refused, run_pod
 
 from fakecri import FakeCRI, RegistryImage, exits, ignores, oom_kills_child, registry_of
 
@@ -117,16 +117,13 @@ async def test_verbose_statuses_carry_json_CRI_043_CRI_085() -> None:
     assert "imageSpec" in json.loads(of_image.info["info"])
 
 
-def test_a_checkpoint_is_a_tar_with_configuration_and_status_CRI_135(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_a_checkpoint_is_a_tar_with_configuration_and_status_CRI_135(tmp_path: Path) -> None:
     location = tmp_path / "checkpoint.tar"
-
-    async def main(fake: FakeCRI) -> str:
-        _, container = await new_container(fake, "db", command=["serve"])
-        request = cri.CheckpointContainerRequest(container_id=container, location=str(location))
-        await fake.call("CheckpointContainer", request)
-        return container
-
-    container = virtual(main)
+    fake = FakeCRI()
+    _, container = await new_container(fake, "db", command=["serve"])
+    request = cri.CheckpointContainerRequest(container_id=container, location=str(location))
+    await fake.call("CheckpointContainer", request)
     assert location.stat().st_mode & 0o777 == 0o600
     with tarfile.open(fileobj=io.BytesIO(location.read_bytes())) as tar:
         files = {m.name: json.load(tar.extractfile(m)) for m in tar}  # type: ignore[arg-type]

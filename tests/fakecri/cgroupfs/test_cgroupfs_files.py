@@ -10,7 +10,6 @@ import pytest
 from cgroup_files import MIB, refusal, v2
 
 from fakecri.cgroupfs import CgroupFS, Machine
-from simtime import run_virtual
 
 
 def test_subtree_control_gives_and_takes_files_CG_121() -> None:
@@ -137,26 +136,24 @@ def test_partial_reads_go_on_in_their_snapshot_CG_104() -> None:
         assert opened.read() == "0\n"
 
 
-def test_a_pressure_trigger_fires_once_a_window_and_only_for_enough_CG_126() -> None:
-    async def main() -> list[float]:
-        loop: Any = asyncio.get_running_loop()
-        fs = CgroupFS(2, clock=loop.clock)
-        fs.path("/g").mkdir()
-        fired: list[float] = []
-        with fs.path("/g/memory.pressure").open() as opened:
+@pytest.mark.virtual_time
+async def test_a_pressure_trigger_fires_once_a_window_and_only_for_enough_CG_126() -> None:
+    loop: Any = asyncio.get_running_loop()
+    fs = CgroupFS(2, clock=loop.clock)
+    fs.path("/g").mkdir()
+    fired: list[float] = []
+    with fs.path("/g/memory.pressure").open() as opened:
+        opened.write("some 300000 1000000")
+        with pytest.raises(OSError) as second:
             opened.write("some 300000 1000000")
-            with pytest.raises(OSError) as second:
-                opened.write("some 300000 1000000")
-            assert second.value.errno == errno.EBUSY
-            for _ in range(8):
-                await asyncio.sleep(0.25)
-                fs.path("/g").stall("memory", some_us=100_000)
-                if opened.poll():
-                    fired.append(loop.time())
-        assert "total=800000\n" in fs.path("/memory.pressure").read_text()
-        return fired
-
-    assert run_virtual(main) == [0.75, 1.75]
+        assert second.value.errno == errno.EBUSY
+        for _ in range(8):
+            await asyncio.sleep(0.25)
+            fs.path("/g").stall("memory", some_us=100_000)
+            if opened.poll():
+                fired.append(loop.time())
+    assert "total=800000\n" in fs.path("/memory.pressure").read_text()
+    assert fired == [0.75, 1.75]
 
 
 @pytest.mark.parametrize(

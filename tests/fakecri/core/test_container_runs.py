@@ -18,7 +18,6 @@ from runtime_calls import (
     started,
     status,
     stop,
-    virtual,
 )
 
 from fakecri import (
@@ -135,31 +134,28 @@ async def test_memory_over_the_limit_is_an_oom_kill_CRI_070() -> None:
     assert (ended.exit_code, ended.reason) == (137, "OOMKilled")
 
 
-def test_a_termination_message_is_a_file_CRI_072(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_a_termination_message_is_a_file_CRI_072(tmp_path: Path) -> None:
     message = tmp_path / "termination"
-
-    async def main(fake: FakeCRI) -> str:
-        fake.behaves(exits(1, after_s=1), writes_termination_message("out of cheese"))
-        mount = cri.Mount(container_path="/dev/termination-log", host_path=str(message))
-        container = await started(fake, mounts=[mount])
-        await asyncio.sleep(1.1)
-        return (await status(fake, container)).message
-
-    assert virtual(main) == ""
+    fake = FakeCRI()
+    fake.behaves(exits(1, after_s=1), writes_termination_message("out of cheese"))
+    mount = cri.Mount(container_path="/dev/termination-log", host_path=str(message))
+    container = await started(fake, mounts=[mount])
+    await asyncio.sleep(1.1)
+    assert (await status(fake, container)).message == ""
     assert message.read_text() == "out of cheese"
 
 
-def test_log_lines_have_the_cri_form_CRI_100_CRI_101(tmp_path: Path) -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(prints("hello", at_s=0.5), prints("", at_s=1.25, stream="stderr"))
-        config = pod_config(log_directory=str(tmp_path))
-        sandbox = await run_pod(fake, config)
-        container = await create(fake, sandbox, config, log_path="c/0.log")
-        assert (await status(fake, container)).log_path == f"{tmp_path}/c/0.log"
-        await start(fake, container)
-        await asyncio.sleep(2)
-
-    virtual(main, write_logs=True)
+@pytest.mark.virtual_time
+async def test_log_lines_have_the_cri_form_CRI_100_CRI_101(tmp_path: Path) -> None:
+    fake = FakeCRI(write_logs=True)
+    fake.behaves(prints("hello", at_s=0.5), prints("", at_s=1.25, stream="stderr"))
+    config = pod_config(log_directory=str(tmp_path))
+    sandbox = await run_pod(fake, config)
+    container = await create(fake, sandbox, config, log_path="c/0.log")
+    assert (await status(fake, container)).log_path == f"{tmp_path}/c/0.log"
+    await start(fake, container)
+    await asyncio.sleep(2)
     first, second = (tmp_path / "c/0.log").read_text().splitlines()
     assert first.startswith("2026-01-01T00:00:00.5")
     assert first.endswith("Z stdout F hello")

@@ -39,13 +39,12 @@ async def test_a_pod_on_the_hosts_network_has_no_address_CRI_033() -> None:
     assert answer.status.linux.namespaces.options.network == cri.NODE
 
 
-def test_addresses_differ_CRI_035() -> None:
-    async def main(fake: FakeCRI) -> list[str]:
-        for number in range(300):
-            await run_pod(fake, pod_config(f"p{number}"))
-        return [sandbox.ip for sandbox in fake.sandboxes()]
-
-    addresses = virtual(main)
+@pytest.mark.virtual_time
+async def test_addresses_differ_CRI_035() -> None:
+    fake = FakeCRI()
+    for number in range(300):
+        await run_pod(fake, pod_config(f"p{number}"))
+    addresses = [sandbox.ip for sandbox in fake.sandboxes()]
     assert len(set(addresses)) == 300
 
 

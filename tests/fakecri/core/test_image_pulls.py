@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_calls import now_s, refused, virtual
+from runtime_calls import now_s, refused
 
 from fakecri import (
     FakeCRI,
@@ -29,25 +29,24 @@ async def test_image_names_are_one_after_normalisation_CRI_090(written: str) -> 
     assert answer.image.size > 0
 
 
-def test_pulls_take_their_time_and_can_fail_CRI_092_CRI_096() -> None:
+@pytest.mark.virtual_time
+async def test_pulls_take_their_time_and_can_fail_CRI_092_CRI_096() -> None:
     registry = registry_of(
         {"r.io/slow:1": RegistryImage(pull_s=30), "r.io/bad:1": RegistryImage(error="no disk")}
     )
+    fake = FakeCRI(registry=registry)
 
-    async def main(fake: FakeCRI) -> None:
-        def pull(name: str) -> Awaitable[Any]:
-            return fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image=name)))
+    def pull(name: str) -> Awaitable[Any]:
+        return fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image=name)))
 
-        answer = await pull("r.io/slow:1")
-        assert now_s() == pytest.approx(30)
-        request = cri.ImageStatusRequest(image=cri.ImageSpec(image=answer.image_ref))
-        found: Any = await fake.call("ImageStatus", request)
-        assert found.image.id == answer.image_ref
-        assert await refused(pull("r.io/bad:1")) == ("UNKNOWN", "no disk")
-        assert (await refused(pull("r.io/none:1")))[0] == "NOT_FOUND"
-        assert "invalid reference format" in (await refused(pull("UPPER CASE")))[1]
-
-    virtual(main, registry=registry)
+    answer = await pull("r.io/slow:1")
+    assert now_s() == pytest.approx(30)
+    request = cri.ImageStatusRequest(image=cri.ImageSpec(image=answer.image_ref))
+    found: Any = await fake.call("ImageStatus", request)
+    assert found.image.id == answer.image_ref
+    assert await refused(pull("r.io/bad:1")) == ("UNKNOWN", "no disk")
+    assert (await refused(pull("r.io/none:1")))[0] == "NOT_FOUND"
+    assert "invalid reference format" in (await refused(pull("UPPER CASE")))[1]
 
 
 @pytest.mark.virtual_time

@@ -119,19 +119,18 @@ async def test_a_hanging_start_of_a_container_that_goes_away_fails() -> None:
     assert (await refused(start(fake, web)))[0] == "NOT_FOUND"
 
 
-def test_the_first_attempts_crash() -> None:
-    async def main(fake: FakeCRI) -> list[str]:
-        rule = fake.behaves(exits(1, after_s=1), container="web", first_attempts=2)
-        states = []
-        for attempt in range(4):
-            await start(fake, await created(fake, attempt))
-            await asyncio.sleep(2)
-            states.append(fake.container().state.name)
-        assert rule.hits == 2
-        assert "first 2 attempts" in repr(rule)
-        return states
-
-    assert virtual(main) == ["EXITED", "EXITED", "RUNNING", "RUNNING"]
+@pytest.mark.virtual_time
+async def test_the_first_attempts_crash() -> None:
+    fake = FakeCRI()
+    rule = fake.behaves(exits(1, after_s=1), container="web", first_attempts=2)
+    states = []
+    for attempt in range(4):
+        await start(fake, await created(fake, attempt))
+        await asyncio.sleep(2)
+        states.append(fake.container().state.name)
+    assert rule.hits == 2
+    assert "first 2 attempts" in repr(rule)
+    assert states == ["EXITED", "EXITED", "RUNNING", "RUNNING"]
 
 
 @pytest.mark.virtual_time
@@ -208,21 +207,20 @@ async def test_a_changed_limit_counts_from_then_on_CRI_121(
         assert lived_s == pytest.approx(ends_at_s, abs=0.01)
 
 
-def test_the_number_of_processes_follows_its_curve_CRI_124() -> None:
-    async def main(fake: FakeCRI) -> list[int]:
-        fake.behaves(uses(pids=[(0, 1), (10, 40)]))
-        await start(fake, await created(fake))
-        seen = []
-        for _ in range(2):
-            stats: Any = await fake.call(
-                "PodSandboxStats",
-                cri.PodSandboxStatsRequest(pod_sandbox_id=fake.sandboxes()[0].id),
-            )
-            seen.append(stats.stats.linux.process.process_count.value)
-            await asyncio.sleep(11)
-        return seen
-
-    assert virtual(main) == [2, 41]
+@pytest.mark.virtual_time
+async def test_the_number_of_processes_follows_its_curve_CRI_124() -> None:
+    fake = FakeCRI()
+    fake.behaves(uses(pids=[(0, 1), (10, 40)]))
+    await start(fake, await created(fake))
+    seen = []
+    for _ in range(2):
+        stats: Any = await fake.call(
+            "PodSandboxStats",
+            cri.PodSandboxStatsRequest(pod_sandbox_id=fake.sandboxes()[0].id),
+        )
+        seen.append(stats.stats.linux.process.process_count.value)
+        await asyncio.sleep(11)
+    assert seen == [2, 41]
 
 
 @pytest.mark.virtual_time

@@ -75,35 +75,33 @@ NO_READY = b"cat: can't open '/tmp/ready': No such file or directory\n"
         (("sh", "-c", "ls / | grep x"), (1, b"", b"")),
     ],
 )
-def test_exec_sync_reaches_the_programs_CRI_111(
+@pytest.mark.virtual_time
+async def test_exec_sync_reaches_the_programs_CRI_111(
     command: tuple[str, ...], expected: tuple[int, bytes, bytes]
 ) -> None:
-    async def main(fake: FakeCRI) -> Any:
-        user = cri.LinuxContainerSecurityContext(
-            run_as_user=cri.Int64Value(value=1001), run_as_group=cri.Int64Value(value=7)
-        )
-        web = await started(
-            fake,
-            envs=[cri.KeyValue(key="GREETING", value=b"hello")],
-            linux=cri.LinuxContainerConfig(security_context=user),
-        )
-        return await run_exec(fake, web, *command)
-
-    assert outcome(virtual(main)) == expected
+    fake = FakeCRI()
+    user = cri.LinuxContainerSecurityContext(
+        run_as_user=cri.Int64Value(value=1001), run_as_group=cri.Int64Value(value=7)
+    )
+    web = await started(
+        fake,
+        envs=[cri.KeyValue(key="GREETING", value=b"hello")],
+        linux=cri.LinuxContainerConfig(security_context=user),
+    )
+    assert outcome(await run_exec(fake, web, *command)) == expected
 
 
-def test_a_program_of_the_test_answers_exec_sync_with_bytes() -> None:
+@pytest.mark.virtual_time
+async def test_a_program_of_the_test_answers_exec_sync_with_bytes() -> None:
     async def dump(run: Invocation) -> int:
         await run.stdout.write(b"\xff\x00")
         return 300  # as any process: the low 8 bits
 
-    async def main(fake: FakeCRI) -> Any:
-        rule = fake.streaming.command("pg_dump", dump, container="web")
-        answer = await run_exec(fake, await started(fake), "pg_dump", "-a")
-        assert rule.hits == 1
-        return answer
-
-    assert outcome(virtual(main)) == (44, b"\xff\x00", b"")
+    fake = FakeCRI()
+    rule = fake.streaming.command("pg_dump", dump, container="web")
+    answer = await run_exec(fake, await started(fake), "pg_dump", "-a")
+    assert rule.hits == 1
+    assert outcome(answer) == (44, b"\xff\x00", b"")
 
 
 @pytest.mark.virtual_time
@@ -121,7 +119,8 @@ async def test_a_program_ends_at_the_time_limit_and_with_its_container_CRI_112()
     assert loop.time() == pytest.approx(7)
 
 
-def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
+@pytest.mark.virtual_time
+async def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
     asked: list[ExecContext] = []
 
     async def slowly(context: ExecContext) -> Reply:
@@ -129,33 +128,30 @@ def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
         await asyncio.sleep(3)
         return Reply(context.given_before, stdout=context.container)
 
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(replies("ask me", handler=slowly))
-        web = await started(fake)
-        await asyncio.sleep(10)
-        assert outcome(await run_exec(fake, web, "ask", "me")) == (0, b"web", b"")
-        assert outcome(await run_exec(fake, web, "ask", "me", timeout_s=4)) == (1, b"web", b"")
-        with pytest.raises(grpc.RpcError):
-            await run_exec(fake, web, "ask", "me", timeout_s=2)
-
-    virtual(main)
+    fake = FakeCRI()
+    fake.behaves(replies("ask me", handler=slowly))
+    web = await started(fake)
+    await asyncio.sleep(10)
+    assert outcome(await run_exec(fake, web, "ask", "me")) == (0, b"web", b"")
+    assert outcome(await run_exec(fake, web, "ask", "me", timeout_s=4)) == (1, b"web", b"")
+    with pytest.raises(grpc.RpcError):
+        await run_exec(fake, web, "ask", "me", timeout_s=2)
     assert asked[0].age_s == pytest.approx(10)
     assert replace(asked[0], age_s=0) == ExecContext(("ask", "me"), pod="shop", container="web")
     assert [context.limit_s for context in asked] == [None, 4.0, 2.0]
 
 
-def test_readiness_comes_after_a_while() -> None:
-    async def main(fake: FakeCRI) -> list[int]:
-        fake.behaves(ready_after(5, "cat /ready"), replies("cat /ready", stdout="yes"))
-        web = await started(fake)
-        codes = []
-        for _ in range(4):
-            codes.append((await run_exec(fake, web, "cat", "/ready")).exit_code)
-            await asyncio.sleep(2)
-        assert (await run_exec(fake, web, "cat", "/other")).exit_code == 0
-        return codes
-
-    assert virtual(main) == [1, 1, 1, 0]
+@pytest.mark.virtual_time
+async def test_readiness_comes_after_a_while() -> None:
+    fake = FakeCRI()
+    fake.behaves(ready_after(5, "cat /ready"), replies("cat /ready", stdout="yes"))
+    web = await started(fake)
+    codes = []
+    for _ in range(4):
+        codes.append((await run_exec(fake, web, "cat", "/ready")).exit_code)
+        await asyncio.sleep(2)
+    assert (await run_exec(fake, web, "cat", "/other")).exit_code == 0
+    assert codes == [1, 1, 1, 0]
 
 
 @pytest.mark.virtual_time
@@ -185,7 +181,8 @@ async def test_a_command_that_is_not_there_fails_to_start_CRI_056() -> None:
     assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
 
 
-def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:
+@pytest.mark.virtual_time
+async def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:
     async def server(run: Invocation) -> int:
         await run.out("serving, no newline")
         await run.stop.wait()
@@ -193,20 +190,18 @@ def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:
         await run.err("bye\n")
         return 0
 
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(runs(server), ignores())
-        web = await started(fake)
-        await asyncio.sleep(100)
-        await fake.call("StopContainer", cri.StopContainerRequest(container_id=web, timeout=30))
-        ended = fake.container()
-        assert ended.exit_code == 0
-        assert asyncio.get_running_loop().time() == pytest.approx(102)
-        assert [(line.text, line.whole) for line in ended.log] == [
-            ("bye", True),
-            ("serving, no newline", False),  # CRI-103
-        ]
-
-    virtual(main)
+    fake = FakeCRI()
+    fake.behaves(runs(server), ignores())
+    web = await started(fake)
+    await asyncio.sleep(100)
+    await fake.call("StopContainer", cri.StopContainerRequest(container_id=web, timeout=30))
+    ended = fake.container()
+    assert ended.exit_code == 0
+    assert asyncio.get_running_loop().time() == pytest.approx(102)
+    assert [(line.text, line.whole) for line in ended.log] == [
+        ("bye", True),
+        ("serving, no newline", False),  # CRI-103
+    ]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +213,8 @@ def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:
         lambda fake: fake.reboot(),
     ],
 )
-def test_a_container_takes_its_program_along(end: Callable[[FakeCRI], object]) -> None:
+@pytest.mark.virtual_time
+async def test_a_container_takes_its_program_along(end: Callable[[FakeCRI], object]) -> None:
     ended: list[str] = []
 
     async def stubborn(run: Invocation) -> int:
@@ -228,26 +224,25 @@ def test_a_container_takes_its_program_along(end: Callable[[FakeCRI], object]) -
             ended.append(run.container)
         return 0
 
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(runs(stubborn))
-        await started(fake)
-        await asyncio.sleep(1)
-        end(fake)
-        await asyncio.sleep(1)
-        assert ended == ["web"]
-
-    virtual(main)
+    fake = FakeCRI()
+    fake.behaves(runs(stubborn))
+    await started(fake)
+    await asyncio.sleep(1)
+    end(fake)
+    await asyncio.sleep(1)
+    assert ended == ["web"]
 
 
-def test_a_mistake_in_a_program_is_the_containers_end(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.virtual_time
+async def test_a_mistake_in_a_program_is_the_containers_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def broken(run: Invocation) -> int:
         raise RuntimeError("oops")
 
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(runs(broken))
-        await started(fake)
-        await asyncio.sleep(1)
-        assert fake.container().exit_code == 1
-
-    virtual(main)
+    fake = FakeCRI()
+    fake.behaves(runs(broken))
+    await started(fake)
+    await asyncio.sleep(1)
+    assert fake.container().exit_code == 1
     assert "the main program of container web failed" in caplog.text

@@ -201,41 +201,35 @@ def test_heads_of_requests() -> None:
     assert not websocket.wants_spdy
 
 
-def test_a_terminal_follows_resize_messages() -> None:
-    async def main() -> tuple[int, int]:
-        terminal, messages = Terminal(), asyncio.StreamReader()
-        messages.feed_data(b'{"Width":80,"Height":24}\n{"Width":1')
-        messages.feed_data(b'00,"Height":30} {"Width":"x"} 7')
-        messages.feed_eof()
-        await terminal.follow(messages)
-        await terminal.changed()
-        return terminal.columns, terminal.rows
-
-    assert run_virtual(main) == (100, 30)
+@pytest.mark.virtual_time
+async def test_a_terminal_follows_resize_messages() -> None:
+    terminal, messages = Terminal(), asyncio.StreamReader()
+    messages.feed_data(b'{"Width":80,"Height":24}\n{"Width":1')
+    messages.feed_data(b'00,"Height":30} {"Width":"x"} 7')
+    messages.feed_eof()
+    await terminal.follow(messages)
+    await terminal.changed()
+    assert (terminal.columns, terminal.rows) == (100, 30)
 
 
-def test_lines_on_a_terminal_end_with_cr_lf() -> None:
-    async def main() -> bytes:
-        out = Recorded()
-        await TerminalOutput(out).write(b"a\nb\r\n")
-        return out.data
-
-    assert run_virtual(main) == b"a\r\nb\r\n"
+@pytest.mark.virtual_time
+async def test_lines_on_a_terminal_end_with_cr_lf() -> None:
+    out = Recorded()
+    await TerminalOutput(out).write(b"a\nb\r\n")
+    assert out.data == b"a\r\nb\r\n"
 
 
-def test_the_valve_is_shut_while_some_reader_is_full() -> None:
-    async def main() -> list[str]:
-        moves: list[str] = []
-        valve = Valve(lambda: moves.append("shut"), lambda: moves.append("open"))
-        one, two = valve.reader(), valve.reader()
-        for reader in (one, two):
-            reader.feed_data(bytes(600 * 1024))
-        await one.read(600 * 1024)
-        assert moves == ["shut"]
-        valve.open_for(two)  # it is gone
-        return moves
-
-    assert run_virtual(main) == ["shut", "open"]
+@pytest.mark.virtual_time
+async def test_the_valve_is_shut_while_some_reader_is_full() -> None:
+    moves: list[str] = []
+    valve = Valve(lambda: moves.append("shut"), lambda: moves.append("open"))
+    one, two = valve.reader(), valve.reader()
+    for reader in (one, two):
+        reader.feed_data(bytes(600 * 1024))
+    await one.read(600 * 1024)
+    assert moves == ["shut"]
+    valve.open_for(two)  # it is gone
+    assert moves == ["shut", "open"]
 
 
 def test_the_newest_rule_that_fits_wins_and_goes_with_its_block() -> None:
@@ -265,16 +259,12 @@ def test_targets_that_are_none(to: Any) -> None:
         Programs().forward(-1, to=1)
 
 
-def test_virtual_time_has_no_streams_and_says_so() -> None:
-    async def main() -> CriError:
-        fake = FakeCRI()
-        config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="p", uid="u"))
-        sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-        request = cri.PortForwardRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
-        with pytest.raises(CriError) as caught:
-            await fake.call("PortForward", request)
-        return caught.value
-
-    error = run_virtual(main)
-    assert error.code() is grpc.StatusCode.UNIMPLEMENTED
-    assert "real time" in str(error.details())
+@pytest.mark.virtual_time
+async def test_virtual_time_has_no_streams_and_says_so() -> None:
+    fake = FakeCRI()
+    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="p", uid="u"))
+    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    request = cri.PortForwardRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
+    with pytest.raises(CriError, match="real time") as caught:
+        await fake.call("PortForward", request)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -349,15 +349,13 @@ async def test_a_mistake_of_a_rule_ends_the_call_in_the_record() -> None:
     assert call.error == ("INTERNAL", "KeyError: 'oops'")
 
 
-def test_failures_point_at_the_users_line_and_count_from_the_start() -> None:
-    async def main(fake: FakeCRI) -> pytest.ExceptionInfo[AssertionError]:
-        await asyncio.sleep(2.5)
-        await fake.call("Version", cri.VersionRequest())
-        with pytest.raises(AssertionError) as failed:
-            fake.assert_not_called("Version")
-        return failed
-
-    failed = virtual(main)
+@pytest.mark.virtual_time
+async def test_failures_point_at_the_users_line_and_count_from_the_start() -> None:
+    fake = FakeCRI()
+    await asyncio.sleep(2.5)
+    await fake.call("Version", cri.VersionRequest())
+    with pytest.raises(AssertionError) as failed:
+        fake.assert_not_called("Version")
     assert "     2.500 s  Version" in str(failed.value)
     last = failed.traceback.filter(failed)[-1]
     assert str(last.path).endswith("test_call_faults.py")

@@ -142,18 +142,17 @@ async def test_answers_can_be_replaced_and_changed() -> None:
     assert len(listed.containers) == 1
 
 
-def test_a_sentence_on_start_programs_the_container() -> None:
-    async def main(fake: FakeCRI) -> list[str]:
-        states = []
-        fake.on("StartContainer", container="main").exits(7, after_s=1, times=1)
-        for attempt in range(2):
-            container = await new_container(fake, "web", "main", attempt)
-            await start(fake, container)
-            await asyncio.sleep(2)
-            states.append(fake.container("main").state.name)
-        return states
-
-    assert virtual(main) == ["EXITED", "RUNNING"]
+@pytest.mark.virtual_time
+async def test_a_sentence_on_start_programs_the_container() -> None:
+    fake = FakeCRI()
+    states = []
+    fake.on("StartContainer", container="main").exits(7, after_s=1, times=1)
+    for attempt in range(2):
+        container = await new_container(fake, "web", "main", attempt)
+        await start(fake, container)
+        await asyncio.sleep(2)
+        states.append(fake.container("main").state.name)
+    assert states == ["EXITED", "RUNNING"]
 
 
 def test_a_wrong_method_name_is_refused_with_a_hint() -> None:
@@ -247,33 +246,31 @@ def test_the_record_is_bounded() -> None:
     assert recorder.times_s("Version") == [7.0, 8.0, 9.0]
 
 
-def test_a_failed_assertion_shows_the_nearest_miss_and_the_last_calls() -> None:
-    async def main(fake: FakeCRI) -> str:
-        await start(fake, await new_container(fake, "web", "main"))
-        fake.assert_called("StartContainer", pod="web", times=1)
-        fake.assert_not_called("StartContainer", pod="db")
-        with pytest.raises(AssertionError) as failure:
-            fake.assert_called("StartContainer", container="side")
-        with pytest.raises(AssertionError, match="expected no StartContainer"):
-            fake.assert_not_called("StartContainer")
-        return str(failure.value)
-
-    text = virtual(main)
+@pytest.mark.virtual_time
+async def test_a_failed_assertion_shows_the_nearest_miss_and_the_last_calls() -> None:
+    fake = FakeCRI()
+    await start(fake, await new_container(fake, "web", "main"))
+    fake.assert_called("StartContainer", pod="web", times=1)
+    fake.assert_not_called("StartContainer", pod="db")
+    with pytest.raises(AssertionError) as failure:
+        fake.assert_called("StartContainer", container="side")
+    with pytest.raises(AssertionError, match="expected no StartContainer"):
+        fake.assert_not_called("StartContainer")
+    text = str(failure.value)
     assert "StartContainer (container='side')" in text
     assert "container: wanted 'side', got 'main'" in text
     assert "CreateContainer web/main#0" in text
 
 
-def test_order_allows_calls_between_and_names_the_missing_step() -> None:
-    async def main(fake: FakeCRI) -> str:
-        for name in ("one", "two"):
-            await start(fake, await new_container(fake, name, "main"))
-        fake.assert_order(["RunPodSandbox", ("StartContainer", "main"), "RunPodSandbox"])
-        with pytest.raises(AssertionError) as failure:
-            fake.assert_order([("StartContainer", "main"), "StopContainer"])
-        return str(failure.value)
-
-    assert "step 2, StopContainer" in virtual(main)
+@pytest.mark.virtual_time
+async def test_order_allows_calls_between_and_names_the_missing_step() -> None:
+    fake = FakeCRI()
+    for name in ("one", "two"):
+        await start(fake, await new_container(fake, name, "main"))
+    fake.assert_order(["RunPodSandbox", ("StartContainer", "main"), "RunPodSandbox"])
+    with pytest.raises(AssertionError) as failure:
+        fake.assert_order([("StartContainer", "main"), "StopContainer"])
+    assert "step 2, StopContainer" in str(failure.value)
 
 
 @pytest.mark.parametrize(
@@ -297,28 +294,27 @@ def test_series_compares_gaps(
         check_series(times, expected, slack)
 
 
-def test_waiting_calls_end_when_the_runtime_goes_down() -> None:
-    async def main(fake: FakeCRI) -> list[str]:
-        from fakecri import ignores
+@pytest.mark.virtual_time
+async def test_waiting_calls_end_when_the_runtime_goes_down() -> None:
+    fake = FakeCRI()
+    from fakecri import ignores
 
-        fake.behaves(ignores("SIGTERM"))
-        container = await new_container(fake, "web", "main")
-        await start(fake, container)
-        stop = cri.StopContainerRequest(container_id=container, timeout=100)
+    fake.behaves(ignores("SIGTERM"))
+    container = await new_container(fake, "web", "main")
+    await start(fake, container)
+    stop = cri.StopContainerRequest(container_id=container, timeout=100)
 
-        async def listen() -> None:
-            async for _ in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-                pass
+    async def listen() -> None:
+        async for _ in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
+            pass
 
-        waiting = [
-            asyncio.create_task(code_of(fake.call("StopContainer", stop))),
-            asyncio.create_task(code_of(listen())),
-        ]
-        await asyncio.sleep(1)
-        fake.crash()
-        return await asyncio.gather(*waiting)
-
-    assert virtual(main) == ["UNAVAILABLE", "UNAVAILABLE"]
+    waiting = [
+        asyncio.create_task(code_of(fake.call("StopContainer", stop))),
+        asyncio.create_task(code_of(listen())),
+    ]
+    await asyncio.sleep(1)
+    fake.crash()
+    assert await asyncio.gather(*waiting) == ["UNAVAILABLE", "UNAVAILABLE"]
 
 
 @pytest.mark.virtual_time

@@ -12,7 +12,6 @@ from stream_clients import SUCCESS, Node, channels_of, spdy_client, upgraded, we
 
 import fakecri
 from fakecri import CriError, FakeCRI
-from simtime import ManualLoop
 
 
 async def head_of(url: str, *protocols: str) -> str:
@@ -117,28 +116,21 @@ async def test_a_crash_breaks_streams_and_forgets_urls(node: Node) -> None:
         assert json.loads((await channels_of(socket))[3]) == SUCCESS
 
 
-def test_streams_work_while_the_clock_stands() -> None:
+@pytest.mark.manual_time
+async def test_streams_work_while_the_clock_stands() -> None:
     """Over sockets with `clock="manual"` only what the test asked to last waits for time."""
-
-    async def main() -> dict[int, bytes]:
-        node = Node(FakeCRI())
-        await node.start()
-        async with spdy_client(await node.exec("echo", "hi", stdout=True)) as client:
-            await client.open(streamType="error")
-            await client.open(streamType="stdout")
-            await client.to_the_end()
-        async with websocket(await node.exec("sleep", "3600"), "v5.channel.k8s.io") as socket:
-            await socket.receive()
-            node.fake.kill()
-            await channels_of(socket)
-        await node.fake.stop_streaming()
-        return client.data
-
-    loop = ManualLoop()
-    try:
-        assert b"hi\n" in loop.run_until_complete(main()).values()
-    finally:
-        loop.close()
+    node = Node(FakeCRI())
+    await node.start()
+    async with spdy_client(await node.exec("echo", "hi", stdout=True)) as client:
+        await client.open(streamType="error")
+        await client.open(streamType="stdout")
+        await client.to_the_end()
+    async with websocket(await node.exec("sleep", "3600"), "v5.channel.k8s.io") as socket:
+        await socket.receive()
+        node.fake.kill()
+        await channels_of(socket)
+    await node.fake.stop_streaming()
+    assert b"hi\n" in client.data.values()
 
 
 async def test_rules_of_streams_are_listed_with_the_others(node: Node) -> None:

@@ -11,7 +11,6 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import CriError, FakeCRI, RegistryImage, ignores, start_hangs
-from simtime import run_virtual
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
 PULL = cri.PullImageRequest(image=cri.ImageSpec(image="registry.example/slow:1"))
@@ -55,24 +54,24 @@ def stream_held_up(fake: FakeCRI, _: str) -> Any:
 
 
 @pytest.mark.parametrize("under_way", [pull, start, held_up, late, stream_held_up])
-def test_a_crash_ends_calls_under_way_CRI_160(under_way: Callable[[FakeCRI, str], Any]) -> None:
-    async def main() -> tuple[float, grpc.StatusCode]:
-        fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
-        fake.behaves(start_hangs(20), container="web")
-        call = asyncio.create_task(under_way(fake, await create(fake)))
-        await asyncio.sleep(5)
-        fake.crash()
-        with pytest.raises(CriError) as caught:
-            await call
-        ended_s = asyncio.get_running_loop().time()
-        await asyncio.sleep(60)
-        fake.restart()
-        listed: Any = await fake.call("ListImages", cri.ListImagesRequest())
-        assert not any("slow" in tag for image in listed.images for tag in image.repo_tags)
-        assert fake.calls()[-2].error == ("UNAVAILABLE", caught.value.details())
-        return ended_s, caught.value.code()
-
-    assert run_virtual(main) == (5, grpc.StatusCode.UNAVAILABLE)
+@pytest.mark.virtual_time
+async def test_a_crash_ends_calls_under_way_CRI_160(
+    under_way: Callable[[FakeCRI, str], Any],
+) -> None:
+    fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
+    fake.behaves(start_hangs(20), container="web")
+    call = asyncio.create_task(under_way(fake, await create(fake)))
+    await asyncio.sleep(5)
+    fake.crash()
+    with pytest.raises(CriError) as caught:
+        await call
+    ended_s = asyncio.get_running_loop().time()
+    await asyncio.sleep(60)
+    fake.restart()
+    listed: Any = await fake.call("ListImages", cri.ListImagesRequest())
+    assert not any("slow" in tag for image in listed.images for tag in image.repo_tags)
+    assert fake.calls()[-2].error == ("UNAVAILABLE", caught.value.details())
+    assert (ended_s, caught.value.code()) == (5, grpc.StatusCode.UNAVAILABLE)
 
 
 @pytest.mark.virtual_time
@@ -105,20 +104,18 @@ async def test_a_stop_that_a_crash_broke_off_is_done_by_the_next_one() -> None:
     assert fake.container("web").exit_code == 137
 
 
-def test_a_crash_in_the_middle_of_a_call_of_its_own() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
+@pytest.mark.virtual_time
+async def test_a_crash_in_the_middle_of_a_call_of_its_own() -> None:
+    fake = FakeCRI()
 
-        def crash(_: Any) -> bool:
-            fake.crash()
-            return False
+    def crash(_: Any) -> bool:
+        fake.crash()
+        return False
 
-        fake.on("Version", where=crash).fails()
-        with pytest.raises(CriError, match="UNAVAILABLE"):
-            await fake.call("Version", cri.VersionRequest(), timeout_s=5)
-        fake.restart()
-        fake.faults.rules.clear()
+    fake.on("Version", where=crash).fails()
+    with pytest.raises(CriError, match="UNAVAILABLE"):
         await fake.call("Version", cri.VersionRequest(), timeout_s=5)
-        assert fake._under_way.unary == {}
-
-    run_virtual(main)
+    fake.restart()
+    fake.faults.rules.clear()
+    await fake.call("Version", cri.VersionRequest(), timeout_s=5)
+    assert fake._under_way.unary == {}

@@ -1,9 +1,10 @@
-"""Prove that `criapi` works with old and new protobuf and grpcio: each pair in a fresh venv.
+"""Prove that `criapi` works with old and new protobuf and grpcio: each pair in a fresh venv, with
+protobuf in C and in Python, and beside other stubs of the same APIs.
 
     python protos/compat.py [PROTOBUF,GRPCIO ...]
 
 Without arguments: the oldest supported pair, one in between, and the newest of the package index.
-Prints one line per pair and ends with 1 if one of them fails. Takes about half a minute a pair.
+Prints two lines per pair and ends with 1 if one of them fails. Takes about half a minute a pair.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import venv
 from pathlib import Path
 
 PROTOS = Path(__file__).resolve().parent
+IMPLEMENTATIONS = ("upb", "python")
 PAIRS = ("==4.25.*,==1.62.*", "==5.29.*,==1.71.*", "==6.*,==1.76.*", ">=4.25,>=1.62")
 
-# A call over a unix socket, with every warning an error: import, serialise, serve, stream.
+# A call over a unix socket, with every warning an error: import, serialise, serve, stream. The same
+# file is in protobuf's default pool, too, as other stubs have it.
 PROGRAM = """
 import sys, warnings
 warnings.simplefilter("error")
@@ -53,37 +56,51 @@ assert devices_grpc.DevicePluginStub
 assert devices.Device(ID="d").SerializeToString() == b"\\x0a\\x01d"
 assert resources.ClaimResource(share_id="").HasField("share_id")
 assert health.HealthCheckResponse(status="SERVING").SerializeToString() == b"\\x08\\x01"
-print("protobuf", version("protobuf"), "grpcio", version("grpcio"))
+
+from google.protobuf import descriptor_pool
+from google.protobuf.internal import api_implementation, builder
+
+theirs = {}
+for own in (api_pb2, alpha, devices, resources, health):
+    file = descriptor_pool.Default().AddSerializedFile(own.DESCRIPTOR.serialized_pb)
+    builder.BuildTopDescriptorsAndMessages(file, "theirs", theirs)
+for answer in answers:
+    other = theirs["StreamContainersResponse"].FromString(answer.SerializeToString())
+    assert type(other) is not type(answer) and other.containers[0].id == "c"
+implementation = api_implementation.Type()
+print("protobuf", version("protobuf"), f"({implementation})", "grpcio", version("grpcio"))
 """
 
 
-def attempt(pair: str) -> tuple[bool, str]:
-    """Whether the pair works, and the versions it came to or the end of what went wrong."""
+def attempt(pair: str) -> list[tuple[bool, str]]:
+    """Of each implementation whether the pair works with it, and the versions it came to, or the
+    end of what went wrong."""
     protobuf, grpcio = pair.split(",")
     with tempfile.TemporaryDirectory() as directory:
         venv.create(directory, with_pip=True)
         python = Path(directory) / "bin" / "python"
         wanted = [f"protobuf{protobuf}", f"grpcio{grpcio}"]
-        install = [str(python), "-m", "pip", "install", "-q", *wanted]
+        works, text = _run([str(python), "-m", "pip", "install", "-q", *wanted], "upb")
+        if not works:
+            return [(works, text)]
         call = [str(python), "-c", PROGRAM, str(Path(directory) / "cri.sock")]
-        for command in (install, call):
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(PROTOS)},
-            )
-            if done.returncode != 0:
-                return False, done.stderr.strip()[-2000:]
-        return True, done.stdout.strip()
+        return [_run(call, implementation) for implementation in IMPLEMENTATIONS]
+
+
+def _run(command: list[str], implementation: str) -> tuple[bool, str]:
+    chosen = {"PYTHONPATH": str(PROTOS), "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation}
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **chosen})
+    if done.returncode != 0:
+        return False, done.stderr.strip()[-2000:]
+    return True, done.stdout.strip()
 
 
 def main(pairs: list[str]) -> int:
     failed = 0
     for pair in pairs or list(PAIRS):
-        works, text = attempt(pair)
-        failed += not works
-        print(f"{'works' if works else 'FAILS'}  python {sys.version.split()[0]}  {text}")
+        for works, text in attempt(pair):
+            failed += not works
+            print(f"{'works' if works else 'FAILS'}  python {sys.version.split()[0]}  {text}")
     return 1 if failed else 0
 
 

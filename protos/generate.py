@@ -4,8 +4,8 @@
     python protos/generate.py --check   generates into a temporary directory and compares
 
 Needs grpcio-tools 1.62.3: its output imports with every protobuf from 4.25 and every grpcio from
-1.62 on. A newer generator writes code that refuses older run-times. Files in the descriptor pool
-are named `criapi/<version>/api.proto`, so that they cannot meet another package's `api.proto`.
+1.62 on. A newer generator writes code that refuses older run-times. The messages are put into a
+descriptor pool of criapi's own, so that a program may import other stubs of the same APIs, too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import typed
+
 PROTOS = Path(__file__).resolve().parent
 PACKAGES = {
     "v1": "cri/v1",
@@ -26,7 +28,18 @@ PACKAGES = {
     "podresources": "podresources/v1",
 }
 """Packages below `criapi`, and where their api.proto lies."""
+GENERATED = ("api_pb2*.py*", "typed_calls.py")
+"""The files in each of them that are written here."""
 GENERATOR = "1.62.3"
+OWN_POOL = {
+    "from google.protobuf import descriptor_pool as _descriptor_pool\n": "",
+    "from google.protobuf import symbol_database as _symbol_database\n": "",
+    "_sym_db = _symbol_database.Default()\n": "",
+    "# @@protoc_insertion_point(imports)": "from criapi import own_pool as _own_pool",
+    "_descriptor_pool.Default()": "_own_pool.POOL",
+    "_builder.BuildTopDescriptorsAndMessages": "_own_pool.build",
+}
+"""What is another in protoc's output, so that the messages are in criapi's own pool."""
 
 
 class GenerateError(Exception):
@@ -53,8 +66,35 @@ def generate(target: Path) -> list[Path]:
         )
         if status != 0:
             raise GenerateError(f"protoc failed on protos/{source}/api.proto (see above)")
-        (out / "api_pb2_grpc.pyi").write_text(_service_stubs(package), encoding="utf-8")
-    return sorted(path.relative_to(target) for path in target.glob("criapi/*/api_pb2*.py*"))
+        _rewrite(out, package, _parsed(package))
+    return sorted(path.relative_to(target) for path in _generated(target))
+
+
+def _generated(target: Path) -> list[Path]:
+    return [path for kind in GENERATED for path in target.glob(f"criapi/*/{kind}")]
+
+
+def _rewrite(out: Path, package: str, file: Any) -> None:
+    """Give a package its own descriptor pool, and the types that protoc leaves out."""
+    if file.dependency:
+        raise GenerateError(
+            f"protos/{PACKAGES[package]}/api.proto imports {', '.join(file.dependency)}: the "
+            "files of criapi's descriptor pool (criapi/own_pool.py) must not import others yet"
+        )
+    messages, services = out / "api_pb2.py", out / "api_pb2_grpc.py"
+    text = messages.read_text(encoding="utf-8")
+    for old, new in OWN_POOL.items():
+        if text.count(old) != 1:
+            raise GenerateError(f"the generator's output has not one {old!r}: look at OWN_POOL")
+        text = text.replace(old, new)
+    messages.write_text(text, encoding="utf-8")
+    with services.open("a", encoding="utf-8") as end:
+        end.write(typed.async_names(file))
+    stubs = typed.stub_module(package, file)
+    services.with_suffix(".pyi").write_text(stubs, encoding="utf-8")
+    if package == "v1":
+        calls = typed.calls_module(f"criapi.{package}", file)
+        (out / "typed_calls.py").write_text(calls, encoding="utf-8")
 
 
 def _check_generator() -> None:
@@ -66,34 +106,6 @@ def _check_generator() -> None:
         raise GenerateError(
             f"wanted grpcio-tools {GENERATOR}, found {found}; run this with: tox -e protos"
         )
-
-
-def _service_stubs(package: str) -> str:
-    """Types for api_pb2_grpc, which the generator leaves out: requests typed, channels not."""
-    lines = [
-        "from typing import Any",
-        "",
-        f"from criapi.{package} import api_pb2",
-    ]
-    for service in _parsed(package).service:
-        methods = list(service.method)
-        lines += [
-            "",
-            f"class {service.name}Stub:",
-            "    def __init__(self, channel: Any) -> None: ...",
-        ]
-        lines += [f"    {method.name}: Any" for method in methods]
-        lines += ["", f"class {service.name}Servicer:"]
-        for method in methods:
-            request = method.input_type.rpartition(".")[2]
-            lines.append(
-                f"    def {method.name}(self, request: api_pb2.{request}, context: Any) -> Any: ..."
-            )
-        lines += [
-            "",
-            f"def add_{service.name}Servicer_to_server(servicer: Any, server: Any) -> None: ...",
-        ]
-    return "\n".join(lines) + "\n"
 
 
 def _parsed(package: str) -> Any:
@@ -111,7 +123,7 @@ def differences() -> list[str]:
     """One line per checked-in file that is missing, stale or too much."""
     with tempfile.TemporaryDirectory() as directory:
         fresh = {path: (Path(directory) / path).read_bytes() for path in generate(Path(directory))}
-    checked_in = {path.relative_to(PROTOS) for path in PROTOS.glob("criapi/*/api_pb2*.py*")}
+    checked_in = {path.relative_to(PROTOS) for path in _generated(PROTOS)}
     found = []
     for path in sorted(fresh.keys() | checked_in):
         if path not in fresh:

@@ -41,7 +41,8 @@ _AFTER_V1ALPHA2: Final = frozenset(
 
 
 class CriTarget(Protocol):
-    """Answers CRI calls. `method` is the bare RPC name (unique over both services).
+    """Answers CRI calls. `method` is the bare RPC name (unique over both services), `request` the
+    message that goes with it.
 
     Failures are raised as `grpc.RpcError` with `code()` and `details()`. `timeout_s` is the
     caller's deadline in seconds, None for none; when it passes, the call fails with
@@ -50,12 +51,35 @@ class CriTarget(Protocol):
     """
 
     async def call(
-        self, method: str, request: Message, *, timeout_s: float | None = None
+        self, method: str, request: Any, *, timeout_s: float | None = None
     ) -> Message: ...
 
     def stream(
-        self, method: str, request: Message, *, timeout_s: float | None = None
+        self, method: str, request: Any, *, timeout_s: float | None = None
     ) -> AsyncIterator[Message]: ...
+
+
+class Answerer(Protocol):
+    """Answers calls that no rule disturbs: a fake runtime, or the way to a real one."""
+
+    @property
+    def in_bytes(self) -> Mapping[str, type[Message]]:
+        """The methods that `call_bytes` answers, and the kinds of their answers."""
+
+    def call_now(self, method: str, request: Message) -> Message | None:
+        """A fresh message with the answer, or None if that may take time. What is answered now
+        cannot be late, so such a call needs no timer for its deadline."""
+
+    def call_bytes(self, method: str, request: Message) -> bytes:
+        """The answer of one of `in_bytes`."""
+
+    async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        """The answer of a unary call."""
+
+    def stream(
+        self, method: str, request: Message, timeout_s: float | None
+    ) -> AsyncIterator[Message]:
+        """The answers of a streaming call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,18 @@ same words.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
 import grpc
+from criapi.v1.typed_calls import typed_call, typed_stream
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match
 from fakecri.channel.aio import InProcessChannel
 from fakecri.channel.blocking import BlockingChannel
-from fakecri.cri.services import REQUEST_TYPES, CriHandlers, require_method
+from fakecri.cri.foreign import exchange
+from fakecri.cri.services import REQUEST_TYPES, Answerer, CriHandlers, require_method
 from fakecri.errors import deadline_exceeded
 from fakecri.recording.call import Call
 from fakecri.recording.recorder import Recorder
@@ -26,29 +28,6 @@ from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
 from simtime import Clock
-
-
-class Answerer(Protocol):
-    """Answers calls that no rule disturbs: a fake runtime, or the way to a real one."""
-
-    @property
-    def in_bytes(self) -> Mapping[str, type[Message]]:
-        """The methods that `call_bytes` answers, and the kinds of their answers."""
-
-    def call_now(self, method: str, request: Message) -> Message | None:
-        """A fresh message with the answer, or None if that may take time. What is answered now
-        cannot be late, so such a call needs no timer for its deadline."""
-
-    def call_bytes(self, method: str, request: Message) -> bytes:
-        """The answer of one of `in_bytes`."""
-
-    async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
-        """The answer of a unary call."""
-
-    def stream(
-        self, method: str, request: Message, timeout_s: float | None
-    ) -> AsyncIterator[Message]:
-        """The answers of a streaming call."""
 
 
 class Instrumented:
@@ -93,19 +72,31 @@ class Instrumented:
 
     # -- CriTarget -----------------------------------------------------------------------------
 
+    @typed_call
     async def call(
-        self, method: str, request: Message, *, timeout_s: float | None = None
-    ) -> Message:
-        """Answer one unary CRI call (see `fakecri.cri.services.CriTarget`)."""
-        if type(request) is not REQUEST_TYPES.get(method):
-            raise _wrong_request(method, request)
+        self,
+        method: str,
+        request: Any,
+        *,
+        timeout_s: float | None = None,
+        response: type[Any] | None = None,
+    ) -> Any:
+        """Answer one unary CRI call (see `fakecri.cri.services.CriTarget`).
+
+        The request may be of any stubs of the contract; the answer is of the same stubs, or of the
+        class `response`. Raises: CriError; ValueError for a method CRI does not have; TypeError for
+        another method's message.
+        """
+        in_theirs = None
+        if type(request) is not REQUEST_TYPES.get(method) or response is not None:
+            request, in_theirs = exchange(method, request, response)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
-        response = None
+        answer = None
         try:
             if not self.faults.rules or not self.faults.concern(method):
-                response = self._answerer.call_now(method, request)
-            if response is None:
-                response = await self._in_time(call, request, timeout_s)
+                answer = self._answerer.call_now(method, request)
+            if answer is None:
+                answer = await self._in_time(call, request, timeout_s)
         except TimeoutError:
             self._note_error(call, late := deadline_exceeded())
             raise late from None
@@ -118,18 +109,19 @@ class Instrumented:
         except BaseException as error:
             self._note_mistake(call, error)
             raise
-        self.recorder.finish(call, self.clock.monotonic_s(), response)
-        return response
+        self.recorder.finish(call, self.clock.monotonic_s(), answer)
+        return answer if in_theirs is None else in_theirs(answer)
 
     async def call_bytes(
-        self, method: str, request: Message, *, timeout_s: float | None = None
+        self, method: str, request: Any, *, timeout_s: float | None = None
     ) -> bytes:
         """As `call`, with the answer as bytes: where it can be told, the very same bytes as long
         as the answer stays the same, so that they need no second look."""
         kind = self._answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
         if kind is None or not fits or (self.faults.rules and self.faults.concern(method)):
-            return (await self.call(method, request, timeout_s=timeout_s)).SerializeToString()
+            answer: Message = await self.call(method, request, timeout_s=timeout_s)
+            return answer.SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         try:
             data = self._answerer.call_bytes(method, request)
@@ -170,18 +162,25 @@ class Instrumented:
         text = ("INTERNAL", f"{type(error).__name__}: {error}")
         self.recorder.finish(call, self.clock.monotonic_s(), error=text)
 
+    @typed_stream
     async def stream(
-        self, method: str, request: Message, *, timeout_s: float | None = None
-    ) -> AsyncIterator[Message]:
-        """Answer one streaming CRI call. Rules on calls decide at its start, rules on streams at
-        every message."""
-        if type(request) is not REQUEST_TYPES.get(method):
-            raise _wrong_request(method, request)
+        self,
+        method: str,
+        request: Any,
+        *,
+        timeout_s: float | None = None,
+        response: type[Any] | None = None,
+    ) -> AsyncIterator[Any]:
+        """Answer one streaming CRI call, with messages as `call` gives them. Rules on calls decide
+        at its start, rules on streams at every message."""
+        in_theirs = None
+        if type(request) is not REQUEST_TYPES.get(method) or response is not None:
+            request, in_theirs = exchange(method, request, response)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         stream = OpenStream(call, timeout_s)
         try:
             async for message in self._messages(stream, request, timeout_s):
-                yield message
+                yield message if in_theirs is None else in_theirs(message)
         except TimeoutError:
             self._note_error(call, late := deadline_exceeded())
             raise late from None
@@ -308,13 +307,3 @@ async def close(answers: AsyncIterator[Message]) -> None:
     aclose = getattr(answers, "aclose", None)
     if aclose is not None:
         await aclose()
-
-
-def _wrong_request(method: str, request: object) -> Exception:
-    """For a method that CRI does not have, or a request that is another method's."""
-    try:
-        require_method(method)
-    except ValueError as error:
-        return error
-    wanted, given = REQUEST_TYPES[method].__name__, type(request).__name__
-    return TypeError(f"{method}: wanted a {wanted}, got {given} {request!r}"[:200])

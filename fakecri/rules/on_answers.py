@@ -13,6 +13,7 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match, require_count
+from fakecri.cri.foreign import own_answer
 from fakecri.cri.services import METHODS
 from fakecri.errors import CriError, status_code
 from fakecri.recording.call import Call
@@ -51,20 +52,18 @@ class AnswerVerbs(OnBase):
 
         return self._rule("loses the answer", effect, times)
 
-    def answers(
-        self, answer: Message | Callable[[Message], Message], *, times: int | None = None
-    ) -> Rule:
+    def answers(self, answer: Message | Callable[[Any], Any], *, times: int | None = None) -> Rule:
         """The call has no effect and answers this message, or what a function makes of the
-        request. Raises: ValueError for a stream, TypeError for another method's answer; a function
-        that gives one is the mistake of the call."""
-        kind = self._need_answer()
+        request, which it gets in criapi's class. Messages may be of any stubs of the contract.
+        Raises: ValueError for a stream, TypeError for another method's answer; a function that
+        gives one is the mistake of the call."""
+        method = self._need_answer()
         if not callable(answer):
-            _require_kind(kind, answer)
+            answer = own_answer(method, answer)
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             made = answer(call.request) if callable(answer) else answer
-            _require_kind(kind, made)
-            return made
+            return own_answer(method, made)
 
         return self._rule("answers", effect, times)
 
@@ -163,8 +162,3 @@ class AnswerVerbs(OnBase):
         by_ns = round(by_s * 1e9)
         verb = f"turns time back {by_s} s"
         return self.changes_answer(lambda answer: turn_back(answer, by_ns), verb=verb, times=times)
-
-
-def _require_kind(kind: type[Message], answer: object) -> None:
-    if type(answer) is not kind:
-        raise TypeError(f"wanted a {kind.__name__} as answer, got {type(answer).__name__}")

@@ -68,14 +68,14 @@ class OnBase:
         if not METHODS[self._method].streams:
             raise ValueError(f"{self._method} is no stream; wanted for example GetContainerEvents")
 
-    def _need_answer(self) -> type[Message]:
-        """The kind of message that answers the method. Raises: ValueError for a stream."""
+    def _need_answer(self) -> str:
+        """The method, which answers with one message. Raises: ValueError for a stream."""
         if METHODS[self._method].streams:
             raise ValueError(
                 f"{self._method} answers with a stream, not with one message; wanted cuts_stream, "
                 "goes_silent, changes_answer, fails, delays or hangs"
             )
-        return METHODS[self._method].response_type
+        return self._method
 
     def _need_fake(self, what: str) -> Programmable:
         if self._fake is None:

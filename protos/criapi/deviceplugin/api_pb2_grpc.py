@@ -269,3 +269,7 @@ class DevicePlugin(object):
             criapi_dot_deviceplugin_dot_api__pb2.PreStartContainerResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+RegistrationAsyncStub = RegistrationStub
+
+DevicePluginAsyncStub = DevicePluginStub

@@ -1,3 +1,5 @@
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from typing import Any, overload
 
+from criapi import rpc
 from criapi.health import api_pb2

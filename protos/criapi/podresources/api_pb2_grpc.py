@@ -133,3 +133,5 @@ class PodResourcesLister(object):
             criapi_dot_podresources_dot_api__pb2.GetPodResourcesResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+PodResourcesListerAsyncStub = PodResourcesListerStub

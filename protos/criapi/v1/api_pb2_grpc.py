@@ -1459,3 +1459,7 @@ class ImageService(object):
             criapi_dot_v1_dot_api__pb2.ImageFsInfoResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+RuntimeServiceAsyncStub = RuntimeServiceStub
+
+ImageServiceAsyncStub = ImageServiceStub

@@ -1,8 +1,7 @@
-"""The text of a checkpoint file, `{"data": "<JSON>", "checksum": n}`, and back. Pure.
+"""Encodes and decodes a checkpoint file, `{"data": "<JSON>", "checksum": n}`. Pure.
 
-The form is the kubelet's own, so that either reads what the other wrote (CG-060). The checksum is
-FNV-1a, 32 bits, over the data as Go's dump of a string prints it.
-What must never happen here: a damaged text taken for an empty one.
+The form is that of the real kubelet, so that each can read the other's files (CG-060). The checksum
+is FNV-1a, 32 bits, over the data as Go's dump of a string prints it.
 Upstream: pkg/kubelet/allocation/state/checkpoint.go, pkg/kubelet/checkpointmanager.
 """
 
@@ -25,17 +24,17 @@ GO_TYPE: Final = "string"  # of the data, whose checksum covers its Go dump
 
 
 def encode(entries: Mapping[str, PodResources]) -> str:
-    """The whole text of a file with these pods, by UID."""
+    """The text of a file with the resources of these pods, by UID."""
     return whole(data_of({uid: pod_text(pod) for uid, pod in entries.items()}))
 
 
 def whole(data: str) -> str:
-    """The text of a file with that data."""
+    """The text of a file with `data` and its checksum."""
     return go_json({"data": data, "checksum": checksum(GO_TYPE, data)})
 
 
 def data_of(texts: Mapping[str, str]) -> str:
-    """What the checksum covers: the texts of pods by UID."""
+    """The data, which the checksum covers, from the `pod_text` of each pod by UID."""
     if not texts:
         return "{}"
     entries = (f"{go_json(uid)}:{texts[uid]}" for uid in sorted(texts))
@@ -43,14 +42,14 @@ def data_of(texts: Mapping[str, str]) -> str:
 
 
 def pod_text(pod: PodResources) -> str:
-    """One pod as JSON."""
+    """The resources of one pod as JSON."""
     containers = {name: resources_json(pod.containers[name]) for name in sorted(pod.containers)}
     own = resources_json(pod.pod_level) if pod.pod_level is not None else None
     return go_json({"ContainerResources": containers, "PodLevelResources": own})
 
 
 def decode(text: str) -> dict[str, PodResources]:
-    """The pods of a file, by UID. Raises `CheckpointError`."""
+    """The resources in a file, by pod UID. Raises `CheckpointError` for a damaged text."""
     try:
         whole = json_value(text)
     except CheckpointError as error:
@@ -59,16 +58,17 @@ def decode(text: str) -> dict[str, PodResources]:
         raise CheckpointError('wanted an object with a text named "data"')
     data, noted = whole["data"], whole.get("checksum")
     if noted != (actual := checksum(GO_TYPE, data)):
-        raise CheckpointError(f"its checksum says {noted}, the checksum of its data is {actual}")
+        raise CheckpointError(f"its checksum is {noted}, that of its data is {actual}")
     try:
         entries = msgspec.json.decode(data, type=_Data).entries
         return {uid: _pod(entry) for uid, entry in (entries or {}).items()}
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"its data cannot be understood: {error}") from None
+        raise CheckpointError(f"its data is invalid: {error}") from None
 
 
 def _pod(entry: _Entry) -> PodResources:
-    """Raises ValueError for an amount that cannot be read; amounts are not checked again later."""
+    """The resources of one entry. Raises ValueError for an invalid amount; later nothing checks
+    amounts again."""
     containers, own = entry.ContainerResources or {}, entry.PodLevelResources
     for resources in (*containers.values(), *([own] if own is not None else ())):
         for amounts in (resources.limits, resources.requests):

@@ -1,8 +1,7 @@
-"""The two resize conditions of each pod: PodResizePending and PodResizeInProgress.
+"""Keeps the resize conditions of all pods: PodResizePending and PodResizeInProgress.
 
-They are set and cleared by the allocation manager and the pod's worker, and put into the status
-that is generated next. What must never happen: the generation of a resize in progress moves to a
-later one that is not carried out yet.
+The allocation manager and the pod's worker set and clear them; the next generated status has them.
+What must never happen: a resize in progress shows a later generation, which is not carried out yet.
 Rules: LIFE-186, CG-062, CG-063. Upstream: pkg/kubelet/status/status_manager.go:
 SetPodResizePendingCondition, SetPodResizeInProgressCondition, BackfillPodResizeConditions.
 """
@@ -25,14 +24,14 @@ _TYPES: Final = (PENDING, IN_PROGRESS)  # in the order of the status
 
 
 class ResizeConditions:
-    """The conditions of all pods; nothing is kept of pods without a condition."""
+    """The conditions by pod UID."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._pods: dict[str, dict[str, PodCondition]] = {}
 
     def of(self, pod_uid: str) -> tuple[PodCondition, ...]:
-        """Pending, then in progress; nearly always neither."""
+        """The pod's conditions, pending before in progress; nearly always none."""
         known = self._pods.get(pod_uid)
         return tuple(known[name] for name in _TYPES if name in known) if known else ()
 
@@ -40,7 +39,8 @@ class ResizeConditions:
         return self._pods.get(pod_uid, {}).get(PENDING)
 
     def set_pending(self, pod_uid: str, reason: str, message: str, generation: int) -> bool:
-        """Every reason but Infeasible is Deferred. True: the reason or the generation is new."""
+        """Set the condition Pending, with the reason Deferred for every `reason` but Infeasible.
+        True: the reason or the generation is new."""
         reason = reason if reason == INFEASIBLE else DEFERRED
         old = self.pending(pod_uid)
         self._set(pod_uid, PENDING, reason=reason, message=message, generation=generation)
@@ -49,8 +49,8 @@ class ResizeConditions:
     def set_in_progress(
         self, pod_uid: str, generation: int, reason: str = "", message: str = ""
     ) -> tuple[int, bool]:
-        """The generation that is carried out, and whether anything changed. An error stays until
-        the condition is cleared, and so does its generation."""
+        """Set the condition in progress; returns its generation, and whether reason or message
+        changed. The generation, and an error, stay until the condition is cleared."""
         old = self._pods.get(pod_uid, {}).get(IN_PROGRESS)
         if old is not None:
             generation = old.observedGeneration or 0
@@ -64,24 +64,24 @@ class ResizeConditions:
         self._clear(pod_uid, PENDING)
 
     def clear_in_progress(self, pod_uid: str) -> int | None:
-        """The generation that was carried out; None: nothing was in progress."""
+        """Clear the condition; returns its generation, None: no resize was in progress."""
         old = self._clear(pod_uid, IN_PROGRESS)
         return None if old is None else old.observedGeneration or 0
 
     def finish(self, pod_uid: str, generation: int) -> int | None:
-        """`clear_in_progress`, unless what is in progress is of a later generation than that: a
-        worker that took up its pod before the resize was allocated knows nothing of it."""
+        """`clear_in_progress`, unless the resize in progress is of a later generation: then the
+        worker has not seen it yet."""
         current = self._pods.get(pod_uid, {}).get(IN_PROGRESS)
         if current is None or (current.observedGeneration or 0) > generation:
             return None
         return self.clear_in_progress(pod_uid)
 
     def clear(self, pod_uid: str) -> None:
-        """Forget both conditions: the pod ends."""
+        """Remove both conditions of a pod that ends."""
         self._pods.pop(pod_uid, None)
 
     def restore(self, pods: Iterable[Pod]) -> None:
-        """What an earlier kubelet had written into the statuses of these pods."""
+        """Take over the resize conditions that an earlier kubelet wrote into the pods' statuses."""
         for pod in pods:
             for condition in (pod.status.conditions if pod.status is not None else None) or ():
                 if condition.type in _TYPES:
@@ -94,7 +94,7 @@ class ResizeConditions:
                     )
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
-        """Forget all other pods."""
+        """Forget all pods but these."""
         for pod_uid in [u for u in self._pods if u not in pod_uids]:
             del self._pods[pod_uid]
 
@@ -106,7 +106,7 @@ class ResizeConditions:
         return old
 
     def _set(self, pod_uid: str, name: str, reason: str, message: str, generation: int) -> None:
-        """The time of the transition moves with the reason."""
+        """Replace a condition; lastTransitionTime changes only with the reason."""
         now = self._clock.now()
         known = self._pods.setdefault(pod_uid, {})
         old = known.get(name)

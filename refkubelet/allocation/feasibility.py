@@ -1,6 +1,7 @@
-"""The admission handler that finds resizes which can never be done: Infeasible (CG-062). Pure.
+"""The admission handler that refuses resizes which are impossible on this node (CG-062). Pure.
 
-It is asked first and has an opinion about resizes only. What another handler refuses is Deferred.
+It is asked first and decides only about resizes: Infeasible. A refusal of another handler is
+Deferred.
 Upstream: pkg/kubelet/allocation/handlers.go.
 """
 
@@ -24,7 +25,7 @@ from refkubelet.model.resources import container_limits, container_requests
 LIMITED_SWAP: Final = "LimitedSwap"
 RESTART: Final = "RestartContainer"
 SWAP_MESSAGE: Final = "In-place resize of containers with swap is not supported."
-_EXCLUSIVE: Final = (  # resource, the policy that gives it exclusively, the message's name for it
+_EXCLUSIVE: Final = (  # resource, the policy that makes it exclusive, its manager in messages
     ("cpu", "static", "CPU Manager"),
     ("memory", "Static", "Memory Manager"),
 )
@@ -32,7 +33,7 @@ _EXCLUSIVE: Final = (  # resource, the policy that gives it exclusively, the mes
 
 @dataclass(frozen=True, slots=True)
 class ResizeLimits:
-    """What of the node's settings forbids resizes. `swap`: containers may swap (LimitedSwap, on
+    """The settings of the node that forbid resizes. `swap`: containers may swap (LimitedSwap, on
     cgroup v2)."""
 
     cpu_manager_policy: str = "none"
@@ -41,8 +42,7 @@ class ResizeLimits:
 
     @classmethod
     def of(cls, config: KubeletConfiguration, cgroup_version: int) -> ResizeLimits:
-        """What the configuration forbids for ever on a machine with cgroups of that version
-        (CG-062)."""
+        """The limits of a configuration on a machine with that cgroup version (CG-062)."""
         swap = config.memory_swap.swap_behavior == LIMITED_SWAP and cgroup_version == 2
         return cls(config.cpu_manager_policy, config.memory_manager_policy, swap)
 
@@ -51,7 +51,7 @@ class ResizeLimits:
 
 
 def feasible_resizes(limits: ResizeLimits, allocated: Callable[[Pod], Pod]) -> Check:
-    """The handler. `allocated`: the pod with the resources it has now."""
+    """Make the handler. `allocated`: returns the pod with its allocated resources."""
 
     def handler(attributes: PodAdmitAttributes) -> Rejection | None:
         if attributes.operation is not Operation.RESIZE:
@@ -75,7 +75,7 @@ def infeasible(wanted: Pod, allocated: Pod, limits: ResizeLimits) -> str | None:
 
 
 def _changes(wanted: Pod, allocated: Pod, resource: str) -> bool:
-    """The requests of a Guaranteed pod are its limits."""
+    """Whether the requests of a container differ; those of a Guaranteed pod equal its limits."""
     return any(
         _request(new, resource) != _request(old, resource) for new, old in _pairs(wanted, allocated)
     )
@@ -91,7 +91,8 @@ def _request(container: Container, resource: str) -> int:
 
 
 def _changes_swap(wanted: Pod, allocated: Pod) -> bool:
-    """A container's share of the swap follows from its memory request."""
+    """Whether the resize would change the swap of a container, which follows from its memory
+    request, without restarting it."""
     for new, old in _pairs(wanted, allocated):
         policies = {p.resourceName: p.restartPolicy for p in old.resizePolicy or ()}
         changed = _request(new, "memory") != _request(old, "memory")
@@ -102,7 +103,7 @@ def _changes_swap(wanted: Pod, allocated: Pod) -> bool:
 
 
 def _may_swap(pod: Pod, container: Container) -> bool:
-    """Containers of Burstable pods that request memory, but less than their limit."""
+    """Whether the container may swap: in a Burstable pod, with a memory limit above its request."""
     request = _request(container, "memory")
     limit = container_limits(container).get("memory", 0)
     return not is_critical(pod) and qos_class(pod) == "Burstable" and request != limit

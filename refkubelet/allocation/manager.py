@@ -1,12 +1,12 @@
-"""The allocation manager: what pods have of the node, and the queue of pending resizes.
+"""The allocation manager: the allocated resources of pods, and the queue of pending resizes.
 
-How it works. A pod gets its resources at admission, and they stay what they are, whatever its spec
-says, until a resize is admitted. An edited spec puts the pod into the queue; the queue is gone
-through at once, whenever another pod changes, and every 3 minutes. Admitted: the new resources are
-allocated and the worker carries them out. Refused: a condition tells, and the pod stays in the
-queue unless no retry can help (Infeasible).
-What must never happen: a spec's resources reach a worker before they are allocated; a resize is
-decided before every source was seen; work while nothing is pending.
+How it works. Resources are allocated to a pod at admission; later changes of the spec count only
+when a resize is admitted. An edited spec puts the pod into the queue. Every resize in the queue is
+tried at once, whenever another pod changes, and every 3 minutes. If it is admitted, the new
+resources are allocated, and the pod's worker carries them out; if it is refused, the pod gets a
+condition and stays in the queue, unless the resize is Infeasible.
+What must never happen: a worker uses resources of the spec that are not allocated; a resize is
+decided before every source has delivered its pods; any work while no resize is pending.
 Rules: CG-060..063, LIFE-186. Upstream: pkg/kubelet/allocation/allocation_manager.go.
 """
 
@@ -45,9 +45,9 @@ RETRY_S: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class AllocationDeps:
-    """What the manager works with. `pod`: the pod of a UID as its source knows it; `admit`: ask the
-    admission handlers about a resize, which allocates it unless one of them refuses; `sync`: wake
-    the pod's worker; `sources_ready`: every source was seen."""
+    """What the manager works with. `pod`: the source's pod with that UID; `admit`: asks the
+    admission handlers about a resize, and allocates it unless one refuses; `sync`: wakes the pod's
+    worker; `sources_ready`: whether every source has delivered its pods."""
 
     clock: Clock
     recorder: EventRecorder
@@ -59,7 +59,7 @@ class AllocationDeps:
 
 
 class AllocationManager:
-    """One per kubelet; `state` is the checkpoint of allocated resources."""
+    """Allocates resources and decides resizes; `state`: the checkpoint of allocated resources."""
 
     def __init__(self, state: ResourceState, deps: AllocationDeps) -> None:
         self._state = state
@@ -72,7 +72,8 @@ class AllocationManager:
     # What pods have
 
     def allocated(self, pod: Pod) -> Pod:
-        """The pod with its allocated resources; itself when there are none, or the same."""
+        """The pod with its allocated resources; the same object if none are allocated, or if they
+        equal the spec's."""
         known = self._state.pod(uid(pod))
         if known is None:
             return pod
@@ -84,17 +85,17 @@ class AllocationManager:
         return answer
 
     def allocate(self, pod: Pod) -> None:
-        """What `pod` asks for is what it has from now on."""
+        """Allocate the resources of the pod's spec."""
         self._state.set_pod(uid(pod), resources_of(pod))
         self._state.save_soon()
 
     def forget(self, pod_uid: str) -> None:
-        """The pod is gone from its source."""
+        """Forget a pod that was removed from its source."""
         self._state.remove(pod_uid)
         self._answers.pop(pod_uid, None)
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
-        """Forget all other pods."""
+        """Forget all pods but these."""
         self._state.keep_only(pod_uids)
         self._deps.conditions.keep_only(pod_uids)
         for pod_uid in [u for u in self._answers if u not in pod_uids]:
@@ -107,11 +108,11 @@ class AllocationManager:
         return bool(self._pending)
 
     def wants_resize(self, pod: Pod) -> bool:
-        """The spec asks for other resources than the pod has."""
+        """Whether the spec has other resources than the allocated ones."""
         return self.allocated(pod) is not pod
 
     def push(self, pod_uid: str) -> None:
-        """Queue the pod; `retry` looks at it."""
+        """Put the pod into the queue, for the next `retry`."""
         if pod_uid in self._pending:
             return
         queued = [*self._pending, pod_uid]
@@ -131,7 +132,7 @@ class AllocationManager:
         )
 
     async def run(self) -> None:
-        """The periodic retry; without pending resizes nothing happens at all."""
+        """Retry every 3 minutes while a resize is pending; until cancelled."""
         clock = self._deps.clock
         while True:
             await self._waiting.wait()
@@ -143,7 +144,7 @@ class AllocationManager:
                 self._waiting.clear()
 
     async def retry(self) -> None:
-        """Look at every pending resize, in the order of the queue."""
+        """Try every pending resize, in the order of the queue, if all sources are ready."""
         deps = self._deps
         ready = deps.sources_ready()
         self._due_s = deps.clock.monotonic_s() + (RETRY_S if ready else FIRST_RETRY_S)
@@ -156,12 +157,12 @@ class AllocationManager:
                     self._pending.remove(pod_uid)
 
     async def _look_at(self, pod: Pod) -> bool:
-        """Decide about one pending resize. True: it is not to be tried again."""
+        """Try one pending resize. True: it leaves the queue."""
         before = self._deps.conditions.of(uid(pod))
         try:
             allocated = await self._resize(pod)
         except Exception as error:
-            log_failure(log, f"resize of {pod_ref(pod)} is put off", error)
+            log_failure(log, f"resize of {pod_ref(pod)} failed and is tried again later", error)
             return False
         after = self._deps.conditions.of(uid(pod))
         if allocated or after != before:
@@ -170,7 +171,7 @@ class AllocationManager:
         return condition is None or condition.reason == INFEASIBLE
 
     async def _resize(self, pod: Pod) -> bool:
-        """Ask admission if there is anything to ask; True: other resources are allocated."""
+        """Ask admission about the pod's resize; True: new resources are allocated."""
         conditions = self._deps.conditions
         if not self.wants_resize(pod):
             conditions.clear_pending(uid(pod))
@@ -181,7 +182,7 @@ class AllocationManager:
             self._refused(pod, refusal, generation)
             return False
         conditions.clear_pending(uid(pod))
-        conditions.clear_in_progress(uid(pod))  # an error of an earlier one, and its generation
+        conditions.clear_in_progress(uid(pod))  # with the error of an earlier resize
         conditions.set_in_progress(uid(pod), generation)
         text = messages.started(pod, generation)
         self._deps.recorder.pod_event(pod, "Normal", messages.STARTED, text)

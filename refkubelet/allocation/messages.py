@@ -1,4 +1,4 @@
-"""The messages of resize events: a few words and what the pod asks for, as JSON (CG-063). Pure.
+"""The messages of resize events: a few words, and the pod's resources as JSON (CG-063). Pure.
 
 Upstream: pkg/kubelet/events/resize.go.
 """
@@ -33,7 +33,7 @@ def failed(pod: Pod, generation: int, error: str) -> str:
 
 
 def pending(pod: Pod, generation: int, reason: str, error: str) -> str:
-    """`reason`: the refusing handler's own word, for example OutOfcpu."""
+    """`reason`: of the handler that refused, for example OutOfcpu."""
     return _message(f"Pod resize {reason}", pod, generation, error)
 
 
@@ -55,7 +55,7 @@ def _container(container: Container) -> dict[str, Any]:
 
 
 def resources_json(resources: ResourceRequirements | None) -> dict[str, Any]:
-    """Limits before requests, names sorted, nothing empty."""
+    """The resources as JSON: limits before requests, names sorted, empty parts left out."""
     clean = canonical_resources(resources)
     shown: dict[str, Any] = {}
     if clean.limits:

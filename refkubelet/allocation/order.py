@@ -1,4 +1,4 @@
-"""Which pending resize is looked at first (CG-061). Pure.
+"""The order of the queue of pending resizes (CG-061). Pure.
 
 Upstream: pkg/kubelet/allocation/allocation_manager.go: sortPendingResizes.
 """
@@ -15,7 +15,8 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class PendingResize:
-    """What the order looks at. `since`: when it became pending; None: it was not looked at yet."""
+    """The facts that decide the order. `since`: when the resize became pending; None: it was not
+    tried yet."""
 
     uid: str
     increases: bool
@@ -25,8 +26,8 @@ class PendingResize:
 
 
 def in_order(pending: Iterable[PendingResize]) -> list[str]:
-    """UIDs: what takes nothing more first, then the higher priority, Guaranteed before Burstable,
-    the longest pending; those that are equal stay as they came."""
+    """The UIDs in order: resizes that increase no request first, then by higher priority,
+    Guaranteed before Burstable, the longest pending; equal ones keep their order."""
     return [
         resize.uid
         for resize in sorted(

@@ -1,7 +1,6 @@
-"""The resizable resources of a pod: taken from a spec, put into one, compared. Pure.
+"""The resizable resources of a pod: read from a spec, put into a spec, compared. Pure.
 
-What must never happen here: a pod object that is changed; two amounts that differ in writing alone
-(`1024Mi`, `1Gi`) taken for a resize.
+What must never happen here: two texts of the same amount (`1024Mi`, `1Gi`) count as a resize.
 Rules: CG-060, CG-061. Upstream: pkg/kubelet/allocation/allocation_manager.go: allocationFromPod,
 updatePodFromAllocation, isResizeIncreasingRequests; pkg/kubelet/kubelet.go: recordResizeOperations.
 """
@@ -22,14 +21,15 @@ from refkubelet.model.resources import COMPUTE, pod_requests
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """`containers`: by name, those that can be resized; `pod_level`: spec.resources."""
+    """The resources of a pod. `containers`: by name, all that can be resized; `pod_level`:
+    spec.resources."""
 
     containers: Mapping[str, ResourceRequirements] = field(default_factory=dict)
     pod_level: ResourceRequirements | None = None
 
 
 def resources_of(pod: Pod) -> PodResources:
-    """What the spec asks for, in canonical form; ephemeral containers have no resources."""
+    """The resources of the spec, in canonical form; ephemeral containers have none."""
     own = pod.spec.resources
     return PodResources(
         {c.name: canonical_resources(c.resources) for c in containers(pod)},
@@ -38,7 +38,7 @@ def resources_of(pod: Pod) -> PodResources:
 
 
 def canonical_resources(resources: ResourceRequirements | None) -> ResourceRequirements:
-    """The same amounts as Kubernetes writes them, names sorted."""
+    """The resources with canonical amounts, names sorted."""
     if resources is None:
         return ResourceRequirements()
     return ResourceRequirements(
@@ -53,7 +53,7 @@ def _canonical(amounts: Mapping[str, str] | None) -> dict[str, str] | None:
 
 
 def with_resources_of(pod: Pod, known: PodResources) -> Pod:
-    """`pod` with the known resources instead of its own; itself when they are the same."""
+    """`pod` with the resources `known`; the same object if they equal its own."""
     spec = pod.spec
     same_own = same_resources(spec.resources, known.pod_level)
     own = spec.resources if same_own else known.pod_level
@@ -66,20 +66,20 @@ def with_resources_of(pod: Pod, known: PodResources) -> Pod:
 
 
 def _with_known(containers: list[Container] | None, known: PodResources) -> list[Container] | None:
-    """The very same list when nothing is to change."""
-    changed = [_with_given(c, known.containers.get(c.name)) for c in containers or ()]
+    """The containers with their `known` resources; the same list if nothing changes."""
+    changed = [_with_resources(c, known.containers.get(c.name)) for c in containers or ()]
     same = all(old is new for old, new in zip(containers or (), changed, strict=True))
     return containers if same else changed
 
 
-def _with_given(container: Container, given: ResourceRequirements | None) -> Container:
-    if given is None or same_resources(container.resources, given):
+def _with_resources(container: Container, known: ResourceRequirements | None) -> Container:
+    if known is None or same_resources(container.resources, known):
         return container
-    return replace(container, resources=given)
+    return replace(container, resources=known)
 
 
 def same_resources(one: ResourceRequirements | None, other: ResourceRequirements | None) -> bool:
-    """Equal amounts and claims; absent and empty is the same."""
+    """Whether amounts and claims are equal; None and empty are the same."""
     if one is other:
         return True
     one, other = one or ResourceRequirements(), other or ResourceRequirements()
@@ -95,7 +95,7 @@ def _amounts(values: Mapping[str, str] | None) -> dict[str, int]:
 
 
 def asks_for_resize(old: Pod, new: Pod) -> bool:
-    """CPU or memory of a container, or anything of the pod's own resources, was edited."""
+    """Whether CPU or memory of a container, or the pod-level resources, have changed."""
     before = {c.name: c.resources for c in containers(old)}
     for container in containers(new):
         if container.name in before and _compute(before[container.name]) != _compute(
@@ -108,7 +108,7 @@ def asks_for_resize(old: Pod, new: Pod) -> bool:
 
 
 def _compute(resources: ResourceRequirements | None) -> tuple[int, ...]:
-    """Requests, then limits; what is absent counts as 0."""
+    """The requests, then the limits, of CPU and memory; 0 for those that are missing."""
     if resources is None:
         return (0,) * (2 * len(COMPUTE))
     return tuple(
@@ -119,6 +119,6 @@ def _compute(resources: ResourceRequirements | None) -> tuple[int, ...]:
 
 
 def increases_requests(allocated: Pod, wanted: Pod) -> bool:
-    """Whether the pod would take more CPU or memory of the node than it has."""
+    """Whether `wanted` requests more CPU or memory than `allocated`."""
     old, new = pod_requests(allocated), pod_requests(wanted)
     return any(new.get(name, 0) > old.get(name, 0) for name in COMPUTE)

@@ -1,9 +1,8 @@
-"""A checkpoint file of resources by pod: read once at the start, written when something changed.
+"""A checkpoint file of the resources of pods: read at start, written when something has changed.
 
-The file is small and local, so it is written directly, beside its place and then moved there.
 What must never happen: a write that changes nothing (a crash loop must not wear out a disk); a
-damaged file taken for an empty one; a removal alone that causes a write (a pod too many in the
-file does no harm, and the next write drops it).
+damaged file taken for an empty one. A removal alone causes no write: a removed pod in the file does
+no harm, and the next write drops it.
 Rules: CG-060. Upstream: pkg/kubelet/allocation/state/state_checkpoint.go.
 """
 
@@ -37,15 +36,15 @@ DIRECTORY_MODE: Final = 0o777  # what the umask leaves of it
 
 
 class ResourceState:
-    """Resources by pod UID, kept in `path`. Raises `StateFileError` for a file that is there and
-    cannot be used. What is set is known at once, and on disk after `save`."""
+    """The resources by pod UID, kept in `path`; on disk after `save`, `saved` or `save_soon`. The
+    constructor raises `StateFileError` if the file exists and cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pods = _read(path)
         self._texts = {pod_uid: pod_text(pod) for pod_uid, pod in self._pods.items()}
         self._written = data_of(self._texts)
-        self._outdated = False  # the file lacks something
+        self._outdated = False  # the file lacks a change
         self._saving: asyncio.Future[None] | None = None
 
     def pod(self, pod_uid: str) -> PodResources | None:
@@ -59,7 +58,7 @@ class ResourceState:
         return known.containers.get(name) if known is not None else None
 
     def set_pod(self, pod_uid: str, resources: PodResources) -> None:
-        """All of a pod at once."""
+        """Set all resources of a pod."""
         if self._pods.get(pod_uid) != resources:
             self._pods[pod_uid] = resources
             self._texts[pod_uid] = pod_text(resources)
@@ -74,12 +73,12 @@ class ResourceState:
         self.set_pod(pod_uid, replace(known, pod_level=resources))
 
     def remove(self, pod_uid: str) -> None:
-        """Forget the pod; the file follows with the next write."""
+        """Forget the pod; the next write drops it from the file."""
         self._pods.pop(pod_uid, None)
         self._texts.pop(pod_uid, None)
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
-        """Forget all other pods."""
+        """Forget all pods but these."""
         if len(self._pods) > len(pod_uids) or not self._pods.keys() <= set(pod_uids):
             for pod_uid in [u for u in self._pods if u not in pod_uids]:
                 self.remove(pod_uid)
@@ -87,13 +86,14 @@ class ResourceState:
     # The file
 
     async def saved(self) -> None:
-        """Return when all that was set is on disk. Calls that wait at the same time share a write:
-        the pods of a node that starts do not write the file once each. Raises OSError."""
+        """Write the file if it lacks a change, and wait for that. Calls at the same time share one
+        write, so that the many pods of a starting node do not write the file once each. Raises
+        OSError."""
         if self._outdated:
             await asyncio.shield(self._next_save())
 
     def save_soon(self) -> None:
-        """The same without waiting; a failure is logged."""
+        """Like `saved`, without waiting; a failure is logged."""
         if self._outdated:
             self._next_save().add_done_callback(self._log_failure)
 
@@ -108,7 +108,7 @@ class ResourceState:
         self._saving = None
         try:
             self.save()
-        except Exception as error:  # whatever it is, no call waits for ever
+        except Exception as error:  # no waiting call may wait for ever
             waiting.set_exception(error)
         else:
             waiting.set_result(None)
@@ -116,10 +116,10 @@ class ResourceState:
     def _log_failure(self, saving: asyncio.Future[None]) -> None:
         error = saving.exception()
         if isinstance(error, Exception):
-            log_failure(log, f"{self._path.name} is not on disk", error, OSError)
+            log_failure(log, f"cannot write {self._path.name}", error, OSError)
 
     def save(self) -> None:
-        """Write the file if it lacks something. Raises OSError."""
+        """Write the file now if it lacks a change. Raises OSError."""
         if not self._outdated:
             return
         data = data_of(self._texts)

@@ -1,6 +1,5 @@
-"""When resizes are queued and looked at: what the sync loop's operations mean for them (CG-061).
+"""Queues and retries resizes when the sync loop adds, updates or removes pods (CG-061).
 
-What must never happen here: a look at resizes that costs anything while none is pending.
 Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions, HandlePodUpdates, HandlePodRemoves,
 HandlePodReconcile.
 """
@@ -18,7 +17,7 @@ from refkubelet.model.resources import COMPUTE, requests_in_use
 
 
 class ResizeTriggers:
-    """One method per operation; each returns once the pending resizes were looked at."""
+    """One method per operation of the sync loop; each waits until pending resizes were tried."""
 
     def __init__(self, allocations: AllocationManager, conditions: ResizeConditions) -> None:
         self._allocations = allocations
@@ -26,22 +25,23 @@ class ResizeTriggers:
 
     @property
     def pend(self) -> bool:
-        """Whether an operation leads to a look at resizes."""
+        """Whether any resize is pending, so that an operation would retry it."""
         return self._allocations.has_pending
 
     def asked_for(self, old: Pod | None, new: Pod) -> bool:
-        """The update may ask for other resources, or for the old ones again."""
+        """Whether the update may change the wanted resources."""
         return old is None or asks_for_resize(old, new)
 
     def admitted(self, pod: Pod) -> None:
-        """The pod was admitted; its status may show resizes that an earlier kubelet has noted. To
-        be called before its worker starts."""
+        """Take over the resize conditions of an admitted pod from its status, written by an earlier
+        kubelet. Call it before the pod's worker starts."""
         self._conditions.restore([pod])
         if not self._allocations.wants_resize(pod):
             self._conditions.clear_pending(uid(pod))
 
     async def added(self, pods: Iterable[Pod]) -> None:
-        """All new pods were admitted: those whose spec asks for more than they have are pending."""
+        """Queue and try the resizes of new pods, after all of them were admitted: a restarted
+        kubelet may find specs that differ from the allocated resources."""
         pending = [pod for pod in pods if self._allocations.wants_resize(pod)]
         for pod in pending:
             self._allocations.push(uid(pod))
@@ -49,7 +49,8 @@ class ResizeTriggers:
             await self._allocations.retry()
 
     async def updated(self, old: Pod | None, new: Pod) -> None:
-        """The spec of a pod may ask for other resources now, or for the old ones again."""
+        """Queue and try the resize of an edited spec; if the spec is as allocated again, clear the
+        pending condition."""
         if not self.asked_for(old, new):
             return
         if self._allocations.wants_resize(new):
@@ -59,15 +60,16 @@ class ResizeTriggers:
             self._conditions.clear_pending(uid(new))
 
     def removed(self, pod: Pod) -> None:
-        """The pod is gone from its source; `room_was_made` is called next."""
+        """Forget a pod that was removed from its source; `room_was_made` is called next."""
         self._allocations.forget(uid(pod))
 
     async def room_was_made(self) -> None:
-        """Pods are gone: look at the pending resizes."""
+        """Try the pending resizes, because pods have released resources."""
         await self._allocations.retry()
 
     def makes_room(self, old: Pod | None, new: Pod, is_over: Callable[[Pod], bool]) -> bool:
-        """A status has changed: the pod is over, or takes less than before."""
+        """Whether a changed status releases resources for pending resizes: the pod has ended
+        (`is_over`), or uses less than before."""
         if old is None or not self._allocations.has_pending:
             return False
         if is_over(new) and not is_over(old):

@@ -1,4 +1,4 @@
-"""Ending pods to keep the node alive: under pressure of memory, disk or pids (EVIC), and to make
-room for a critical pod (PREE). Read `manager.py` first, then `cycle.py`, which decides; the
-preemption is apart from both. Upstream: pkg/kubelet/eviction, pkg/kubelet/preemption.
+"""Eviction of pods when memory, disk or pids run short (EVIC), and preemption of pods to make room
+for a critical one (PREE). For eviction read `manager.py` first, then `cycle.py`, which decides;
+preemption is separate. Upstream: pkg/kubelet/eviction, pkg/kubelet/preemption.
 """

@@ -1,4 +1,4 @@
-"""Whether a new pod may start while the node is short of something (EVIC-110, EVIC-111). Pure."""
+"""Decides whether a new pod is admitted under pressure conditions (EVIC-110, EVIC-111). Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MEMORY_TAINT: Final = "node.kubernetes.io/memory-pressure"
 
 
 def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | None:
-    """None: admitted. `conditions`: the pressure conditions that are True.
+    """The refusal of the pod; None: admitted. `conditions`: the pressure conditions that are True.
 
-    Critical pods are always admitted. Under memory pressure alone so are pods that are not
-    BestEffort, and those that tolerate the taint; under any other pressure no others are.
+    Critical pods are always admitted. If memory pressure is the only condition, so are pods that
+    are not BestEffort and pods that tolerate its taint; all other pods are refused.
     """
     if not conditions or is_critical(pod):
         return None

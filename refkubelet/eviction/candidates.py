@@ -1,7 +1,6 @@
-"""The pods that may be evicted in a cycle, and what they use.
+"""Finds the pods that may be evicted in a cycle, and their statistics.
 
-Statistics are asked for only when a pod may have to go: an idle cycle is cheap, because pods
-without storage limits of their own are told apart once, by their specs.
+Statistics are read only when a pod may have to be evicted, which makes an idle cycle cheap.
 Upstream: pkg/kubelet/eviction/eviction_manager.go: synchronize, localStorageEviction.
 """
 
@@ -25,22 +24,22 @@ class Candidates:
     """The pods of one cycle, and their statistics by UID."""
 
     pods: tuple[Pod, ...]
-    """Those that the starved resource may cost."""
+    """The pods that may be evicted for the starved resource."""
     usage: Mapping[str, PodUsage]
-    """What `pods` use of that resource; of other resources it says nothing."""
+    """How much `pods` use of that resource; other resources are left out."""
     limited: tuple[Pod, ...]
-    """Those with storage limits of their own (EVIC-100..102)."""
+    """The pods with storage limits (EVIC-100..102)."""
     files: Mapping[str, PodUsage]
-    """What `limited` have on disks."""
+    """How much disk the `limited` pods use."""
 
 
 NO_CANDIDATES: Final = Candidates((), {}, (), {})
 
 
 class CandidateSearch:
-    """Finds the candidates of a cycle. `pods`: all there are, in the same tuple as long as they are
-    the same; `active_pods`: neither terminal nor fully terminated, with their allocated resources
-    (EVIC-052)."""
+    """Finds the candidates of a cycle. `pods`: all pods, in the same tuple object until one
+    changes; `active_pods`: those neither terminal nor fully terminated, with their allocated
+    resources (EVIC-052)."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class CandidateSearch:
         self._limited: Mapping[str, tuple[object, bool]] = {}
 
     async def find(self, starved: Threshold | None, *, local_storage: bool) -> Candidates:
-        """`starved`: the threshold that pods may be evicted for, None: there is none.
+        """The candidates. `starved`: the threshold for which pods may be evicted, or None;
         `local_storage`: pods above their own storage limits are evicted, too."""
         limited = local_storage and self._any_limited()
         if starved is None and not limited:
@@ -74,17 +73,17 @@ class CandidateSearch:
         return Candidates(pods, usage, offenders, files)
 
     def _any_limited(self) -> bool:
-        """Whether any pod can break a limit of its own. A spec is looked at once; while `pods`
-        gives the same tuple, none is."""
+        """Whether any pod has a storage limit. Each spec is checked once, and none while `pods`
+        returns the same tuple."""
         pods = self._pods()
         if pods is self._last_pods:
             return any(limited for _, limited in self._limited.values())
         self._last_pods = pods
-        known, found = self._limited, {}
+        before, checked = self._limited, {}
         for pod in pods:
-            seen = known.get(uid(pod))
-            if seen is None or seen[0] is not pod.spec:
-                seen = (pod.spec, has_storage_limits(pod))
-            found[uid(pod)] = seen
-        self._limited = found
-        return any(limited for _, limited in found.values())
+            entry = before.get(uid(pod))
+            if entry is None or entry[0] is not pod.spec:
+                entry = (pod.spec, has_storage_limits(pod))
+            checked[uid(pod)] = entry
+        self._limited = checked
+        return any(limited for _, limited in checked.values())

@@ -1,9 +1,9 @@
-"""Which thresholds act now, and how: the seven steps of a cycle (EVIC-053). Pure.
+"""Decides which thresholds act now: the seven steps of a cycle (EVIC-053). Pure.
 
-`evaluate` takes what is observed and what was remembered, and gives back what is to be done and
-what to remember. What must never happen: the grace period of a threshold goes on although the
-signal has recovered (a threshold not met is forgotten), or two pods end for the same measurement
-(EVIC-054).
+`evaluate` takes the observations and the memory of the last cycle; it returns the acting
+thresholds, the node conditions and the memory for the next cycle. What must never happen: the grace
+period of a threshold goes on after its signal has recovered (a threshold not met is forgotten), or
+two pods are evicted for the same measurement (EVIC-054).
 Upstream: pkg/kubelet/eviction/eviction_manager.go: synchronize.
 """
 
@@ -32,13 +32,13 @@ class EvictionConfig:
     local_storage_isolation: bool = True
     """Pods above their own storage limits are evicted (EVIC-100..102)."""
     memcg_notification: bool = False
-    """With cgroup v1 the kernel tells when memory runs short (EVIC-058)."""
+    """With cgroup v1 the kernel notifies when memory passes a threshold (EVIC-058)."""
 
     @classmethod
     def of(cls, config: KubeletConfiguration) -> EvictionConfig:
         """From a configuration with its defaults applied (EVIC-006, EVIC-008).
 
-        Raises `ThresholdError` for thresholds that cannot be understood.
+        Raises `ThresholdError` for invalid thresholds.
         """
         thresholds = parse_thresholds(
             hard=config.eviction_hard or {},
@@ -61,9 +61,9 @@ class Observation:
     """One measured signal. A signal without observation is never pressure (EVIC-027)."""
 
     available: int
-    """What is left: bytes, inodes or pids."""
+    """The free amount: bytes, inodes or pids."""
     capacity: int
-    """All there is, in the same unit."""
+    """The whole amount, in the same unit."""
     time_ns: int = 0
     """When it was measured, nanoseconds since 1970 (EVIC-053 step 7); 0: unknown."""
 
@@ -74,7 +74,8 @@ def _nothing() -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class CycleMemory:
-    """What a cycle remembers for the next one. Times: monotonic seconds."""
+    """What a cycle keeps for the next one: since when each threshold is active, the met thresholds,
+    when each condition was last seen, the observations. Times: monotonic seconds."""
 
     first_seen_s: Mapping[Threshold, float] = field(default_factory=lambda: MappingProxyType({}))
     met: tuple[Threshold, ...] = ()
@@ -84,7 +85,8 @@ class CycleMemory:
 
 @dataclass(frozen=True, slots=True)
 class CycleResult:
-    """`conditions`: reported node conditions, sorted. `acting`: most urgent first (EVIC-055)."""
+    """`conditions`: the pressure conditions that are True, sorted. `acting`: the thresholds for
+    which the node must reclaim, most urgent first (EVIC-055)."""
 
     memory: CycleMemory
     conditions: tuple[str, ...]
@@ -98,8 +100,8 @@ def evaluate(
     now_s: float,
     transition_s: float,
 ) -> CycleResult:
-    """Steps 1 to 7 of EVIC-053, and the order of EVIC-055 (c). `transition_s`: how long a condition
-    stays True after its last threshold was met."""
+    """Do steps 1 to 7 of EVIC-053, and order the result by EVIC-055 (c). `transition_s`: how long a
+    condition stays True after its last threshold was met."""
     thresholds = tuple(thresholds)
     below = thresholds_met(thresholds, observations, enforce_min_reclaim=False)  # step 1
     unresolved = thresholds_met(memory.met, observations, enforce_min_reclaim=True)  # step 2
@@ -121,8 +123,9 @@ def thresholds_met(
     *,
     enforce_min_reclaim: bool,
 ) -> tuple[Threshold, ...]:
-    """The thresholds whose signal is below them; with `enforce_min_reclaim` below threshold plus
-    minimum reclaim. Comparisons are strict; no observation, no pressure (EVIC-027)."""
+    """The thresholds above their signal's available amount; with `enforce_min_reclaim` after adding
+    the minimum reclaim. Comparisons are strict; a signal without an observation meets none
+    (EVIC-027)."""
     return tuple(
         t
         for t in thresholds
@@ -149,7 +152,8 @@ def _is_fresh(
 
 
 def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> int:
-    """EVIC-087: 1 for hard thresholds, for soft ones the smaller of the maximum and the pod's."""
+    """The grace period of an eviction in seconds: 1 for a hard threshold, else the pod's own, at
+    most `max_pod_grace_s` (EVIC-087)."""
     if threshold.hard:
         return HARD_GRACE_S
     own = pod.spec.terminationGracePeriodSeconds

@@ -1,7 +1,7 @@
-"""Ends a pod: spares critical ones, sends the event, has the pod killed, counts.
+"""Evicts a single pod: sends the event, has the pod killed, and counts the eviction.
 
-What must never happen: a critical pod is ended (EVIC-085), or a kill that takes too long stops the
-manager (EVIC-086). Upstream: pkg/kubelet/eviction/eviction_manager.go: evictPod.
+What must never happen: a critical pod is evicted (EVIC-085), or a kill that takes too long stops
+the manager (EVIC-086). Upstream: pkg/kubelet/eviction/eviction_manager.go: evictPod.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KillRequest:
-    """End this pod: `status_fn` changes the status published with the kill, `grace_s` overrides
-    the pod's grace period (the pod worker raises it to at least 1)."""
+    """A pod to kill. `status_fn` changes the status that is published with the kill; `grace_s`
+    overrides the pod's grace period (the pod worker raises it to at least 1)."""
 
     pod: Pod
     status_fn: Callable[[PodStatus], PodStatus]
@@ -32,14 +32,14 @@ class KillRequest:
 
 @dataclass(slots=True)
 class EvictionMetrics:
-    """`evictions` by signal; `stats_age`: how old the measurements were that led to them."""
+    """The number of evictions, and the ages of the measurements that led to them, by signal."""
 
     evictions: Counter[str] = field(default_factory=Counter)
     stats_age: dict[str, Durations] = field(default_factory=dict)
 
     def acted_on(self, times_ns: Mapping[str, int], now_ns: int) -> None:
-        """Add the ages of the measurements for which pods are ranked now. `times_ns`: by signal, 0
-        where unknown."""
+        """Add the ages of the measurements for which pods are ranked now. `times_ns`: by signal; 0:
+        unknown."""
         for signal, time_ns in times_ns.items():
             if time_ns:
                 age_s = (now_ns - time_ns) / 10**9
@@ -47,7 +47,7 @@ class EvictionMetrics:
 
 
 class Evictor:
-    """Used for both reasons of evictions: starved resources and storage limits of pods."""
+    """Evicts pods, for starved resources and for storage limits of pods."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Evictor:
         self._metrics = metrics
 
     def spares(self, pod: Pod) -> bool:
-        """Whether the pod is critical and so never evicted (EVIC-085); if so, the log says it."""
+        """Whether the pod is critical, and so is never evicted, which is logged (EVIC-085)."""
         if not is_critical(pod):
             return False
         log.error("eviction manager: cannot evict a critical pod %s (EVIC-085)", log_name(pod))
@@ -69,9 +69,9 @@ class Evictor:
     async def evict(
         self, pod: Pod, text: EvictionText, grace_s: int, signal: str, *, disruption: bool
     ) -> None:
-        """Send the event and kill the pod (EVIC-090, EVIC-094). A kill that fails counts, too
-        (EVIC-086): it goes on in the background. `disruption`: the pod gets the condition
-        DisruptionTarget."""
+        """Send the event and kill the pod (EVIC-090, EVIC-094). A kill that fails or takes too long
+        counts, too, and goes on in the background (EVIC-086). `disruption`: the pod gets the
+        condition DisruptionTarget."""
         self._events.pod_event(pod, "Warning", REASON, text.message, annotations=text.annotations)
         request = KillRequest(pod, evicted_status(pod, text.message, disruption), grace_s)
         try:

@@ -1,4 +1,5 @@
-"""Which disk holds what: the use that counts in a ranking, and what can be freed. Pure.
+"""Which disks hold images and containers, and so which disk use counts for a signal, and what can
+be reclaimed. Pure.
 
 Rules: EVIC-040, EVIC-042..046. The layout is decided once, at the first cycle.
 Upstream: pkg/kubelet/eviction/helpers.go: buildSignalToRankFunc, buildSignalToNodeReclaimFuncs,
@@ -18,11 +19,11 @@ from refkubelet.stats.usage import NOTHING, DiskUse, PodUsage
 
 
 class Layout(Enum):
-    """How images, containers and everything else share the disks."""
+    """How the filesystems of images, containers and the node are distributed."""
 
     ONE = "one filesystem"  # EVIC-044
-    DEDICATED = "images and containers on a filesystem of their own"  # EVIC-045
-    SPLIT = "images on a filesystem of their own, containers with the rest"  # EVIC-046
+    DEDICATED = "images and containers on a separate filesystem"  # EVIC-045
+    SPLIT = "images on a separate filesystem, containers on the node's"  # EVIC-046
 
 
 LAYERS: Final = "writable layers"
@@ -61,21 +62,21 @@ COPIED_FROM: Final[Mapping[Layout, str]] = {  # EVIC-042
 
 
 def layout_of(node_device: str, image_device: str, container_device: str) -> Layout:
-    """The layout of a machine with these devices (EVIC-040). Containers apart from images, on a
-    disk that is not the node's, count as split wherever they lie."""
+    """The layout of a machine with these devices (EVIC-040). If images are not on the node's device
+    and containers on another one than images, the layout is SPLIT."""
     if image_device == node_device:
         return Layout.ONE
     return Layout.DEDICATED if container_device == image_device else Layout.SPLIT
 
 
 def disk_of(signal: str) -> str | None:
-    """`nodefs`, `imagefs` or `containerfs`; None for signals that are about no disk."""
+    """The signal's disk, `nodefs`, `imagefs` or `containerfs`; None for memory and pids."""
     disk = signal.partition(".")[0]
     return disk if disk in DISKS else None
 
 
 def disk_use(pod: PodUsage, signal: str, layout: Layout) -> DiskUse:
-    """What the pod has on the disk that the signal is about; nothing for other signals."""
+    """The pod's use of the signal's disk; nothing for memory and pids."""
     disk = disk_of(signal)
     if disk is None:
         return NOTHING
@@ -84,8 +85,8 @@ def disk_use(pod: PodUsage, signal: str, layout: Layout) -> DiskUse:
 
 
 def reclaim_steps(signal: str, layout: Layout) -> tuple[str, ...]:
-    """What can be freed without ending a pod, in order; nothing for signals that are about no
-    disk."""
+    """What can be reclaimed without evicting a pod, in order: `CONTAINERS`, `IMAGES`; nothing for
+    memory and pids."""
     disk = disk_of(signal)
     return RECLAIMED[layout, disk] if disk is not None else ()
 
@@ -93,21 +94,22 @@ def reclaim_steps(signal: str, layout: Layout) -> tuple[str, ...]:
 def containerfs_thresholds(
     thresholds: Iterable[Threshold], layout: Layout
 ) -> tuple[tuple[Threshold, ...], tuple[Threshold, ...]]:
-    """The configured thresholds with those of containerfs put right, and copies for containerfs
-    that were not configured (EVIC-042). The first cycle knows the former only (EVIC-043).
+    """The configured thresholds, with those of containerfs replaced by copies of nodefs or imagefs
+    ones; and copies for containerfs thresholds that were not configured (EVIC-042), which the first
+    cycle does not use yet (EVIC-043).
 
-    A copy has everything of its source but the signal; without a source there is none. Hard comes
-    before soft of `available`, then of `inodesFree`. Of several that have the same signal and are
-    hard (or soft) the last one is the source, and the last one is put right: a soft threshold
-    without a grace period is hard, too.
+    A copy differs from its source only in the signal; without a source a threshold is dropped.
+    Copies come in the order `available` hard, soft, then `inodesFree` hard, soft. Of several
+    thresholds of the same signal and kind the last one counts, as the source and as the one that is
+    replaced; a soft threshold without a grace period is of the hard kind.
     """
     kept: list[Threshold | None] = list(thresholds)
     places = {(t.signal, t.hard): n for n, t in enumerate(kept) if t is not None}
     source = COPIED_FROM[layout]
     new: list[Threshold] = []
     for what, hard in product(("available", "inodesFree"), (True, False)):
-        found = kept[n] if (n := places.get((f"{source}.{what}", hard))) is not None else None
-        copy = replace(found, signal=f"containerfs.{what}") if found is not None else None
+        original = kept[n] if (n := places.get((f"{source}.{what}", hard))) is not None else None
+        copy = replace(original, signal=f"containerfs.{what}") if original is not None else None
         configured = places.get((f"containerfs.{what}", hard))
         if configured is not None:
             kept[configured] = copy
@@ -117,7 +119,7 @@ def containerfs_thresholds(
 
 
 def ignored_containerfs(thresholds: Iterable[Threshold]) -> tuple[str, ...]:
-    """What is said about configured thresholds of containerfs (EVIC-042)."""
+    """The log messages about configured thresholds of containerfs, which are ignored (EVIC-042)."""
     return tuple(
         f"found {t.signal} for {'hard' if t.hard else 'soft'} eviction. ignoring"
         for t in thresholds

@@ -1,4 +1,4 @@
-"""Pods above their own storage limits (EVIC-100..102). Pure.
+"""Finds pods above their own storage limits (EVIC-100..102). Pure.
 
 Upstream: pkg/kubelet/eviction/eviction_manager.go: localStorageEviction.
 """
@@ -16,14 +16,14 @@ from refkubelet.model.quantity import NANO, canonical, parse_nano
 from refkubelet.model.resources import limit_quantities
 from refkubelet.stats.usage import NOTHING, PodUsage, layer
 
-EMPTY_DIR_LIMIT: Final = "emptydirfs.limit"  # what EVIC-096 counts as signals
+EMPTY_DIR_LIMIT: Final = "emptydirfs.limit"  # the signals in the metrics, EVIC-096
 POD_LIMIT: Final = "ephemeralpodfs.limit"
 CONTAINER_LIMIT: Final = "ephemeralcontainerfs.limit"
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A limit that is broken: the signal it counts as (EVIC-096), its rule, the message."""
+    """An exceeded limit: the signal in the metrics (EVIC-096), the rule, the message."""
 
     signal: str
     rule: str
@@ -31,23 +31,23 @@ class Violation:
 
 
 def local_storage_violation(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
-    """The first limit that is broken, or None: emptyDir volumes, then the pod, then regular
-    containers one by one."""
+    """The first exceeded limit, or None: of emptyDir volumes, then of the pod, then of regular
+    containers."""
     return _volume(pod, usage) or _pod(pod, usage) or _container(pod, usage, layout)
 
 
 def _volume(pod: Pod, usage: PodUsage) -> Violation | None:
-    """EVIC-100: emptyDir volumes against their sizeLimit, those in memory, too."""
+    """An emptyDir volume, in memory or on disk, above its sizeLimit (EVIC-100)."""
     for name, size in _size_limits(pod).items():
-        seen = usage.files.volumes.get(name)
-        if seen is not None and seen.used.bytes * NANO > parse_nano(size) > 0:
+        volume = usage.files.volumes.get(name)
+        if volume is not None and volume.used.bytes * NANO > parse_nano(size) > 0:
             text = f'Usage of EmptyDir volume "{name}" exceeds the limit "{canonical(size)}". '
             return Violation(EMPTY_DIR_LIMIT, "EVIC-100", text)
     return None
 
 
 def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
-    """EVIC-101: the use of all containers against the limit of the pod."""
+    """A pod above its limit, with all of its containers (EVIC-101)."""
     limit = limit_quantities(pod).get(STORAGE)
     if limit is None or usage.ephemeral_storage.bytes * NANO <= limit.nano:
         return None
@@ -56,7 +56,7 @@ def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
 
 
 def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
-    """EVIC-102: a container against its own limit; 0 is no limit."""
+    """A regular container above its own limit; 0 is no limit (EVIC-102)."""
     limits = {c.name: _limit(c) for c in pod.spec.containers}
     for row in usage.containers:
         limit = limits.get(row.name)
@@ -73,7 +73,7 @@ def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
 
 
 def has_storage_limits(pod: Pod) -> bool:
-    """Whether the pod can break a limit of its own."""
+    """Whether the pod, a container or a volume of it has a storage limit."""
     return any(_limit(c) is not None for c in containers(pod)) or bool(_size_limits(pod))
 
 
@@ -84,7 +84,7 @@ def _limit(container: Container) -> str | None:
 
 
 def _size_limits(pod: Pod) -> dict[str, str]:
-    """The pod's emptyDir volumes that have a sizeLimit."""
+    """The sizeLimit of each emptyDir volume that has one, by name."""
     volumes = pod.spec.volumes or ()
     return {
         v.name: v.emptyDir.sizeLimit

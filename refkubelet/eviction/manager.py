@@ -1,10 +1,11 @@
-"""The eviction manager: looks at the machine every 10 s and ends pods before it runs dry.
+"""The eviction manager: observes the machine every 10 s and evicts pods before a resource runs out.
 
-One cycle: observe; evaluate the thresholds (`cycle.py`); pods above their own storage limits go
-first; else, for the most urgent starved resource, reclaim what no pod needs, then end the first
-ranked pod that is not critical, and wait for its end. After an eviction the next cycle follows at
-once. What must never happen: a critical pod is ended (EVIC-085), more than one pod is ended for a
-threshold in one cycle (EVIC-086), or a failing look at the machine ends anything (EVIC-041).
+One cycle: observe; evaluate the thresholds (`cycle.py`); evict pods above their own storage limits.
+If there were none, take the most urgent starved resource: reclaim what no pod needs, and if that is
+not enough evict the first ranked pod that is not critical. After an eviction the manager waits for
+the pod's end, and the next cycle follows at once. What must never happen: a critical pod is evicted
+(EVIC-085), more than one pod is evicted for a threshold in one cycle (EVIC-086), or a pod is
+evicted although the observation failed (EVIC-041).
 Upstream: pkg/kubelet/eviction/eviction_manager.go.
 """
 
@@ -55,7 +56,7 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 10.0  # EVIC-050
-BLIND: Final = "eviction manager: cannot look at the node"
+BLIND: Final = "eviction manager: cannot observe the node"
 CLEANUP_POLL_S: Final = 1.0  # EVIC-051
 CLEANUP_LIMIT_S: Final = 30.0
 
@@ -72,7 +73,7 @@ class PressureCondition:
 
 @dataclass(frozen=True, slots=True)
 class EvictionDeps:
-    """What evictions need of their kubelet."""
+    """What the eviction manager works with."""
 
     clock: Clock
     observer: Observer
@@ -80,20 +81,21 @@ class EvictionDeps:
     """The runtime's answer about its disks (EVIC-028)."""
     stats: PodStats
     pods: Callable[[], tuple[Pod, ...]]
-    """All there are, in the same tuple as long as they are the same."""
+    """All pods, in the same tuple object until one changes."""
     active_pods: Callable[[], tuple[Pod, ...]]
-    """Neither terminal nor fully terminated, with their allocated resources (EVIC-052)."""
+    """The pods neither terminal nor fully terminated, with allocated resources (EVIC-052)."""
     pod_is_finished: Callable[[Pod], bool]
-    """Containers and volumes of an evicted pod are gone (EVIC-051)."""
+    """Whether the containers and volumes of an evicted pod are gone (EVIC-051)."""
     kill_pod: Callable[[KillRequest], Awaitable[None]]
-    """Returns when the containers have stopped; raises when that takes too long (EVIC-089)."""
+    """Returns when the containers have stopped; raises if that takes too long (EVIC-089)."""
     events: EventRecorder
     reclaim: Mapping[str, Reclaim]
-    """How to free disk that no pod needs, by `CONTAINERS` and `IMAGES` (EVIC-071, EVIC-072)."""
+    """Functions that remove what no pod needs, by `CONTAINERS` and `IMAGES` (EVIC-071,
+    EVIC-072)."""
 
 
 class EvictionManager:
-    """One per kubelet; also an admission handler (EVIC-110)."""
+    """Runs the cycles, and refuses pods under pressure as an admission handler (EVIC-110)."""
 
     def __init__(self, config: EvictionConfig, deps: EvictionDeps) -> None:
         self._config = config
@@ -125,7 +127,7 @@ class EvictionManager:
         return admit_under_pressure(pod, self._conditions)
 
     async def run(self) -> None:
-        """Cycle until cancelled; a failing cycle is logged and tried again (EVIC-050)."""
+        """Run cycles until cancelled; an error of a cycle is logged (EVIC-050)."""
         try:
             while True:
                 await self._cycle()
@@ -134,7 +136,8 @@ class EvictionManager:
                 self._notifications.close()
 
     async def _cycle(self) -> None:
-        """A cycle and the pause after it: until evicted pods are gone, or until the next look."""
+        """One cycle, and the pause after it: until evicted pods are gone, or else 10 s or until a
+        notification of the kernel."""
         evicted: tuple[Pod, ...] = ()
         self._sooner.clear()
         try:
@@ -153,7 +156,8 @@ class EvictionManager:
                     await self._sooner.wait()
 
     def _memory_notifications(self) -> MemoryNotifications | None:
-        """None where the kernel does not tell of memory (EVIC-058)."""
+        """The kernel's notifications about memory; None unless they are configured and the machine
+        has cgroup v1 (EVIC-058)."""
         observer = self._deps.observer
         if not self._config.memcg_notification or observer.machine.cgroup_version() == 2:
             return None
@@ -162,8 +166,8 @@ class EvictionManager:
         )
 
     async def synchronize(self) -> tuple[Pod, ...]:
-        """One cycle; gives the pods that were evicted. Raises `CriCallError` or `OSError` when the
-        node cannot be observed."""
+        """Do one cycle; returns the evicted pods. Raises `CriCallError` or `OSError` if the node
+        cannot be observed."""
         if not self._thresholds and not self._config.local_storage_isolation:
             return ()
         observed = await self._observe()
@@ -179,7 +183,7 @@ class EvictionManager:
             now_s=self._deps.clock.monotonic_s(),
             transition_s=self._config.pressure_transition_s,
         )
-        candidates = await self._search.find(  # fails before anything is remembered
+        candidates = await self._search.find(  # may fail, so before the memory is replaced
             result.acting[0] if result.acting else None,
             local_storage=self._config.local_storage_isolation,
         )
@@ -200,8 +204,8 @@ class EvictionManager:
         return self._deps.observer.observe(await self._deps.image_fs_info(), signals)
 
     def _decide_layout(self, layout: Layout) -> tuple[Threshold, ...]:
-        """Decide the layout and complete the thresholds, once (EVIC-040, EVIC-042); gives the
-        thresholds of this first cycle (EVIC-043)."""
+        """Decide the layout and complete the thresholds, in the first cycle (EVIC-040, EVIC-042);
+        returns the thresholds of this cycle (EVIC-043)."""
         for complaint in ignored_containerfs(self._thresholds):
             log.error("eviction manager: %s", complaint)
         first, copied = containerfs_thresholds(self._thresholds, layout)
@@ -217,8 +221,8 @@ class EvictionManager:
         """Evict every pod above its own storage limits (EVIC-100..102)."""
         evicted: list[Pod] = []
         for pod in candidates.limited:
-            found = candidates.files.get(uid(pod))
-            violation = found and local_storage_violation(pod, found, self._decided)
+            usage = candidates.files.get(uid(pod))
+            violation = usage and local_storage_violation(pod, usage, self._decided)
             if not violation or self._evictor.spares(pod):
                 continue
             log.info("%s", violation_line(pod, violation))
@@ -228,7 +232,7 @@ class EvictionManager:
         return tuple(evicted)
 
     async def _reclaim(self, threshold: Threshold) -> bool:
-        """EVIC-070: free what no pod needs; True when that was enough."""
+        """Remove what no pod needs; True: no threshold is met any more (EVIC-070)."""
         steps = reclaim_steps(threshold.signal, self._decided)
         if not steps:
             return False
@@ -250,7 +254,7 @@ class EvictionManager:
     async def _evict_first(
         self, threshold: Threshold, result: CycleResult, candidates: Candidates
     ) -> tuple[Pod, ...]:
-        """EVIC-085, EVIC-086: the first ranked pod that may be evicted, and no other."""
+        """Evict the first ranked pod that is not critical, and no other (EVIC-085, EVIC-086)."""
         observations, usage = result.memory.observations, candidates.usage
         ranked = rank_pods(threshold.signal, candidates.pods, usage, self._decided)
         now_ns = self._deps.clock.wall_ns()
@@ -260,10 +264,10 @@ class EvictionManager:
         for place, pod in enumerate(ranked, start=1):
             if self._evictor.spares(pod):
                 continue
-            found = usage.get(uid(pod))
+            pod_usage = usage.get(uid(pod))
             text = eviction_text(
                 pod,
-                found,
+                pod_usage,
                 resource=threshold.resource,
                 acting=result.acting,
                 observations=observations,
@@ -271,7 +275,7 @@ class EvictionManager:
             grace_s = grace_override_s(threshold, pod, self._config.max_pod_grace_s)
             why = rank_line(
                 pod,
-                found,
+                pod_usage,
                 signal=threshold.signal,
                 layout=self._decided,
                 place=(place, len(ranked)),
@@ -283,7 +287,7 @@ class EvictionManager:
         return ()
 
     async def _wait_for_cleanup(self, evicted: tuple[Pod, ...]) -> None:
-        """Until containers and volumes of the pods are gone, at most 30 s (EVIC-051)."""
+        """Wait until the containers and volumes of the pods are gone, at most 30 s (EVIC-051)."""
         try:
             async with asyncio.timeout(CLEANUP_LIMIT_S):
                 await self._deps.clock.sleep(CLEANUP_POLL_S)

@@ -1,6 +1,8 @@
-"""The texts of evictions: events, statuses, rejections (EVIC-056, EVIC-090..094, EVIC-111). Pure.
+"""The texts of evictions in events, statuses and refusals (EVIC-056, EVIC-090..094, EVIC-111).
+Pure.
 
-Trailing spaces belong to the texts. Upstream: pkg/kubelet/eviction/helpers.go: evictionMessage.
+Trailing spaces are part of upstream's texts. Upstream: pkg/kubelet/eviction/helpers.go:
+evictionMessage.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ def eviction_text(
     acting: Iterable[Threshold],
     observations: Mapping[str, Observation],
 ) -> EvictionText:
-    """What the event and the status of an evicted pod say (EVIC-091..093). `usage`: None without
-    statistics. `acting`: the thresholds that act now, most urgent first."""
+    """The text of the event and the status of an evicted pod (EVIC-091..093). `usage`: None:
+    unknown; `acting`: the thresholds that act now, most urgent first."""
     message = f"The node was low on resource: {resource}. " + _numbers(
         resource, acting, observations
     )
@@ -82,13 +84,13 @@ def eviction_text(
 def _numbers(
     resource: str, acting: Iterable[Threshold], observations: Mapping[str, Observation]
 ) -> str:
-    """Of the first acting threshold with this resource, whatever its signal (EVIC-092)."""
+    """Threshold and available amount of the first acting threshold of this resource (EVIC-092)."""
     for threshold in acting:
-        seen = observations.get(threshold.signal)
-        if threshold.resource == resource and seen is not None:
+        observed = observations.get(threshold.signal)
+        if threshold.resource == resource and observed is not None:
             shown = format_decimal if resource in (INODES, PIDS) else format_binary
-            quantity = threshold.value.shown(seen.capacity)
-            return f"Threshold quantity: {quantity}, available: {shown(seen.available)}. "
+            quantity = threshold.value.shown(observed.capacity)
+            return f"Threshold quantity: {quantity}, available: {shown(observed.available)}. "
     return ""
 
 
@@ -99,7 +101,7 @@ def _pod_level_memory(pod: Pod) -> str | None:
 
 
 def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, str, str]]:
-    """(container, usage, request) of those above their request, in the order of statistics."""
+    """(container, usage, request) of the containers above their request."""
     by_name = {c.name: c for c in containers(pod)}
     for row in usage.containers:
         container = by_name.get(row.name)
@@ -112,7 +114,8 @@ def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, 
 
 
 def _used(usage: PodUsage, row: ContainerUsage, resource: str) -> int | None:
-    """Of disk the writable layer and the logs, and both must be known (EVIC-091)."""
+    """The container's use of memory or disk in bytes, of disk its writable layer and logs; None if
+    unknown (EVIC-091)."""
     if resource == MEMORY:
         return row.memory_working_set_bytes
     logs = usage.files.logs.get(row.name)
@@ -128,5 +131,6 @@ def _request_text(container: Container, resource: str) -> str:
 
 
 def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
-    """Makes the status of the evicted pod (EVIC-094). `disruption`: with DisruptionTarget."""
+    """A function that makes the status of the evicted pod (EVIC-094). `disruption`: with the
+    condition DisruptionTarget."""
     return ended_status(pod, REASON, message, disruption=message if disruption else None)

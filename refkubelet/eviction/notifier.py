@@ -1,7 +1,6 @@
-"""Has the kernel notify when memory passes a threshold, before the next look sees it (EVIC-058).
+"""Makes the kernel notify when memory passes a threshold, so that a cycle starts sooner (EVIC-058).
 
-Only with kernelMemcgNotification and cgroup v1. What must never happen: the manager stops looking
-because the kernel refuses notifications.
+Only with kernelMemcgNotification and cgroup v1.
 Upstream: pkg/kubelet/eviction/memory_threshold_notifier.go.
 """
 
@@ -22,7 +21,7 @@ REFRESH_S: Final = 10.0
 
 
 class MemoryNotifications:
-    """Calls `passed` when memory passes a threshold, in bytes as of the last `update`."""
+    """Calls `passed` when memory usage passes a threshold, in bytes as of the last `update`."""
 
     def __init__(
         self,
@@ -39,8 +38,8 @@ class MemoryNotifications:
         self._stops: dict[Threshold, Callable[[], None]] = {}
 
     def update(self) -> None:
-        """Tell the kernel the bytes that the thresholds mean now: how much of the usage can be
-        given back changes. At most every 10 s."""
+        """Register the thresholds again, in bytes: these change with the inactive memory. At most
+        every 10 s; a refusal of the kernel is logged."""
         now_s = self._clock.monotonic_s()
         if self._updated_s is not None and now_s - self._updated_s <= REFRESH_S:
             return
@@ -52,7 +51,7 @@ class MemoryNotifications:
                 log.info("eviction manager: no notification for %s: %s", threshold.signal, error)
 
     def close(self) -> None:
-        """No more calls."""
+        """Cancel all notifications."""
         while self._stops:
             self._stops.popitem()[1]()
 
@@ -60,12 +59,12 @@ class MemoryNotifications:
         machine = self._observer.machine
         of_pods = threshold.signal == ALLOCATABLE
         path = self._observer.pods_cgroup if of_pods else ""
-        found = read_memory(memory_dir(machine, path), 1)
-        if found is None or (of_pods and found.limit_bytes is None):
-            raise OSError(f"cgroup {path or '/'} does not tell its memory")
-        capacity = found.limit_bytes if of_pods else machine.memory().total_bytes
+        memory = read_memory(memory_dir(machine, path), 1)
+        if memory is None or (of_pods and memory.limit_bytes is None):
+            raise OSError(f"cannot read the memory of cgroup {path or '/'}")
+        capacity = memory.limit_bytes if of_pods else machine.memory().total_bytes
         limit = notification_bytes(
-            threshold, capacity or 0, found.usage_bytes - found.working_set_bytes
+            threshold, capacity or 0, memory.usage_bytes - memory.working_set_bytes
         )
         if threshold in self._stops:
             self._stops.pop(threshold)()
@@ -73,5 +72,5 @@ class MemoryNotifications:
 
 
 def notification_bytes(threshold: Threshold, capacity: int, inactive_bytes: int) -> int:
-    """The usage at which the working set reaches the threshold."""
+    """The memory usage, in bytes, at which the available memory reaches the threshold."""
     return capacity - threshold.value.amount(capacity) + inactive_bytes

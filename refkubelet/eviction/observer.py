@@ -1,8 +1,8 @@
-"""Looks at the machine: one observation per signal.
+"""Measures the signals of the machine.
 
-Rules: EVIC-020..028, EVIC-040, EVIC-041. The numbers of ImageFsInfo do not count: its mount points
-are measured, only its time stamps are taken (EVIC-028). Nothing here may be slow, because every
-cycle looks. Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
+Rules: EVIC-020..028, EVIC-040, EVIC-041. Of the runtime's ImageFsInfo only mount points and time
+stamps are used; the filesystems are measured here (EVIC-028). Every cycle runs this, so it must be
+fast. Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from refkubelet.stats.cgroup_files import memory_dir, read_memory
 
 @dataclass(frozen=True, slots=True)
 class NodeObservations:
-    """All signals of one look at the machine, and the layout of its disks (EVIC-040)."""
+    """One measurement of all signals, and the layout of the disks (EVIC-040)."""
 
     signals: Mapping[str, Observation]
     layout: Layout = Layout.ONE
@@ -28,20 +28,18 @@ class NodeObservations:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Looks at the machine."""
+    """Measures the signals of `machine`."""
 
     machine: Machine
     root_dir: str
     pods_cgroup: str = ""
-    """Path of the cgroup that holds all pods; "" where there is none."""
+    """Path of the cgroup above all pods; "" if pods have no cgroups."""
     may_split: bool = False
-    """Containers may lie on another disk than images: so with CRI-O only (EVIC-040, EVIC-046)."""
+    """Containers may be on another disk than images, which only CRI-O does (EVIC-040, EVIC-046)."""
 
     def observe(self, filesystems: ImageFilesystems, signals: Collection[str]) -> NodeObservations:
-        """Look at what these signals need, and at all disks.
-
-        Raises `OSError` when a disk cannot be found: then there is no observation (EVIC-041).
-        """
+        """Measure memory, all disks, and pids and allocatable memory if they are in `signals`.
+        Raises `OSError` if a disk cannot be measured; then there is no observation (EVIC-041)."""
         memory = self.machine.memory()
         node_fs = self.machine.filesystem(self.root_dir)
         found = {
@@ -62,15 +60,15 @@ class Observer:
         return self._with_images(found, filesystems, node_fs)
 
     def _allocatable(self, time_ns: int) -> Observation | None:
-        """What all pods together may still use (EVIC-021); None without a limit."""
+        """The memory that all pods together may still use (EVIC-021); None without a limit."""
         if not self.pods_cgroup:
             return None
         directory = memory_dir(self.machine, self.pods_cgroup)
-        found = read_memory(directory, self.machine.cgroup_version())
-        if found is None or found.limit_bytes is None:
+        usage = read_memory(directory, self.machine.cgroup_version())
+        if usage is None or usage.limit_bytes is None:
             return None
-        available = found.limit_bytes - found.working_set_bytes
-        return Observation(available, found.limit_bytes, time_ns)
+        available = usage.limit_bytes - usage.working_set_bytes
+        return Observation(available, usage.limit_bytes, time_ns)
 
     def _with_images(
         self,
@@ -78,7 +76,7 @@ class Observer:
         filesystems: ImageFilesystems,
         node_fs: FilesystemStats,
     ) -> NodeObservations:
-        """EVIC-023, EVIC-024: the disks of images and containers."""
+        """Add the signals of the disks of images and containers (EVIC-023, EVIC-024)."""
         images = filesystems.images[0]
         image_fs = container_fs = self.machine.filesystem(images.mountpoint)
         container_time_ns = images.time_ns

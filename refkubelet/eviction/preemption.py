@@ -1,7 +1,8 @@
-"""Makes room for a critical pod by ending others, one after the other (PREE-001, PREE-007..009).
+"""Makes room for a critical pod by killing other pods, one after the other (PREE-001,
+PREE-007..009).
 
-What must never happen here: a pod ends for a critical pod that is refused all the same, or a kill
-that takes too long keeps the critical pod from starting.
+What must never happen here: a pod is killed for a critical pod that is refused all the same, or a
+kill that takes too long keeps the critical pod from starting.
 Upstream: pkg/kubelet/preemption/preemption.go: HandleAdmissionFailure, evictPodsToFreeRequests.
 """
 
@@ -31,28 +32,28 @@ KillPod = Callable[[Pod, Callable[[PodStatus], PodStatus]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDeps:
-    """What preemption needs of its kubelet."""
+    """What preemption works with."""
 
     allocated_pods: Callable[[], tuple[Pod, ...]]
     """The active pods, with their allocated resources."""
     kill_pod: KillPod
-    """Returns when the containers have stopped; raises when that takes too long (EVIC-089)."""
+    """Returns when the containers have stopped; raises if that takes too long (EVIC-089)."""
     events: EventRecorder
 
 
 class Preemptor:
-    """Ends pods for critical ones. `preempted`: how many, by the resource that was short first."""
+    """Kills pods to make room for critical ones. `preempted`: how many, by the first resource that
+    was short."""
 
     def __init__(self, deps: PreemptionDeps) -> None:
         self._deps = deps
         self.preempted: Counter[str] = Counter()
 
     async def make_room(self, pod: Pod, failures: Failures) -> Failures:
-        """End other pods if `pod` is critical and lacks resources only; gives the failures that
-        remain, none when there is room now. Takes up to the grace periods of the pods that end.
-
-        Raises `RecoveryError` if ending all pods of lower priority would not be enough.
-        """
+        """Kill other pods if `pod` is critical and was refused only for lack of resources. Returns
+        the failures that remain; none: it can be admitted now. Takes as long as the grace periods
+        of the killed pods. Raises `RecoveryError` if killing all preemptable pods would not make
+        enough room."""
         if not is_critical(pod):
             return failures
         others = tuple(f for f in failures if not isinstance(f, Shortage))

@@ -1,7 +1,7 @@
-"""Which pods must end so that a critical pod fits (PREE-001..006). Pure.
+"""Chooses the pods to kill so that a critical pod fits (PREE-001..006). Pure.
 
-Guaranteed pods are spared before Burstable pods, and those before BestEffort pods: of each class
-only as many end as are needed when all pods of the lower classes end, too.
+Of the Guaranteed pods only as many are chosen as are needed if all preemptable pods of the lower
+classes are killed, too; likewise of the Burstable pods, then of the BestEffort pods.
 Upstream: pkg/kubelet/preemption/preemption.go: getPodsToPreempt and below;
 pkg/kubelet/types/pod_update.go: Preemptable.
 """
@@ -26,7 +26,7 @@ _NANO_PER_MILLI: Final = NANO // 1000
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """How much of a resource is missing: millicores, bytes or a number, above 0 (PREE-002)."""
+    """A missing amount of a resource: millicores, bytes or a count, above 0 (PREE-002)."""
 
     resource: str
     amount: int
@@ -36,7 +36,7 @@ Requirements = tuple[Requirement, ...]
 
 
 class NoVictims(Exception):
-    """Ending all pods that may end would not be enough; the text names what would still be missing
+    """Killing all preemptable pods would not be enough; the text names what would still be missing
     (PREE-004)."""
 
     def __init__(self, left: Requirements) -> None:
@@ -44,7 +44,7 @@ class NoVictims(Exception):
 
 
 def listed(requirements: Requirements) -> str:
-    """As upstream's messages print them.
+    """The requirements as upstream's messages print them.
 
     >>> listed((Requirement("memory", 123),))
     '[(res: memory, q: 123), ]'
@@ -53,7 +53,7 @@ def listed(requirements: Requirements) -> str:
 
 
 def preemptable(preemptor: Pod, pod: Pod) -> bool:
-    """Whether `pod` may end so that `preemptor` can run (PREE-003)."""
+    """Whether `pod` may be killed so that `preemptor` can run (PREE-003)."""
     if is_critical(preemptor) and not is_critical(pod):
         return True
     mine, other = _priority(preemptor), _priority(pod)
@@ -67,15 +67,15 @@ def _priority(pod: Pod) -> int | None:
 def pods_to_preempt(
     preemptor: Pod, pods: Sequence[Pod], requirements: Requirements
 ) -> tuple[Pod, ...]:
-    """The pods to end, in this order (PREE-005). Raises `NoVictims` if all of them would not be
+    """The pods to kill, in this order (PREE-005). Raises `NoVictims` if all of them would not be
     enough.
     """
-    found = [pod for pod in pods if preemptable(preemptor, pod)]
-    left = without(requirements, found)
+    candidates = [pod for pod in pods if preemptable(preemptor, pod)]
+    left = without(requirements, candidates)
     if left:
         raise NoVictims(left)
     best_effort, burstable, guaranteed = (
-        [pod for pod in found if qos_class(pod) == name]
+        [pod for pod in candidates if qos_class(pod) == name]
         for name in ("BestEffort", "Burstable", "Guaranteed")
     )
     last = closest_pods(guaranteed, without(requirements, [*best_effort, *burstable]))
@@ -85,8 +85,8 @@ def pods_to_preempt(
 
 
 def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, ...]:
-    """Pods that together are enough: each time the one that comes closest to what is still missing
-    (PREE-006). Raises `NoVictims` if all of them are not enough.
+    """A selection of `pods` that is enough: again and again the pod that comes closest to what is
+    still missing (PREE-006). Raises `NoVictims` if all of them are not enough.
     """
     candidates, chosen = list(pods), []
     while requirements:
@@ -95,14 +95,14 @@ def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, 
         best = _closest(candidates, requirements)
         chosen.append(candidates[best])
         requirements = without(requirements, [candidates[best]])
-        candidates[best] = candidates[-1]  # the last one takes the place: it decides later ties
+        candidates[best] = candidates[-1]  # as in upstream; this order decides later ties
         candidates.pop()
     return tuple(chosen)
 
 
 def _closest(candidates: Sequence[Pod], requirements: Requirements) -> int:
-    """The index of the closest pod; of equally close pods that with the smaller request, then the
-    later one."""
+    """The index of the closest pod; of equally close pods the one with the smaller request, then
+    the later one."""
     best, best_rank = 0, _rank(candidates[0], requirements)
     for index, pod in enumerate(candidates[1:], start=1):
         rank = _rank(pod, requirements)
@@ -116,13 +116,14 @@ def _rank(pod: Pod, requirements: Requirements) -> tuple[float, int, int]:
 
 
 def distance(pod: Pod, requirements: Requirements) -> float:
-    """How far ending the pod would be from enough: 0 is enough; each requirement adds at most 1."""
+    """How much killing the pod would leave missing: 0 is nothing; each requirement adds at most
+    1."""
     missing = ((one.amount - request(pod, one.resource), one.amount) for one in requirements)
     return sum(((left / amount) ** 2 for left, amount in missing if left > 0), 0.0)
 
 
 def without(requirements: Requirements, pods: Sequence[Pod]) -> Requirements:
-    """What is still missing when these pods are gone."""
+    """The requirements that remain when `pods` are gone."""
     left = (
         replace(one, amount=one.amount - sum(request(pod, one.resource) for pod in pods))
         for one in requirements
@@ -131,7 +132,7 @@ def without(requirements: Requirements, pods: Sequence[Pod]) -> Requirements:
 
 
 def request(pod: Pod, resource: str) -> int:
-    """How much ending the pod frees: millicores, bytes or a number; of `pods` 1 (PREE-002)."""
+    """How much killing the pod frees: millicores, bytes or a count; 1 of `pods` (PREE-002)."""
     if resource == PODS:
         return 1
     unit = _NANO_PER_MILLI if resource == CPU else NANO

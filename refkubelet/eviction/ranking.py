@@ -1,9 +1,8 @@
 """The order in which pods are evicted: a sort key per starved resource, smallest first. Pure.
 
-Three questions in turn: does the pod use more than it asked for; how low is its priority; by how
-much does it exceed its request. A pod without statistics comes before all others wherever
-statistics are compared (EVIC-083). The QoS class plays no role (EVIC-084). Ties are broken by name,
-so that two runs with the same seed are the same.
+Pods are compared by: whether they use more than their request; their priority, lower first; by how
+much they exceed their request. A pod without statistics comes first (EVIC-083). The QoS class does
+not matter (EVIC-084). Ties are broken by name, so that two runs with the same seed are the same.
 Upstream: pkg/kubelet/eviction/helpers.go: rankMemoryPressure and its siblings.
 """
 
@@ -43,15 +42,15 @@ def disk_key(pod: Pod, used: DiskUse | None) -> Key:
 
 
 def inodes_key(pod: Pod, used: DiskUse | None) -> Key:
-    """The key when inodes are short (EVIC-081). No pod can request inodes; as upstream does, its
-    request of ephemeral-storage is subtracted in the last step."""
+    """The key when inodes are short (EVIC-081). No pod can request inodes; as in upstream the last
+    number subtracts its request of ephemeral-storage."""
     if used is None:
         return (NO_STATS, _priority(pod), 0, full_name(pod))
     return _exceeding(pod, used.inodes, 0, request_of(pod, STORAGE))
 
 
 def pids_key(pod: Pod, usage: PodUsage | None) -> Key:
-    """The key when pids are short (EVIC-082): priority first, requests play no role."""
+    """The key when pids are short (EVIC-082): by priority, then by the number of processes."""
     if usage is None:
         return (_priority(pod), NO_STATS, 0, full_name(pod))
     return (_priority(pod), WITHIN, -usage.processes, full_name(pod))
@@ -60,24 +59,24 @@ def pids_key(pod: Pod, usage: PodUsage | None) -> Key:
 def rank_pods(
     signal: str, pods: Iterable[Pod], usage: Mapping[str, PodUsage], layout: Layout
 ) -> tuple[Pod, ...]:
-    """All pods, the first to evict first. What counts as use of a disk depends on the layout
+    """All pods in the order of eviction. Which use of disk counts depends on the layout
     (EVIC-044..046)."""
     resource = resource_of(signal)
 
     def key(pod: Pod) -> Key:
-        found = usage.get(uid(pod))
+        pod_usage = usage.get(uid(pod))
         if resource == MEMORY:
-            return memory_key(pod, found)
+            return memory_key(pod, pod_usage)
         if resource == PIDS:
-            return pids_key(pod, found)
-        used = None if found is None else disk_use(found, signal, layout)
+            return pids_key(pod, pod_usage)
+        used = None if pod_usage is None else disk_use(pod_usage, signal, layout)
         return disk_key(pod, used) if resource == STORAGE else inodes_key(pod, used)
 
     return tuple(sorted(pods, key=key))
 
 
 def request_of(pod: Pod, resource: str) -> int:
-    """What the pod asks for, in whole units (EVIC-080)."""
+    """The pod's request of a resource, in whole units (EVIC-080)."""
     return resource_request(pod, resource) // NANO
 
 

@@ -1,7 +1,7 @@
-"""Why a pod was evicted, as a line of the log that names the rules. Pure.
+"""Log lines that say why a pod is evicted, and by which rules. Pure.
 
-A line has what was measured, what was wanted, the place in the ranking and what put the pod there,
-each with the rule that says so. Two runs of the same seed have the same lines.
+A line has the measured and the wanted amount, and the pod's place in the ranking with its reasons.
+Two runs with the same seed have the same lines.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEASURED: Final[Mapping[str, str]] = {
     "containerfs.inodesFree": "EVIC-024",
     "pid.available": "EVIC-025",
 }
-"""Signal -> the rule that says where its number comes from."""
+"""Signal -> the rule for its measurement."""
 RANKED: Final[Mapping[str, str]] = {
     MEMORY: "EVIC-080",
     STORAGE: "EVIC-081",
@@ -52,7 +52,7 @@ LAYOUTS: Final[Mapping[Layout, str]] = {
 
 
 def threshold_line(threshold: Threshold, seen: Observation) -> str:
-    """What acts: `memory.available 50Mi < 100Mi, hard (EVIC-020 EVIC-053)`."""
+    """The acting threshold: `memory.available 50Mi of 100Mi, hard (EVIC-020 EVIC-053)`."""
     shown = format_decimal if threshold.resource in (INODES, PIDS) else format_binary
     limit = threshold.value.shown(seen.capacity)
     kind = "hard" if threshold.hard else f"soft for {threshold.grace_s:g} s"
@@ -64,8 +64,8 @@ def threshold_line(threshold: Threshold, seen: Observation) -> str:
 def rank_line(
     pod: Pod, usage: PodUsage | None, signal: str, layout: Layout, place: tuple[int, int]
 ) -> str:
-    """Why the pod is there: `rank 1 of 110: uses 850Mi, request 0, priority 0 (EVIC-080)`. `place`:
-    the rank, and of how many."""
+    """The pod's place in the ranking: `rank 1 of 110: uses 850Mi, request 0, priority 0
+    (EVIC-080)`. `place`: the rank, and the number of pods."""
     resource = resource_of(signal)
     rank, count = place
     priority = pod.spec.priority or 0
@@ -86,7 +86,7 @@ def eviction_line(pod: Pod, why: str, grace_s: int) -> str:
 
 
 def violation_line(pod: Pod, violation: Violation) -> str:
-    """The eviction of a pod above a storage limit of its own."""
+    """The eviction of a pod above its own storage limit."""
     return f"evicting {full_name(pod)}: {violation.message.strip()} ({violation.rule} EVIC-087)"
 
 

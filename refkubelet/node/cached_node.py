@@ -1,5 +1,5 @@
-"""This node as the admission of pods sees it: from the informer, from the API server, or from what
-the kubelet will register. Upstream: pkg/kubelet/kubelet_nodecache.go: GetCachedNode;
+"""The node as the admission of pods needs it: from the informer, from the API server, or from the
+facts that the kubelet registers. Upstream: pkg/kubelet/kubelet_nodecache.go: GetCachedNode;
 kubelet_getters.go: getNodeAnyWay.
 """
 
@@ -21,24 +21,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedNode:
-    """Answers from the informer's Node, and before there is one from `facts`."""
+    """Answers from the informer's Node, or while there is none from `facts`."""
 
     name: str
     max_pods: int
-    """What is allocatable of pods where there are no facts."""
+    """The allocatable number of pods, if `facts` is None."""
     facts: NodeFacts | None
     """What this kubelet registers; None: it keeps no Node object."""
     api: ApiClient | None
     """None: standalone."""
     informed: Callable[[], Node | None]
-    """The Node as the informer has it; None: not yet, or standalone."""
+    """The informer's Node; None: not yet, or standalone."""
     strict_groups: Callable[[], bool]
-    """Whether the runtime knows the policy Strict of supplemental groups."""
+    """Whether the runtime supports the policy Strict of supplemental groups."""
     devices: Callable[[], Mapping[str, int]]
-    """How many devices of each extended resource the plugins have."""
+    """The number of devices of each extended resource, from device plugins."""
 
     def view(self) -> NodeView:
-        """As it is known now, without a call."""
+        """The node as far as it is known without a call to the API server."""
         node, facts, strict_groups = self.informed(), self.facts, self.strict_groups()
         if node is not None:
             return replace(node_view(node), strict_groups=strict_groups)
@@ -48,21 +48,20 @@ class CachedNode:
         return NodeView(facts.name, facts.labels, taints, strict_groups)
 
     async def fresh_view(self) -> NodeView | None:
-        """The node as the API server shows it now; None: it does not answer (LIFE-226)."""
+        """The node from the API server; None: it does not answer (LIFE-226)."""
         try:
             return node_view(await self.api.get_node(self.name)) if self.api else None
         except ApiError as error:
-            log.warning("cannot ask for the node: %s", error)
+            log.warning("cannot get the node from the API server: %s", error)
             return None
 
     def allocatable(self) -> Mapping[str, int]:
-        """Resource -> amount in billionths. Without facts only the number of pods is known.
-        Extended resources are those that the Node shows, from any source, and those of device
-        plugins."""
+        """The allocatable resources: name -> amount in billionths; without `facts` only the number
+        of pods. Extended resources are those of the Node object and of device plugins."""
         node = self.informed()
-        known = self.facts.allocatable if self.facts else {"pods": self.max_pods * NANO}
+        base = self.facts.allocatable if self.facts else {"pods": self.max_pods * NANO}
         return {
-            **known,
+            **base,
             **(extended_resources(node) if node is not None else {}),
             **{name: number * NANO for name, number in self.devices().items()},
         }

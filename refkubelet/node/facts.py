@@ -29,26 +29,26 @@ SYSTEM_UUIDS: Final = (
     "/proc/device-tree/vm,uuid",
     "/etc/machine-id",
 )
-"""From the firmware, from PowerPC machines; without either the ID of the installation."""
+"""From the firmware, also of PowerPC machines; else the ID of the installation."""
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class NodeNameError(ValueError):
-    """The host name or `--hostname-override` is no node name; the text says why."""
+    """The host name or `--hostname-override` is not a valid node name; the text says why."""
 
 
 def node_name(override: str = "") -> str:
-    """`--hostname-override` or the OS hostname, trimmed, lower case (NODE-001).
+    """`--hostname-override` or the OS hostname, trimmed and in lower case (NODE-001).
 
-    Raises: NodeNameError for a name that is empty, or that no Node can have: it also ends the
-    names of static pods (SRC-033).
+    Raises `NodeNameError` for an empty or invalid name: it is also part of the names of static pods
+    (SRC-033).
     """
     name = (override or os.uname().nodename).strip().lower()
     if not name:
         raise NodeNameError("empty hostname is invalid; give one with --hostname-override")
     if len(name) > 253 or not _DNS_NAME.fullmatch(name):
         raise NodeNameError(
-            f"{name!r} is no node name: wanted letters, digits, '-' and '.', each part beginning "
+            f"{name!r} is not a node name: wanted letters, digits, '-', '.', each part beginning "
             "and ending with a letter or digit; give another with --hostname-override"
         )
     return name
@@ -99,13 +99,13 @@ def node_facts(
 
 
 def _capacity(config: KubeletConfiguration, machine: Machine, root_dir: str) -> dict[str, int]:
-    """What the machine has, in nano units (NODE-030)."""
+    """The machine's resources, in nano units (NODE-030)."""
     max_pods = config.max_pods
     if config.pods_per_core:
         max_pods = min(max_pods, machine.cpu_count() * config.pods_per_core)
     capacity = {**machine_capacity(machine), "pods": max_pods * NANO}
     if config.local_storage_capacity_isolation:
-        with suppress(FileNotFoundError):  # no root directory yet: capacity is missing, NODE-022
+        with suppress(FileNotFoundError):  # no root directory yet: no such capacity (NODE-022)
             capacity["ephemeral-storage"] = machine.filesystem(root_dir).capacity_bytes * NANO
     return capacity
 

@@ -22,7 +22,8 @@ ALL: Final = -1
 
 
 class NodeImages:
-    """What the runtime listed last; a failing call changes nothing. `most`: nodeStatusMaxImages."""
+    """Keeps the runtime's last list of images; a failed call changes nothing. `most`:
+    nodeStatusMaxImages."""
 
     def __init__(
         self, list_images: Callable[[], Awaitable[Sequence[ImageRecord]]], most: int, clock: Clock
@@ -34,11 +35,11 @@ class NodeImages:
         self._complaints = Complaints(log, clock)
 
     def fields(self) -> Mapping[str, Any]:
-        """The fields of the status; empty before the first answer of the runtime."""
+        """The field `images` of the Node's status; none before the runtime's first answer."""
         return {"images": self._shown} if self._shown else {}
 
     async def run(self) -> None:
-        what = "the Node tells of old images"
+        what = "cannot list the images for the Node's status"
         while True:
             try:
                 self._shown = images_shown(await self._list_images(), self._most)
@@ -49,8 +50,8 @@ class NodeImages:
 
 
 def images_shown(images: Iterable[ImageRecord], most: int) -> list[dict[str, Any]]:
-    """The largest `most` images (-1: all), as they go on the wire: digests before tags, five names
-    of each; of equally large ones the greater ID comes first."""
+    """The largest `most` images (-1: all), as JSON: up to five names of each, digests before tags.
+    Of equally large images the greater ID comes first."""
     largest = sorted(images, key=lambda image: (image.size_bytes, image.id), reverse=True)
     return [
         {

@@ -1,8 +1,8 @@
-"""systemd-logind over the system's D-Bus: it tells of shutdowns and can delay them (NODE-060).
+"""A client of systemd-logind on the system's D-Bus, which signals and delays shutdowns (NODE-060).
 
-The library for D-Bus comes with the extra `logind`; it is imported when it is needed, because the
-kubelet runs without it, too. What must never happen here: a lock is kept open although it has been
-released, or logind's own configuration file is changed.
+The library for D-Bus comes with the extra `logind` and is imported only when it is used, because
+the kubelet also runs without it. What must never happen here: the descriptor of a released lock
+stays open, or logind's own configuration file is changed.
 Upstream: pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go.
 """
 
@@ -39,7 +39,7 @@ TRY_THIS: Final = "install the extra refkubelet[logind]"
 
 
 class DescriptorLock:
-    """Held for as long as its descriptor is open."""
+    """An inhibitor lock of logind, held while its descriptor is open."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
@@ -52,8 +52,8 @@ class DescriptorLock:
 
 
 class Logind:
-    """A `ShutdownSource`. `config`: the file in which logind is asked for a longer delay; only
-    `set_longest_delay` writes it. `address`: of the bus; None: the system bus."""
+    """A `ShutdownSource`. `config`: the file with which logind is configured for a longer delay,
+    written only by `set_longest_delay`. `address`: of the bus; None: the system bus."""
 
     def __init__(self, config: Path = CONFIG, address: str | None = None) -> None:
         self._config = config
@@ -67,7 +67,8 @@ class Logind:
         return float(answer.body[0].value) / 1e6
 
     async def set_longest_delay(self, delay_s: float) -> None:
-        """Write the file unless it says so already, and have logind read its configuration."""
+        """Write the file unless it has this content already, and make logind read it. Raises
+        `ShutdownSourceError`."""
         text = f"# Written by refkubelet\n[Login]\nInhibitDelayMaxSec={delay_s:.0f}\n"
         try:
             self._config.parent.mkdir(parents=True, exist_ok=True)
@@ -87,8 +88,8 @@ class Logind:
         return DescriptorLock(answer.unix_fds[answer.body[0]])
 
     async def signals(self) -> AsyncGenerator[bool, None]:
-        """True when a shutdown begins, False when it is called off. Raises `ShutdownSourceError`
-        when the connection ends."""
+        """Yields True when a shutdown begins and False when it is cancelled. Raises
+        `ShutdownSourceError` when the connection ends."""
         bus = await self._connected()
         heard: asyncio.Queue[bool | None] = asyncio.Queue()
 
@@ -103,7 +104,7 @@ class Logind:
 
         def broke_off(ended: asyncio.Future[None]) -> None:
             if not ended.cancelled():
-                ended.exception()  # how it ended does not matter
+                ended.exception()  # fetched, or asyncio would log it
             heard.put_nowait(None)
 
         lost.add_done_callback(broke_off)
@@ -123,7 +124,7 @@ class Logind:
             from dbus_fast import BusType
             from dbus_fast.aio import MessageBus
         except ImportError:
-            raise ShutdownSourceError(f"there is no library for D-Bus: {TRY_THIS}") from None
+            raise ShutdownSourceError(f"the library for D-Bus is missing: {TRY_THIS}") from None
         try:
             bus = MessageBus(self._address, BusType.SYSTEM, negotiate_unix_fd=True)
             self._bus = await bus.connect()
@@ -134,8 +135,8 @@ class Logind:
     async def _call(
         self, name: str, path: str, method: str, types: str, body: tuple[Any, ...]
     ) -> Message:
-        """The answer to a method call. `method`: interface and member; `types`: the D-Bus signature
-        of `body`. Raises `ShutdownSourceError`."""
+        """Call a method and return the answer. `method`: interface and member; `types`: the D-Bus
+        signature of `body`. Raises `ShutdownSourceError`."""
         from dbus_fast import Message, MessageType
 
         bus = await self._connected()
@@ -154,7 +155,7 @@ class Logind:
         return answer
 
     def disconnect(self) -> None:
-        """End the connection; the next call opens another."""
+        """Close the connection; the next call opens a new one."""
         bus, self._bus = self._bus, None
         if bus is not None:
             bus.disconnect()

@@ -1,9 +1,9 @@
-"""OOM kills in the lines of the kernel's log (EVIC-124). Pure.
+"""Parses OOM kills from the lines of the kernel's log (EVIC-124). Pure.
 
-A kill is several lines: the first says that the killer runs; since kernel 5.0 another names the
-cgroup and the process, unless the whole machine was short of memory; the last names the process.
-Other lines may lie between. What must never happen here: a kill at the limit of a cgroup is taken
-for a kill of the whole machine.
+A kill has several lines, with other lines between them: the first says that the OOM killer runs;
+the last names the killed process. If a cgroup reached its limit, another line names the cgroup
+(since kernel 5.0 also the process). What must never happen here: a kill at the limit of a cgroup is
+taken for a kill of the whole machine.
 Upstream: github.com/google/cadvisor/utils/oomparser.
 """
 
@@ -27,7 +27,8 @@ _KILLED: Final = re.compile(r"Killed process (?P<pid>\d+) \((?P<process>.+)\)")
 
 @dataclass(frozen=True, slots=True)
 class OomKill:
-    """Process `pid` was killed because `cgroup` was full; `/` is the machine itself."""
+    """Process `pid` was killed because `cgroup` reached its limit; "/": the whole machine was out
+    of memory."""
 
     cgroup: str
     process: str
@@ -36,7 +37,7 @@ class OomKill:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Where in a kill the reader is. `cgroup`: the full one, as far as the lines have named it."""
+    """The state between two lines. `inside`: a kill has begun; `cgroup`: the one named so far."""
 
     inside: bool = False
     cgroup: str = ROOT
@@ -46,7 +47,7 @@ BETWEEN: Final = Reading()
 
 
 def read(reading: Reading, text: str) -> tuple[Reading, OomKill | None]:
-    """Read the next line; a kill once all of its lines have been read.
+    """Read one line; returns the next state, and the kill if this line completes one.
 
     >>> inside, _ = read(BETWEEN, "stress invoked oom-killer: gfp_mask=0x1100cca, order=0")
     >>> read(inside, "Out of memory: Killed process 71 (stress) total-vm:9kB, anon-rss:8kB")[1]

@@ -1,7 +1,7 @@
-"""Tells when the whole machine ran out of memory: an event of the node for each kill (EVIC-124).
+"""Records a node event for each OOM kill of the whole machine (EVIC-124).
 
-A container that reaches its own limit is not its business: the runtime says so in the container's
-status (EVIC-123).
+Kills of containers that reach their own limit are left out: the runtime reports them in the
+container's status (EVIC-123).
 Upstream: pkg/kubelet/oom/oom_watcher_linux.go; pkg/kubelet/kubelet.go: NewMainKubelet.
 """
 
@@ -28,8 +28,8 @@ class KernelLogError(UsageError):
 
 
 def follow_kernel_log(machine: Machine, *, may_fail: bool) -> KernelLogReader | None:
-    """The log from now on; None: it cannot be read, and it `may_fail` (gate
-    KubeletInUserNamespace). Raises `KernelLogError`."""
+    """Open the kernel's log, from now on. If that fails: None if it `may_fail` (gate
+    KubeletInUserNamespace), else raises `KernelLogError`."""
     try:
         return machine.kernel_log()
     except OSError as error:
@@ -51,7 +51,8 @@ class OomWatcher:
         self._events = events
 
     async def run(self) -> None:
-        """Read until cancelled; a log that breaks off is reported in the log once."""
+        """Read until cancelled. If the kernel's log breaks off, that is logged once and no more
+        events follow."""
         reading = BETWEEN
         try:
             async for message in self._messages:
@@ -69,4 +70,4 @@ class OomWatcher:
             log.error("the kernel's log ended; no more events of system OOMs")
         finally:
             self._messages.close()
-        await asyncio.get_running_loop().create_future()  # a part of the kubelet never ends
+        await asyncio.get_running_loop().create_future()  # parts of the kubelet must not return

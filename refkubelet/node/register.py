@@ -1,7 +1,7 @@
 """Registers this node at the API server and keeps its status current.
 
-A Node that is lost is not made again (NODE-006): the kubelet registers once. A Node that another
-client makes under the same name gets the status at the next look.
+The kubelet registers once: a deleted Node is not made again (NODE-006), but a Node that another
+client makes under the same name gets the status at the next update.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
 period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-020..024.
 Upstream: pkg/kubelet/kubelet_node_status.go: registerWithAPIServer, reconcileExtendedResource,
@@ -42,8 +42,8 @@ log = logging.getLogger(__name__)
 
 FIRST_TRY_S: Final = 0.1
 RETRY_MAX_S: Final = 7.0
-JITTER: Final = 0.04  # of the period between two looks, at most
-TRIES: Final = 5  # of one update, one right after the other
+JITTER: Final = 0.04  # added to the period between two updates, at most, as a fraction of it
+TRIES: Final = 5  # of one update, without a pause
 SOON_S: Final = 0.1
 SOON_FOR_S: Final = 120.0
 _ADOPTED_LABELS: Final = (
@@ -65,7 +65,7 @@ def _nothing() -> Sequence[Any]:
 
 
 async def _no_look() -> None:
-    """There is no runtime to ask."""
+    """For a kubelet without a runtime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,30 +74,30 @@ class NodeSettings:
 
     facts: NodeFacts
     register: bool = True
-    """Make or adopt the Node at the start (`registerNode`)."""
+    """Create or adopt the Node at start (`registerNode`)."""
     update_s: float = 10.0
-    """The time between two looks at the status (`nodeStatusUpdateFrequency`)."""
+    """The time between two updates of the status (`nodeStatusUpdateFrequency`)."""
     report_s: float = 300.0
-    """A status that does not change is written after this time (`nodeStatusReportFrequency`)."""
+    """An unchanged status is written again after this time (`nodeStatusReportFrequency`)."""
     pressures: Callable[[], Sequence[Condition]] = _nothing
     """The pressure conditions that the eviction manager has computed."""
     not_ready: Callable[[], Sequence[str]] = _nothing
-    """Why the node is not ready; nothing when it is (NODE-022)."""
+    """Why the node is not ready; empty: it is ready (NODE-022)."""
     devices: NodeDevices | None = None
-    """What device plugins offer (CG-084)."""
+    """The devices of device plugins (CG-084)."""
     runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
-    """Further fields of the status: what the runtime can do, images (NODE-035)."""
+    """Further fields of the status: features of the runtime, images (NODE-035)."""
     seen: Callable[[], Node | None] = lambda: None
-    """The Node as the server last showed it; None: not yet."""
+    """The informer's Node; None: not yet."""
     random: Callable[[], float] = lambda: 0.5
-    """Draws from [0, 1): not all nodes of a cluster shall write at the same time."""
+    """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
     look: Callable[[], Awaitable[None]] = _no_look
-    """Asks the runtime how it is, out of turn."""
+    """Asks the runtime for its status, outside of the usual period."""
 
 
 class NodeDevices(Protocol):
-    """The device manager. `node_is_new`: the devices in an existing Node are those of an earlier
-    machine."""
+    """The device manager. `node_is_new`: the machine is new, so an existing Node has the devices of
+    an earlier machine."""
 
     node_is_new: bool
 
@@ -105,8 +105,8 @@ class NodeDevices(Protocol):
 
 
 class NodeRegistrar:
-    """Makes or adopts the Node object, then writes its status. No other part of the kubelet waits
-    for it."""
+    """Creates or adopts the Node object, then writes its status. No other part of the kubelet waits
+    for this."""
 
     def __init__(
         self, api: ApiClient, settings: NodeSettings, recorder: EventRecorder, clock: Clock
@@ -124,7 +124,7 @@ class NodeRegistrar:
         self._hurry = asyncio.Event()
 
     def hurry(self) -> None:
-        """Look at the status now, not when its time has come."""
+        """Update the status now, without waiting for the next period."""
         self._hurry.set()
 
     async def run(self) -> None:
@@ -139,9 +139,9 @@ class NodeRegistrar:
             self._hurry.clear()
 
     async def get_ready(self) -> None:
-        """Look every 100 ms until the node is ready or 120 s are over, then wait to be cancelled
-        (NODE-013, upstream: fastStatusUpdateOnce). Without it a node whose runtime answers late
-        is reported ready up to 10 s late."""
+        """Update the status as soon as the node is ready: check every 100 ms, for up to 120 s, then
+        wait to be cancelled (NODE-013, upstream: fastStatusUpdateOnce). Without this, a node whose
+        runtime answers late would be reported ready up to 10 s later."""
         until_s = self._clock.monotonic_s() + SOON_FOR_S
         while not self._is_ready() and self._clock.monotonic_s() < until_s:
             await self._clock.sleep(SOON_S)
@@ -152,7 +152,7 @@ class NodeRegistrar:
         await asyncio.Event().wait()
 
     def _is_ready(self) -> bool:
-        """What was written last says so."""
+        """Whether the last written status has Ready True."""
         return any(c.get("type") == "Ready" and c["status"] == "True" for c in self._conditions)
 
     def _period_s(self) -> float:
@@ -185,8 +185,8 @@ class NodeRegistrar:
         self._written_at_s = None  # the first update is due at once
 
     async def _adopt(self, node: Node) -> None:
-        """Take over an existing Node: labels and annotation that are ours, never taints or other
-        labels (NODE-004)."""
+        """Adopt an existing Node: write the status, the kubelet's labels and its annotation, but
+        neither taints nor other labels (NODE-004)."""
         existing = to_dict(node)
         self._conditions = (existing.get("status") or {}).get("conditions") or []
         metadata = adoption_patch(self._settings.facts, existing.get("metadata") or {})
@@ -197,11 +197,12 @@ class NodeRegistrar:
         if metadata:
             patch["metadata"] = metadata
         adopted = await self._api.patch_node_status(self._settings.facts.name, patch)
-        log.info("node %s existed already", self._settings.facts.name)
+        log.info("adopted the existing node %s", self._settings.facts.name)
         self._accept(status, adopted)
 
     async def _update(self) -> None:
-        """Up to five tries at once, with the Node as it was seen last, then as it is (NODE-011)."""
+        """Write the status if that is due, with up to five tries: first with the informer's Node,
+        then with the API server's (NODE-011)."""
         name = self._settings.facts.name
         for number in range(TRIES):
             try:
@@ -237,8 +238,8 @@ class NodeRegistrar:
         return f"cannot update the status of node {self._settings.facts.name}"
 
     def _is_due(self) -> bool:
-        """The last report is a report period old; after a change, up to half of it more or less
-        (NODE-010)."""
+        """Whether the last write is a report period ago; after a change, up to half a period more
+        or less (NODE-010)."""
         written_at_s = self._written_at_s or 0.0
         age_s = self._clock.monotonic_s() - written_at_s
         return age_s >= self._settings.report_s + self._delay_s
@@ -251,8 +252,7 @@ class NodeRegistrar:
         return {**node_status(facts, rows), **s.runtime()}
 
     def _accept(self, status: dict[str, Any], node: Node) -> None:
-        """The server has the status: send events for changed conditions, remember what was
-        written."""
+        """Record a status that the server has accepted, and send events for changed conditions."""
         name = self._settings.facts.name
         for reason in flip_events(self._conditions, status["conditions"]):
             self._recorder.node_event("Normal", reason, f"Node {name} status is now: {reason}")
@@ -263,8 +263,8 @@ class NodeRegistrar:
 
 
 def sent(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The status as a patch that replaces the addresses: otherwise lists are merged, and addresses
-    that the node has no more would stay (NODE-011)."""
+    """The status as a patch that replaces the list of addresses; merged, it would keep addresses
+    that the node no longer has (NODE-011)."""
     return {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
 
 
@@ -273,7 +273,7 @@ def _uid(node: Node) -> str:
 
 
 def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:
-    """The facts with the devices there are now, in nano units."""
+    """The facts with the present devices in capacity and allocatable."""
     return replace(
         facts,
         capacity={**facts.capacity, **_nano(amounts.capacity)},
@@ -286,10 +286,11 @@ def _nano(numbers: Mapping[str, int]) -> dict[str, int]:
 
 
 def without_devices(status: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """For a machine made anew under an old name: extended resources that the Node had are 0 until
-    their plugins register (upstream: reconcileExtendedResource)."""
-    known = before.get("capacity") or {}
-    none = {name: "0" for name in known if is_extended_resource(name)}
+    """`status` with amount 0 for the extended resources of `before`: those of an earlier machine of
+    the same name do not count until their plugins register (upstream:
+    reconcileExtendedResource)."""
+    old = before.get("capacity") or {}
+    none = {name: "0" for name in old if is_extended_resource(name)}
     return {
         **status,
         "capacity": {**none, **status["capacity"]},
@@ -298,7 +299,7 @@ def without_devices(status: dict[str, Any], before: Mapping[str, Any]) -> dict[s
 
 
 def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an existing Node's metadata the kubelet corrects (NODE-004)."""
+    """The corrections to an existing Node's metadata; empty: none (NODE-004)."""
     labels = metadata.get("labels") or {}
     wrong = {
         key: facts.labels[key]
@@ -313,7 +314,7 @@ def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, A
 
 
 def without_heartbeat(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without the times of its heartbeats, which change with every look."""
+    """A status without lastHeartbeatTime, which changes with every update."""
     rows = [
         {k: v for k, v in row.items() if k != "lastHeartbeatTime"}
         for row in status.get("conditions", ())

@@ -1,7 +1,8 @@
-"""Graceful shutdown of the node: which pods end when, and how long they have (NODE-060..063). Pure.
+"""Graceful node shutdown: the order in which pods end, and their grace periods (NODE-060..063).
+Pure.
 
-A configuration that gives one time for all pods, and a part of it for critical pods, becomes two
-groups. Groups end from the lowest priority to the highest.
+Pods end in groups by priority, the lowest first. A configuration with one grace period for all
+pods, and a part of it for critical pods, makes two groups.
 Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager.go: migrateConfig, groupByPriority.
 """
 
@@ -27,14 +28,14 @@ REFUSAL: Final = Rejection("NodeShutdown", "Pod was rejected as the node is shut
 
 @dataclass(frozen=True, slots=True)
 class ShutdownGroup:
-    """Pods of at least this priority, and less than that of the next group, have `grace_s`."""
+    """Pods of at least this priority, below that of the next group; they have `grace_s` seconds."""
 
     priority: int
     grace_s: int
 
 
 def shutdown_groups(config: KubeletConfiguration) -> tuple[ShutdownGroup, ...]:
-    """The groups, lowest priority first (NODE-060); none: shutdowns are not watched for."""
+    """The groups, lowest priority first (NODE-060); empty: no graceful shutdown."""
     gates = config.feature_gates
     if not gates.get(GATE, True):
         return ()
@@ -53,13 +54,13 @@ def shutdown_groups(config: KubeletConfiguration) -> tuple[ShutdownGroup, ...]:
 def pods_by_group(
     groups: tuple[ShutdownGroup, ...], pods: Iterable[Pod]
 ) -> tuple[tuple[ShutdownGroup, tuple[Pod, ...]], ...]:
-    """Each pod in the group with the highest priority that is not above its own, or in the lowest
-    group (NODE-062). Groups without pods are left out."""
+    """The pods of each group. A pod belongs to the highest group whose priority is not above its
+    own, else to the lowest (NODE-062). Groups without pods are left out."""
     members: dict[ShutdownGroup, list[Pod]] = {group: [] for group in groups}
     for pod in pods:
         fitting = [group for group in groups if group.priority <= priority(pod)]
         members[fitting[-1] if fitting else groups[0]].append(pod)
-    return tuple((group, tuple(found)) for group, found in members.items() if found)
+    return tuple((group, tuple(pods)) for group, pods in members.items() if pods)
 
 
 def grace_s(pod: Pod, group: ShutdownGroup) -> int:
@@ -69,5 +70,5 @@ def grace_s(pod: Pod, group: ShutdownGroup) -> int:
 
 
 def shut_down_status(pod: Pod) -> Callable[[PodStatus], PodStatus]:
-    """Makes the status of a pod that a shutdown ends (NODE-063)."""
+    """A function that makes the status of a pod that a shutdown ends (NODE-063)."""
     return ended_status(pod, REASON, MESSAGE, disruption=MESSAGE, keeps_success=True)

@@ -1,7 +1,7 @@
-"""Ends the pods in order when the machine is about to shut down, and delays it until they ended.
+"""Delays a shutdown of the machine until the pods have ended, group by group.
 
-What must never happen here: the kubelet fails because shutdowns cannot be noticed, or a lock is
-kept longer than the pods need.
+What must never happen here: the kubelet fails because the source of shutdown signals does, or a
+lock is held longer than the pods need.
 Rules: NODE-060..064, LIFE-229. Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go.
 """
 
@@ -40,11 +40,11 @@ NOT_NOTICED: Final = "shutdowns of the node are not noticed"
 
 
 class ShutdownSourceError(Exception):
-    """The source of shutdown signals cannot be reached, or refuses; the text says why."""
+    """The source of shutdown signals cannot be reached, or refuses a request; the text says why."""
 
 
 class InhibitLock(Protocol):
-    """Delays a shutdown while it is held, at most the longest delay."""
+    """Delays a shutdown while it is held, for the longest delay at most."""
 
     async def release(self) -> None:
         """Release it; a second call does nothing."""
@@ -52,7 +52,7 @@ class InhibitLock(Protocol):
 
 
 class ShutdownSignals(Protocol):
-    """True: a shutdown begins, False: it has been called off. Ends when the connection does."""
+    """Yields True when a shutdown begins, False when it is cancelled; ends with the connection."""
 
     def __aiter__(self) -> AsyncIterator[bool]: ...
 
@@ -62,14 +62,15 @@ class ShutdownSignals(Protocol):
 
 
 class ShutdownSource(Protocol):
-    """What tells of shutdowns: systemd-logind. Every method may raise `ShutdownSourceError`."""
+    """The source of shutdown signals, systemd-logind. Every method may raise
+    `ShutdownSourceError`."""
 
     async def longest_delay_s(self) -> float:
-        """How long locks can delay a shutdown."""
+        """For how many seconds locks can delay a shutdown."""
         ...
 
     async def set_longest_delay(self, delay_s: float) -> None:
-        """Ask for another longest delay; it takes effect a little later."""
+        """Request another longest delay; it takes effect a little later."""
         ...
 
     async def inhibit(self) -> InhibitLock: ...
@@ -79,23 +80,23 @@ class ShutdownSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShutdownDeps:
-    """What a graceful shutdown needs of its kubelet."""
+    """What the shutdown manager works with."""
 
     clock: Clock
     events: EventRecorder
     active_pods: Callable[[], tuple[Pod, ...]]
     kill_pod: Callable[[Pod, Callable[[PodStatus], PodStatus], int], Awaitable[None]]
-    """Given the pod, what to make of its status, the grace period in seconds. Returns when the pod
-    has stopped; raises when that takes too long (LIFE-040)."""
+    """Called with the pod, a function that makes its status, and the grace period in seconds.
+    Returns when the pod has stopped; raises when that takes too long (LIFE-040)."""
     tell_node_status: Callable[[], None]
-    """Has the status of the Node written at once (NODE-061)."""
+    """Makes the registrar write the Node's status at once (NODE-061)."""
     state_file: Path
-    """Where the times of the last shutdown are kept."""
+    """The file with the times of the last shutdown."""
 
 
 class NodeShutdownManager:
-    """One per kubelet that has `groups`; also an admission handler. `times`: of the last shutdown,
-    for the metrics."""
+    """Handles shutdowns, and refuses pods meanwhile as an admission handler. `times`: begin and end
+    of the last shutdown, for the metrics."""
 
     def __init__(
         self, groups: tuple[ShutdownGroup, ...], source: ShutdownSource, deps: ShutdownDeps
@@ -119,7 +120,7 @@ class NodeShutdownManager:
         return [SHUTTING_DOWN] if self._shutting_down else []
 
     async def run(self) -> None:
-        """Until cancelled; without a source of shutdown signals it tries again every second."""
+        """Watch for shutdowns until cancelled; if the source fails, try again every second."""
         self.times = load_times(self._deps.state_file)
         try:
             while True:
@@ -142,9 +143,9 @@ class NodeShutdownManager:
                 await (self._shut_down() if begins else self._call_off())
 
     async def _demand_time(self) -> None:
-        """A lock must be able to delay a shutdown for as long as all groups together need
-        (NODE-060, NODE-064). A longest delay below that is raised once, then checked.
-        Raises `ShutdownSourceError` while it is too short."""
+        """Make sure that a lock can delay a shutdown for as long as all groups together need
+        (NODE-060, NODE-064): a shorter longest delay is raised once, then checked. Raises
+        `ShutdownSourceError` while it is too short."""
         wanted_s = sum(group.grace_s for group in self._groups)
         allowed_s = await self._source.longest_delay_s()
         if allowed_s < wanted_s and not self._asked_for_time:
@@ -155,7 +156,7 @@ class NodeShutdownManager:
             self._asked_for_time = False
             return
         raise ShutdownSourceError(
-            f"shutdowns can be held up for {allowed_s:g} s, and shutdownGracePeriod needs "
+            f"shutdowns can be delayed for {allowed_s:g} s, but shutdownGracePeriod needs "
             f"{wanted_s} s; set InhibitDelayMaxSec in logind.conf"
         )
 
@@ -179,7 +180,7 @@ class NodeShutdownManager:
             await lock.release()
 
     async def _shut_down(self) -> None:
-        """End the groups in turn, then let the machine go down (NODE-061, NODE-062)."""
+        """End the groups in turn, then release the lock (NODE-061, NODE-062)."""
         self._note("Shutdown manager detected shutdown event", shutting_down=True)
         began_ns = self._deps.clock.wall_ns()
         self._store(ShutdownTimes(began_ns))
@@ -189,7 +190,7 @@ class NodeShutdownManager:
         finally:
             await self._let_go()
             self._store(ShutdownTimes(began_ns, self._deps.clock.wall_ns()))
-        log.info("all pods have been told to end: the node may go down")
+        log.info("all pods were told to end; the node may shut down")
 
     async def _call_off(self) -> None:
         self._note("Shutdown manager detected shutdown cancellation", shutting_down=False)
@@ -202,12 +203,17 @@ class NodeShutdownManager:
             self._deps.tell_node_status()
 
     async def _end(self, group: ShutdownGroup, pods: tuple[Pod, ...]) -> None:
-        """All pods of a group at once; those that are not ready in time go on ending."""
+        """Kill all pods of a group at once, and wait for at most the group's grace period; the
+        kills of later pods go on."""
         kills = [asyncio.create_task(self._kill(pod, group)) for pod in pods]
         self._kills = [kill for kill in self._kills if not kill.done()] + kills
         _, late = await asyncio.wait(kills, timeout=group.grace_s)
         if late:
-            log.warning("%d pods of priority %d are late", len(late), group.priority)
+            log.warning(
+                "%d pods of the shutdown group with priority %d have not ended in time",
+                len(late),
+                group.priority,
+            )
 
     async def _kill(self, pod: Pod, group: ShutdownGroup) -> None:
         try:

@@ -1,6 +1,5 @@
-"""When the last graceful shutdown began and ended, in a file that outlives it (NODE-064).
+"""The file with the begin and end of the last graceful shutdown (NODE-064).
 
-What must never happen here: a shutdown stops because the file cannot be written.
 Upstream: pkg/kubelet/nodeshutdown/storage.go.
 """
 
@@ -24,23 +23,23 @@ NEVER: Final = "0001-01-01T00:00:00Z"
 
 @dataclass(frozen=True, slots=True)
 class ShutdownTimes:
-    """Nanoseconds since 1970; None: not yet, or never."""
+    """Begin and end of the last shutdown, nanoseconds since 1970; None: not yet, or never."""
 
     began_ns: int | None = None
     ended_ns: int | None = None
 
 
 def store_times(file: Path, times: ShutdownTimes) -> None:
-    """Write the times; an error is logged."""
+    """Write the times; an error is only logged, because the shutdown must go on."""
     fields = {"startTime": _text(times.began_ns), "endTime": _text(times.ended_ns)}
     try:
         write_whole(file, json.dumps(fields, separators=(",", ":")).encode())
     except OSError as error:
-        log.error("%s: the times of the shutdown are not kept: %s", file, error)
+        log.error("%s: cannot write the times of the shutdown: %s", file, error)
 
 
 def load_times(file: Path) -> ShutdownTimes:
-    """The times in the file; no times if it is missing, or cannot be understood (logged)."""
+    """The times in the file; none if it is missing, or invalid, which is logged."""
     try:
         fields = read_json(file)
         return ShutdownTimes(_wall_ns(fields["startTime"]), _wall_ns(fields["endTime"]))

@@ -1,6 +1,6 @@
-"""The content of the Node object, made from facts: labels, capacity, conditions. Pure.
+"""Makes the content of the Node object from facts: labels, capacity, conditions. Pure.
 
-Values are in JSON form, as they go on the wire. Rules: NODE-003, NODE-020..022, NODE-030..033.
+Values have the JSON form of the API. Rules: NODE-003, NODE-020..022, NODE-030..033.
 Upstream: pkg/kubelet/nodestatus/setters.go; kubelet_node_status.go: initialNode.
 """
 
@@ -62,8 +62,7 @@ PRESSURE_TEXTS: Final[Mapping[str, tuple[tuple[str, str, str], tuple[str, str, s
 
 
 class Condition(Protocol):
-    """A node condition that another room has computed: a pressure condition of the eviction
-    manager."""
+    """A pressure condition, as the eviction manager computes it."""
 
     @property
     def type(self) -> str: ...
@@ -73,18 +72,18 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What does not change while the kubelet runs. Amounts: resource name -> nano units."""
+    """The facts that do not change while the kubelet runs. Amounts: resource name -> nano units."""
 
     name: str
     internal_ip: str = ""
     """"": the status has a Hostname address only."""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Set when the Node is registered (NODE-003), those of `default_labels` again at adoption."""
+    """Set when the Node is registered (NODE-003); at adoption only those of `default_labels`."""
     taints: tuple[Mapping[str, str], ...] = ()
-    """With key, value and effect; set when the Node is registered only."""
+    """Each with key, value and effect; set only when the Node is registered."""
     provider_id: str = ""
     attach_detach: bool = True
-    """The controller, not this kubelet, attaches volumes: the Node says so in an annotation."""
+    """A controller, not this kubelet, attaches volumes; shown in an annotation of the Node."""
     capacity: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     allocatable: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Capacity less reservations and hard eviction thresholds."""
@@ -108,7 +107,7 @@ def default_labels(name: str, architecture: str) -> dict[str, str]:
 
 
 def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """The amounts, in nano units, as the API prints them."""
+    """`amounts`, in nano units, as quantities of the API."""
     return {name: shown(name, amount) for name, amount in sorted(amounts.items())}
 
 
@@ -118,10 +117,9 @@ def conditions(
     previous: Sequence[Mapping[str, Any]],
     now: str,
 ) -> list[dict[str, Any]]:
-    """MemoryPressure, DiskPressure, PIDPressure, Ready, in that order (NODE-020..022).
-
-    `not_ready`: errors, none = ready. lastTransitionTime changes with the status only.
-    """
+    """The conditions MemoryPressure, DiskPressure, PIDPressure and Ready, in this order
+    (NODE-020..022). `not_ready`: why the node is not ready, empty if it is. `previous`: the last
+    conditions; lastTransitionTime changes only with the status."""
     under = {c.type for c in pressures if c.status == "True"}
     rows = []
     for kind, texts in PRESSURE_TEXTS.items():
@@ -156,16 +154,16 @@ def _since(before: Mapping[str, Any] | None, status: str, now: str) -> str:
 def flip_events(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Reasons of the events for conditions that changed their status (NODE-021, NODE-024)."""
-    known = {c.get("type"): c.get("status") for c in before}
+    """The reasons of the events for conditions with another status (NODE-021, NODE-024)."""
+    old = {c.get("type"): c.get("status") for c in before}
     reasons: list[str] = []
     for condition in after:
         kind, status = condition["type"], condition["status"]
-        if known.get(kind) == status:
+        if old.get(kind) == status:
             continue
         if kind in PRESSURE_TEXTS:
             reasons.append(PRESSURE_TEXTS[kind][0 if status == "True" else 1][2])
-        elif kind in known:
+        elif kind in old:
             reasons.append("NodeReady" if status == "True" else "NodeNotReady")
     return reasons
 
@@ -187,11 +185,11 @@ def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str
 def runtime_fields(
     handlers: Mapping[str, HandlerFeatures], *, strict_groups: bool, declared: Sequence[str]
 ) -> dict[str, Any]:
-    """What the runtime and this kubelet can do, as fields of the status (NODE-035).
+    """The features of the runtime and of this kubelet, as fields of the status (NODE-035).
 
     `handlers`: the runtime's handlers by name, none before the runtime has answered.
-    `strict_groups`: it knows the policy Strict of supplemental groups. `declared`: the features of
-    this kubelet that pods may need.
+    `strict_groups`: it supports the policy Strict of supplemental groups. `declared`: the features
+    of this kubelet that pods may require.
     """
     fields: dict[str, Any] = {"declaredFeatures": list(declared)} if declared else {}
     if handlers:
@@ -210,7 +208,7 @@ def runtime_fields(
 
 
 def initial_node(facts: NodeFacts, status: Mapping[str, Any]) -> dict[str, Any]:
-    """The Node to register (NODE-003)."""
+    """The Node to create (NODE-003)."""
     metadata: dict[str, Any] = {"name": facts.name, "labels": dict(facts.labels)}
     if facts.attach_detach:
         metadata["annotations"] = {ATTACH_DETACH: "true"}

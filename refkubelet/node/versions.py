@@ -1,4 +1,4 @@
-"""A runtime's version as the Node object shows it: without the suffix of a distribution. Pure.
+"""A runtime's version as the Node object shows it, without the suffix of a distribution. Pure.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: newRuntimeVersion; apimachinery
 pkg/util/version: ParseSemantic, ParseGeneric.
@@ -16,7 +16,8 @@ _REST: Final = re.compile(rf"(?P<kept>(?:-(?P<pre>{_WORDS}))?(?:\+{_WORDS})?)\s*
 
 
 def runtime_version(name: str, version: str) -> str:
-    """`<runtime>://<version>` (NODE-033).
+    """containerRuntimeVersion, `<runtime>://<version>` (NODE-033); `Unknown` for a version that
+    does not begin with numbers.
 
     >>> runtime_version("containerd", "1.6.20~ds1"), runtime_version("containerd", "v2.1.0-rc.1")
     ('containerd://1.6.20', 'containerd://2.1.0-rc.1')
@@ -26,7 +27,7 @@ def runtime_version(name: str, version: str) -> str:
 
 
 def _shown(text: str) -> str | None:
-    """A semantic version whole, of others the leading numbers; None if it begins with no number."""
+    """A semantic version unchanged; of another version the leading numbers; else None."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What the kubelet serves: HTTP on its ports (`http.py`, read first), and the pod-resources API on
-a socket (`pod_resources.py` answers, `pod_resources_server.py` listens). Real time only.
+"""The kubelet's servers: HTTP on its ports (`http.py`, read first), and the pod-resources API on a
+socket (`pod_resources.py` answers, `pod_resources_server.py` listens). They need real time.
 Upstream: pkg/kubelet/server, pkg/kubelet/apis/podresources.
 """

@@ -1,11 +1,11 @@
 """The kubelet's HTTP servers: the main port, the read-only port, healthz.
 
-Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port speaks TLS when the configuration
-names a certificate and key, else plain HTTP (upstream makes a self-signed pair); it does
-not authenticate yet, and so it listens on loopback addresses only, unless it is told to be insecure
-(SRV-011). All ports are bound by `start`: a port in use is known before anything runs.
-What must never happen: the specs of pods are shown to a network without the consent of the
-administrator. aiohttp is imported when a server starts: a kubelet without servers does without it.
+Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port uses TLS if the configuration names
+a certificate and key, else plain HTTP (upstream makes a self-signed pair). It does not authenticate
+yet, so it listens only on loopback addresses, unless it is told to be insecure (SRV-011). `start`
+binds all ports, so a port in use is an error before anything runs. What must never happen: pod
+specs are served to a network without the administrator's consent. aiohttp is imported when a server
+starts; a kubelet without servers does not need it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ServerError(Exception):
 
 
 class Summary(Protocol):
-    """Makes the answer of /stats/summary, in full or in short."""
+    """Makes the answer of /stats/summary, complete or with CPU and memory only."""
 
     async def __call__(self, *, only_cpu_and_memory: bool = False) -> dict[str, Any]: ...
 
@@ -61,16 +61,16 @@ async def _no_summary(*, only_cpu_and_memory: bool = False) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ServerCallbacks:
-    """What the servers show."""
+    """Where the servers get their answers."""
 
     pods: Callable[[], Sequence[Pod]]
     """The pods with their current statuses, without mirrors (MIRR-035)."""
     unhealthy: Callable[[], str | None] = lambda: None
-    """Why the sync loop is not healthy; None when it is."""
+    """Why the sync loop is not healthy; None: it is."""
     metrics: Callable[[], str] = _no_metrics
-    """Prometheus text."""
+    """/metrics, in the Prometheus text format."""
     probe_metrics: Callable[[], str] = _no_metrics
-    """Prometheus text."""
+    """/metrics/probes, in the Prometheus text format."""
     summary: Summary = _no_summary
     """Statistics of the node and its pods."""
 
@@ -87,23 +87,20 @@ class _Endpoint:
 
 
 def check_servers(config: KubeletConfiguration, *, insecure: bool) -> None:
-    """Refuse a main port that would show everything to every client of the network (SRV-011).
-
-    Raises `ServerError`.
-    """
+    """Raise `ServerError` for a main port that every client of the network could read (SRV-011)."""
     if not config.enable_server or insecure or is_loopback(config.address):
         return
     raise ServerError(
-        f"port: refkubelet does not authenticate yet, so anybody who reaches {config.address}:"
-        f"{config.port} could read all pods with their variables, whatever authentication and "
-        "authorization say\n"
+        f"port: refkubelet does not authenticate yet, so every client that reaches "
+        f"{config.address}:{config.port} could read all pods with their variables, whatever the "
+        "fields authentication and authorization say\n"
         "  set address: 127.0.0.1 (or enableServer: false) in the configuration, or give "
-        "--insecure-server, with which it listens there all the same"
+        "--insecure-server to listen there all the same"
     )
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only processes of this machine reach the address; a host name is taken for not so."""
+    """Whether only this machine reaches the address; False for every host name."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -113,8 +110,8 @@ def is_loopback(address: str) -> bool:
 
 
 class KubeletServers:
-    """Starts and stops the configured servers. Real time only: they use sockets. `insecure`: the
-    main port may listen beyond loopback although it does not authenticate."""
+    """Starts and stops the configured servers. `insecure`: the main port may listen beyond loopback
+    although it does not authenticate."""
 
     def __init__(
         self, config: KubeletConfiguration, callbacks: ServerCallbacks, *, insecure: bool = False
@@ -125,7 +122,8 @@ class KubeletServers:
         self._runners: list[web.AppRunner] = []
 
     async def start(self) -> None:
-        """Listen on all configured ports. Raises `ServerError`; then none of them listens."""
+        """Listen on all configured ports. If one cannot be bound, close all and raise
+        `ServerError`."""
         check_servers(self._config, insecure=self._insecure)
         try:
             for endpoint in self._endpoints():
@@ -135,7 +133,7 @@ class KubeletServers:
             raise
 
     async def stop(self) -> None:
-        """Close all servers; harmless when they are closed already."""
+        """Close all servers that are open."""
         while self._runners:
             await self._runners.pop().cleanup()
 
@@ -186,7 +184,7 @@ class KubeletServers:
         log.info("%s: serving on %s:%d", endpoint.field, endpoint.host, endpoint.port)
         if endpoint.field == "port" and not is_loopback(endpoint.host):
             log.warning(
-                "port: anybody who reaches %s:%d can read all pods with their variables "
+                "port: every client that reaches %s:%d can read all pods with their variables "
                 "(--insecure-server)",
                 endpoint.host,
                 endpoint.port,
@@ -194,8 +192,8 @@ class KubeletServers:
 
 
 def _log_of_requests() -> logging.Logger:
-    """Mistakes of clients (a request line of 10 kB, another protocol) are answered, but not logged:
-    every client could fill the log with them."""
+    """A logger without the errors of malformed requests, with which any client could fill the log;
+    the clients get answers."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     def is_ours(record: logging.LogRecord) -> bool:
@@ -222,7 +220,8 @@ def _why_not(endpoint: _Endpoint, error: OSError) -> str:
 
 
 def healthz_app() -> web.Application:
-    """/healthz and /healthz/ping: `ok` as long as the process lives (SRV-002)."""
+    """The app of the healthz port: /healthz and /healthz/ping answer `ok` while the process lives
+    (SRV-002)."""
     from aiohttp import web
 
     async def ok(_: web.Request) -> web.Response:
@@ -235,8 +234,8 @@ def healthz_app() -> web.Application:
 
 
 def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Application:
-    """/healthz, /pods, /metrics, /metrics/probes and /stats/summary. `debug_paths`: answer those
-    of the debug handlers with 405, as the read-only port does (SRV-010)."""
+    """The app with /healthz, /pods, /metrics, /metrics/probes and /stats/summary. `debug_paths`:
+    answer the paths of debug handlers with 405, as the read-only port does (SRV-010)."""
     from aiohttp import web
 
     async def pods(_: web.Request) -> web.Response:
@@ -281,8 +280,8 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
 
 
 def _unexpected_errors() -> Any:
-    """For handlers that fail unexpectedly: the client gets an error each time; the log says it at
-    first and then once a minute."""
+    """A middleware for handlers that fail unexpectedly: the client gets status 500, and the error
+    is logged once and then once a minute."""
     from aiohttp import web
 
     complaints = Complaints(log, RealClock())
@@ -305,15 +304,15 @@ async def _summary(callbacks: ServerCallbacks, request: web.Request) -> web.Resp
 
     short = request.query.get("only_cpu_and_memory") == "true"
     try:
-        found = await callbacks.summary(only_cpu_and_memory=short)
+        answer = await callbacks.summary(only_cpu_and_memory=short)
     except Exception as error:
-        log.warning("no summary of statistics: %s", error)
+        log.warning("cannot make /stats/summary: %s", error)
         return web.Response(status=500, text=f"Internal Error: {error}")
-    return web.json_response(found)
+    return web.json_response(answer)
 
 
 def pod_list(pods: Sequence[Pod]) -> dict[str, object]:
-    """A v1 PodList; items without kind and apiVersion, as the kubelet sends them."""
+    """A v1 PodList as JSON; as in upstream the items have no kind and apiVersion."""
     items = []
     for pod in pods:
         item = to_dict(pod)

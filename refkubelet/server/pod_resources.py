@@ -1,7 +1,6 @@
-"""Answers of the pod-resources API: devices, exclusive CPUs, NUMA memory of containers (CG-085).
+"""Answers the pod-resources API: devices, exclusive CPUs and NUMA memory of containers (CG-085).
 
-Monitors read it. Values come from the managers; the messages of the API are made here only. A call
-changes nothing.
+The API is for monitoring: a call changes nothing. The values come from the managers.
 Upstream: pkg/kubelet/apis/podresources/server_v1.go; pkg/kubelet/cm/container_manager.go:
 containerDevicesFromResourceDeviceInstances.
 """
@@ -56,13 +55,13 @@ class Memory(Protocol):
 
 
 class UnknownPod(LookupError):
-    """There is no such pod; the text is the API's answer."""
+    """The pod does not exist; the text is the API's answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodResourcesLister:
-    """Makes the answers. `active_pods`: for List; `pods`: all of the node, for Get. A manager that
-    is None has given nothing to containers."""
+    """Makes the answers. `active_pods`: the pods for List; `pods`: all pods of the node, for Get. A
+    manager may be None: its part of the answers is empty."""
 
     active_pods: Callable[[], Iterable[Pod]]
     pods: Callable[[], Iterable[Pod]]
@@ -71,20 +70,20 @@ class PodResourcesLister:
     memory: Memory | None = None
 
     def list(self) -> Any:
-        """ListPodResourcesResponse."""
+        """The answer to List, a ListPodResourcesResponse."""
         return api.ListPodResourcesResponse(
             pod_resources=[self._pod(pod) for pod in self.active_pods()]
         )
 
     def get(self, name: str, namespace: str) -> Any:
-        """GetPodResourcesResponse. Raises `UnknownPod` if there is no pod of that name."""
+        """The answer to Get, a GetPodResourcesResponse. Raises `UnknownPod`."""
         for pod in self.pods():
             if name_and_namespace(pod) == (name, namespace):
                 return api.GetPodResourcesResponse(pod_resources=self._pod(pod))
         raise UnknownPod(f"pod {name} in namespace {namespace} not found")
 
     def allocatable(self) -> Any:
-        """AllocatableResourcesResponse."""
+        """The answer to GetAllocatableResources, an AllocatableResourcesResponse."""
         return api.AllocatableResourcesResponse(
             devices=_devices(self.devices.healthy_devices() if self.devices else ()),
             cpu_ids=sorted(self.cpus.allocatable() if self.cpus else ()),
@@ -101,23 +100,23 @@ class PodResourcesLister:
         )
 
     def _container(self, pod: Pod, container: Container) -> Any:
-        where = uid(pod), container.name
+        key = uid(pod), container.name
         return api.ContainerResources(
             name=container.name,
-            devices=_devices(self.devices.given(*where) if self.devices else ()),
-            cpu_ids=sorted(self.cpus.own_cpus(*where) if self.cpus else ()),
-            memory=_memory(self.memory.blocks(*where) if self.memory else ()),
+            devices=_devices(self.devices.given(*key) if self.devices else ()),
+            cpu_ids=sorted(self.cpus.own_cpus(*key) if self.cpus else ()),
+            memory=_memory(self.memory.blocks(*key) if self.memory else ()),
         )
 
 
-def _devices(given: Iterable[tuple[str, str, int | None]]) -> list[Any]:
+def _devices(devices: Iterable[tuple[str, str, int | None]]) -> list[Any]:
     return [
         api.ContainerDevices(
             resource_name=resource,
             device_ids=[device],
             topology=None if node is None else _topology([node]),
         )
-        for resource, device, node in given
+        for resource, device, node in devices
     ]
 
 

@@ -1,8 +1,7 @@
 """The socket of the pod-resources API (CG-085).
 
-Only for real time; grpc is imported when the server starts: virtual nodes do without it. What must
-never happen here: a monitor that asks too often keeps the kubelet busy. 100 calls per second are
-answered, ten at once.
+At most 100 calls per second are answered, with bursts of ten, so that a monitor cannot keep the
+kubelet busy. grpc is imported when the server starts; nodes in virtual time do not need it.
 Upstream: pkg/kubelet/server/server.go: ListenAndServePodResources; pkg/kubelet/apis/grpc.
 """
 
@@ -36,7 +35,7 @@ class PodResourcesServer:
         self._server: Any = None
 
     async def start(self) -> None:
-        """Serve. If the socket cannot be made, the log says so: the kubelet runs without it."""
+        """Serve. If the socket cannot be made, that is logged, and the kubelet runs without it."""
         import grpc.aio
         from criapi.podresources import api_pb2_grpc
 
@@ -53,7 +52,7 @@ class PodResourcesServer:
         await server.start()
 
     async def stop(self) -> None:
-        """Stop serving; the socket goes."""
+        """Stop serving and remove the socket."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop(None)

@@ -100,11 +100,11 @@ def test_a_main_port_open_to_everybody_is_refused_SRV_011(config: Path, address:
     config.write_text(HEAD.replace("address: 127.0.0.1\n", address))
     shown = "::" if "::" in address else "0.0.0.0"
     assert complaint("--config", config) == (
-        "refkubelet: port: refkubelet does not authenticate yet, so anybody who reaches "
-        f"{shown}:10250 could read all pods with their variables, whatever authentication and "
-        "authorization say\n"
+        "refkubelet: port: refkubelet does not authenticate yet, so every client that reaches "
+        f"{shown}:10250 could read all pods with their variables, whatever the fields "
+        "authentication and authorization say\n"
         "  set address: 127.0.0.1 (or enableServer: false) in the configuration, or give "
-        "--insecure-server, with which it listens there all the same"
+        "--insecure-server to listen there all the same"
     )
 
 

@@ -62,8 +62,8 @@ def test_claims_are_kept_CG_060() -> None:
     [
         ("", "wanted JSON"),
         ("[]", 'a text named "data"'),
-        ('{"data":"{}","checksum":5}', "says 5, the checksum of its data is 694314937"),
-        (json.dumps({"data": "no", "checksum": checksum(GO_TYPE, "no")}), "cannot be understood"),
+        ('{"data":"{}","checksum":5}', "its checksum is 5, that of its data is 694314937"),
+        (json.dumps({"data": "no", "checksum": checksum(GO_TYPE, "no")}), "its data is invalid"),
         (
             json.dumps({"data": '{"entries":7}', "checksum": checksum(GO_TYPE, '{"entries":7}')}),
             "entries",
@@ -178,7 +178,7 @@ async def test_a_write_that_fails_is_tried_again_CG_060(
         await state.saved()
     state.save_soon()
     await asyncio.sleep(0.1)
-    assert "is not on disk" in caplog.text
+    assert "cannot write" in caplog.text
     obstacle.rmdir()
     await state.saved()
     assert ResourceState(file).pod_uids() == ("u-1",)

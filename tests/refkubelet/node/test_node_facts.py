@@ -134,7 +134,7 @@ def test_the_node_name_is_trimmed_and_lower_case_NODE_001() -> None:
     with pytest.raises(NodeNameError, match="empty hostname is invalid"):
         node_name("  ")
     for wrong in ("a b", "-a", "a..b", "a_b", "x" * 254):
-        with pytest.raises(NodeNameError, match="is no node name"):
+        with pytest.raises(NodeNameError, match="is not a node name"):
             node_name(wrong)
     assert node_name("a-1.example.com") == "a-1.example.com"
 

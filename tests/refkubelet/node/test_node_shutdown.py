@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_understood_is_ignored_NODE_064(
     assert load_times(file) == ShutdownTimes()
     assert f"{file}: wanted the times of the last shutdown" in caplog.text
     store_times(tmp_path / "no" / "such" / "place", ShutdownTimes())
-    assert "the times of the shutdown are not kept" in caplog.text
+    assert "cannot write the times of the shutdown" in caplog.text
 
 
 # The manager
@@ -335,7 +335,7 @@ async def test_who_allows_too_little_time_is_asked_once_and_watched_NODE_064(
         await asyncio.sleep(60)
         assert world.logind.locks == []
         assert world.logind.asked_s == [10.0]
-        assert "shutdowns can be held up for 5 s, and shutdownGracePeriod needs 10" in caplog.text
+        assert "shutdowns can be delayed for 5 s, but shutdownGracePeriod needs 10" in caplog.text
         world.logind.delay_s = 10.0  # as somebody else's file says
         await asyncio.sleep(1.1)
         assert len(world.logind.locks) == 1

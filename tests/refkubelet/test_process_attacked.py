@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from pods import container, manifest
 from process_world import free_port, running, write_config
 from test_process_survives import Running, kubelet, until, with_events
 
@@ -38,10 +39,7 @@ LATE_S = 0.02
 
 def pod(name: str, *, uid: str = "", **main: Any) -> dict[str, Any]:
     """A manifest; `main`: more of its container."""
-    container = {"name": "main", "image": "localhost/busybox:1", **main}
-    meta = {"name": name} | ({"uid": uid} if uid else {})
-    spec: dict[str, Any] = {"containers": [container], "terminationGracePeriodSeconds": 1}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return manifest(container(**main), name=name, uid=uid, terminationGracePeriodSeconds=1)
 
 
 def with_volume(name: str, where: str, sub_path: str | None = None) -> dict[str, Any]:

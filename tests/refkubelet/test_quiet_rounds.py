@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from criapi.v1 import api_pb2 as cri
 from node_world import PODS, Node, on_node, running_node
-from pods import manifest
+from pods import make_pod, manifest
 
-from refkubelet.model.objects import PodStatus, decode_pod
+from refkubelet.model.objects import PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.pods.manager import PodManager
 
@@ -59,7 +59,7 @@ async def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) ->
 async def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await quiet(node)
-        ghost = decode_pod(manifest(name="ghost") | {"metadata": {"name": "ghost", "uid": "g"}})
+        ghost = make_pod(name="ghost", uid="g")
         statuses = node.kubelet.work.statuses
         statuses.set_pod_status(ghost, PodStatus(phase="Running"))
         assert statuses.get("g") is not None
@@ -117,15 +117,7 @@ def test_lists_of_pods_are_made_anew_when_anything_changes() -> None:
         lists[:] = now
         return others
 
-    first = decode_pod(
-        manifest(name="a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}}
-    )
-    second = decode_pod(
-        manifest(name="a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}}
-    )
-    other = decode_pod(
-        manifest(name="b") | {"metadata": {"name": "b", "namespace": "d", "uid": "2"}}
-    )
+    first, second, other = make_pod(), make_pod(), make_pod(name="other")
     pods.add(first)
     assert changed()
     pods.update(second)
@@ -135,4 +127,4 @@ def test_lists_of_pods_are_made_anew_when_anything_changes() -> None:
     assert changed()
     pods.remove(second)
     assert changed()
-    assert [uid(pod) for pod in pods.pods()] == ["2"]
+    assert [uid(pod) for pod in pods.pods()] == ["uid-other"]

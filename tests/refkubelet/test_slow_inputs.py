@@ -9,6 +9,7 @@ from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import pytest
+from pods import make_pod
 
 from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import (
@@ -19,7 +20,6 @@ from refkubelet.kuberuntime.config.environment import (
     references,
 )
 from refkubelet.kuberuntime.images.keyring import covers
-from refkubelet.model.objects import decode_pod
 from refkubelet.model.validation.volumes import volume_problems
 
 MANY = 60_000
@@ -27,17 +27,8 @@ INITIATOR = "iqn.2000-01.a:b" * (MANY // 3) + ","
 
 
 def iscsi(name: str) -> list[str]:
-    pod = decode_pod(
-        {
-            "metadata": {"name": "web"},
-            "spec": {
-                "containers": [],
-                "volumes": [
-                    {"name": "v", "iscsi": {"targetPortal": "p", "iqn": name, "lun": 0}},
-                ],
-            },
-        }
-    )
+    source = {"targetPortal": "p", "iqn": name, "lun": 0}
+    pod = make_pod(volumes=[{"name": "v", "iscsi": source}])
     assert pod.spec is not None
     assert pod.spec.volumes is not None
     return list(volume_problems("spec.volumes[0]", pod.spec.volumes[0]))
@@ -68,7 +59,7 @@ def laughs(times: int) -> list[dict[str, Any]]:
 
 def test_variables_that_double_end_with_the_container_LIFE_137() -> None:
     main = {"name": "main", "image": "i", "env": laughs(50)}
-    pod = decode_pod({"metadata": {"name": "web"}, "spec": {"containers": [main]}})
+    pod = make_pod(main)
     assert pod.spec is not None
     with pytest.raises(VariableError, match="more than 16 MiB"):
         environment(pod.spec.containers[0], pod, EnvironmentFacts())

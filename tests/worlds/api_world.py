@@ -8,11 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
+from pods import make_pod
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.model.objects import Node, Pod, decode_pod
+from refkubelet.model.objects import Node, Pod
 from simtime import Clock, Rng, VirtualLoop
 
 STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
@@ -50,22 +51,13 @@ class World:
         self.client._http._transport = transport  # type: ignore[attr-defined]
 
 
-def pod(name: str, *, node: str = "n1", **metadata: Any) -> Pod:
-    return decode_pod(
-        {
-            "metadata": {"name": name, "namespace": "default", **metadata},
-            "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i:1"}]},
-        }
-    )
-
-
 def static_pod() -> Pod:
     marks = {
         "kubernetes.io/config.hash": STATIC_UID,
         "kubernetes.io/config.seen": "2026-11-21T09:22:20.483347357Z",
         "kubernetes.io/config.source": "file",
     }
-    return pod("st-n1", uid=STATIC_UID, annotations=marks)
+    return make_pod(name="st-n1", uid=STATIC_UID, meta={"annotations": marks}, nodeName="n1")
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pods
 import pytest
 import yaml
 
@@ -19,18 +20,11 @@ def read(text: str, *, origin: str = FILE, node: str = "n1") -> Pod:
 
 
 def manifest(spec: dict[str, Any] | None = None, **metadata: Any) -> str:
-    return yaml.safe_dump(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "web", **metadata},
-            "spec": {"containers": [{"name": "main", "image": "busybox:1"}], **(spec or {})},
-        }
-    )
+    return yaml.safe_dump(pods.manifest(meta=metadata, **(spec or {})))
 
 
 def with_container(**fields: Any) -> str:
-    return manifest({"containers": [{"name": "main", "image": "busybox:1", **fields}]})
+    return yaml.safe_dump(pods.manifest(pods.container(**fields)))
 
 
 def refusal(text: str) -> str:

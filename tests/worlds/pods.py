@@ -2,8 +2,8 @@
 
 - `make_pod(*containers, name=, ...)`: a `Pod` as the kubelet has it, with a UID. What an API server
   would have defaulted stays empty, unless the test goes through `apply_api_defaults`.
-- `manifest(*containers, name=, ...)`: the same as a user writes it, in JSON's form and without a
-  UID: for files, for API servers, for tests of decoding.
+- `manifest(*containers, name=, ...)`: the same as a user writes it, in JSON's form, with neither
+  UID nor namespace: for files, for API servers, for tests of decoding.
 - `container(name, cpu=, memory=, ...)`, `sidecar(name, ...)`; amounts are "request/limit".
 - `DELETED`: the metadata of a pod that is being deleted: `make_pod(meta=DELETED)`.
 
@@ -13,7 +13,7 @@
 >>> container("db", cpu="1/2", memory="/64Mi")["resources"]
 {'requests': {'cpu': '1'}, 'limits': {'cpu': '2', 'memory': '64Mi'}}
 >>> manifest(name="job", restartPolicy="Never")["metadata"]
-{'name': 'job', 'namespace': 'default'}
+{'name': 'job'}
 """
 
 from __future__ import annotations
@@ -32,17 +32,22 @@ DELETED: Final[Mapping[str, Any]] = {
 
 
 def make_pod(
-    *containers: Mapping[str, Any] | str, name: str = "web", uid: str = "", **fields: Any
+    *containers: Mapping[str, Any] | str,
+    name: str = "web",
+    uid: str = "",
+    namespace: str = "default",
+    **fields: Any,
 ) -> Pod:
     """A pod; the arguments are those of `manifest`. Without a `uid` it gets `uid-NAME`."""
-    return decode_pod(manifest(*containers, name=name, uid=uid or f"uid-{name}", **fields))
+    uid = uid or f"uid-{name}"
+    return decode_pod(manifest(*containers, name=name, uid=uid, namespace=namespace, **fields))
 
 
 def manifest(
     *containers: Mapping[str, Any] | str,
     name: str = "web",
     uid: str = "",
-    namespace: str = "default",
+    namespace: str = "",
     static: bool = False,
     init: Iterable[Mapping[str, Any] | str] = (),
     meta: Mapping[str, Any] | None = None,
@@ -58,12 +63,8 @@ def manifest(
     the status. `spec`: further fields of the spec. `meta`, `status` and `spec` win over what the
     other arguments say.
     """
-    metadata = {
-        "name": name,
-        "namespace": namespace,
-        **({"uid": uid} if uid else {}),
-        **(meta or {}),
-    }
+    given = {"name": name, "namespace": namespace, "uid": uid}
+    metadata = {**{key: text for key, text in given.items() if text}, **(meta or {})}
     if static:
         metadata["annotations"] = {CONFIG_SOURCE: "file", **(metadata.get("annotations") or {})}
     regular = {"containers": [_full(c) for c in containers or ("main",)]}

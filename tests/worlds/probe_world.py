@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from pods import container, make_pod
 
 from refkubelet.cri.records import ContainerRecord, ContainerState, ExecResult, RuntimePodStatus
 from refkubelet.cri.target import CriCallError
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.probe_results import ProbeResult, ResultManager
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.status.generate import StatusInputs, generate_pod_status
@@ -37,7 +38,7 @@ class World:
         self.network = network
         self.container_id = "id0"
         self.started_ns = self.clock.wall_ns() + round((started_s - self.clock.monotonic_s()) * 1e9)
-        self.pod = make_pod(probes)
+        self.pod = probed(probes)
         self.phase: str | None = None
         self.previous: PodStatus | None = None
         deps = ProbeDeps(
@@ -90,12 +91,11 @@ class World:
         return [round(call[0], 3) for call in self.calls]
 
 
-def make_pod(probes: dict[str, Any]) -> Pod:
+def probed(probes: dict[str, Any]) -> Pod:
+    """A pod whose container `c` has these probes: `readiness={"periodSeconds": 5}`."""
     exec_probe = {"exec": {"command": ["check", "$(A)"]}}
     named = {f"{kind}Probe": exec_probe | values for kind, values in probes.items()}
-    container = {"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}], **named}
-    meta = {"name": "p", "namespace": "n", "uid": "u"}
-    return decode_pod({"metadata": meta, "spec": {"containers": [container]}})
+    return make_pod(container("c", env=[{"name": "A", "value": "1"}], **named), uid="u")
 
 
 async def drain(results: ResultManager, count: int) -> list[tuple[str, ProbeResult]]:

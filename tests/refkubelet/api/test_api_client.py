@@ -9,7 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 import pytest_asyncio
-from api_world import World, pod, running_world
+from api_world import World, running_world
+from pods import make_pod
 
 from refkubelet.api.answers import decode_node, decode_service, watch_event
 from refkubelet.api.client import ApiError
@@ -49,7 +50,7 @@ async def test_a_server_that_hangs_is_given_up(world: World) -> None:
 
 
 async def test_status_patches_are_strategic_merges_with_the_uid_STAT_022(world: World) -> None:
-    made = await world.client.create_pod(pod("a"))
+    made = await world.client.create_pod(make_pod(name="a", nodeName="n1"))
     patch = {"metadata": {"uid": uid(made)}, "status": {"phase": "Running"}}
     patched = await world.client.patch_pod_status("default", "a", patch)
     assert patched.status is not None
@@ -63,7 +64,7 @@ async def test_status_patches_are_strategic_merges_with_the_uid_STAT_022(world: 
 
 
 async def test_deletion_sends_grace_and_precondition(world: World) -> None:
-    made = await world.client.create_pod(pod("a"))
+    made = await world.client.create_pod(make_pod(name="a", nodeName="n1"))
     with pytest.raises(ApiError) as caught:
         await world.client.delete_pod("default", "a", grace_period_s=0, uid="other")
     assert caught.value.conflict

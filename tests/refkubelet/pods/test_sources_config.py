@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
+from pods import make_pod
 
 from refkubelet.events.queued_recorder import QueuedEventRecorder
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
@@ -20,13 +20,7 @@ pytestmark = pytest.mark.virtual_time
 
 def pod(pod_uid: str, name: str = "", **annotations: str) -> Pod:
     marks = {f"kubernetes.io/config.{k}": v for k, v in annotations.items()}
-    metadata: dict[str, Any] = {"uid": pod_uid, "name": name or pod_uid, "namespace": "d"}
-    return decode_pod(
-        {
-            "metadata": {**metadata, "annotations": marks},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        }
-    )
+    return make_pod(name=name or pod_uid, uid=pod_uid, meta={"annotations": marks})
 
 
 class OneShot:
@@ -92,7 +86,8 @@ async def test_a_duplicate_name_is_dropped_with_an_event_SRC_024_LIFE_002() -> N
     event = recorder.events[0]
     assert (event.type, event.reason) == ("Warning", "FailedValidation")
     assert event.message == (
-        'Error validating pod web_d(2) from http due to duplicate pod name "web_d", ignoring'
+        'Error validating pod web_default(2) from http due to duplicate pod name "web_default", '
+        "ignoring"
     )
 
 

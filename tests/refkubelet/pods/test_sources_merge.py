@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import DELETED, container, make_pod
 
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.model.pod import CONFIG_SEEN, CONFIG_SOURCE, uid
 from refkubelet.model.pod import annotations as annotations_of
 from refkubelet.model.pod_updates import PodOperation, PodSource
@@ -17,7 +18,6 @@ from refkubelet.pods.merge import MergeResult, merge_pod_sources
 
 ADD, UPDATE, DELETE = PodOperation.ADD, PodOperation.UPDATE, PodOperation.DELETE
 REMOVE, RECONCILE = PodOperation.REMOVE, PodOperation.RECONCILE
-DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
 
 
 def pod(
@@ -27,13 +27,8 @@ def pod(
     phase: str = "Pending",
     meta: Mapping[str, Any] | None = None,
 ) -> Pod:
-    return decode_pod(
-        {
-            "metadata": {"uid": pod_uid, "name": f"p{pod_uid}", "namespace": "d", **(meta or {})},
-            "spec": {"containers": [{"name": "c", "image": image}]},
-            "status": {"phase": phase},
-        }
-    )
+    main = container(image=image)
+    return make_pod(main, name=f"p{pod_uid}", uid=pod_uid, phase=phase, meta=meta)
 
 
 def merge(previous: Mapping[str, Pod], new: Sequence[Pod], *, first: bool = False) -> MergeResult:

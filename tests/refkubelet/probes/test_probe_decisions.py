@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import DELETED, container, make_pod, sidecar
 
-from refkubelet.model.objects import PodCondition, PodStatus, decode_pod
+from refkubelet.model.objects import PodCondition, PodStatus
 from refkubelet.model.pod import PortError, resolve_port
 from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.probes.decide import (
@@ -28,18 +29,16 @@ from refkubelet.probes.prober import expanded
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 L, R, S = ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP
 OK, BAD, UNSURE = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
+EXEC = {"exec": {"command": ["x"]}}
 FIELD = {L: "livenessProbe", R: "readinessProbe", S: "startupProbe"}
 
 
 def target(
     probe_type: ProbeType = L, *, policy: str = "Always", deleting: bool = False, **probe: Any
 ) -> ProbeTarget:
-    meta = {"name": "p", "namespace": "n", "uid": "u"}
-    if deleting:
-        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    container = {"name": "c", FIELD[probe_type]: {"exec": {"command": ["x"]}} | probe}
-    spec = {"restartPolicy": policy, "containers": [container]}
-    return probe_targets(decode_pod({"metadata": meta, "spec": spec}))[0]
+    probed = {"name": "c", FIELD[probe_type]: EXEC | probe}
+    pod = make_pod(probed, meta=DELETED if deleting else {}, restartPolicy=policy)
+    return probe_targets(pod)[0]
 
 
 def status(
@@ -67,7 +66,7 @@ def status(
         "started": started,
         "state": {state: states[state]},
     }
-    found = decode_pod({"status": {"phase": phase, "containerStatuses": [row]}}).status
+    found = make_pod(phase=phase, status={"containerStatuses": [row]}).status
     assert found is not None
     return found
 
@@ -107,17 +106,9 @@ def test_no_initial_value_for_a_container_found_running_PROBE_051() -> None:
 def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051(
     predates: bool, wanted: tuple[ProbeResult, ...]
 ) -> None:
-    container = {
-        "name": "c",
-        "restartPolicy": "Always",
-        "startupProbe": {"exec": {"command": ["x"]}},
-    }
-    pod = decode_pod(
-        {"metadata": {"uid": "u"}, "spec": {"containers": [], "initContainers": [container]}}
-    )
-    (sidecar,) = probe_targets(pod)
+    (probe,) = probe_targets(make_pod(init=[sidecar("c", startupProbe=EXEC)]))
     step = decide_probe_run(
-        target=sidecar, state=WorkerState(), status=status(), now=NOW, predates_kubelet=predates
+        target=probe, state=WorkerState(), status=status(), now=NOW, predates_kubelet=predates
     )
     assert step.stores == wanted
 
@@ -234,18 +225,9 @@ def test_a_stored_result_always_ends_a_long_enough_run_PROBE_019(
 
 
 def test_who_is_probed_and_in_which_order_PROBE_001_PROBE_002() -> None:
-    probes = {FIELD[t]: {"exec": {"command": ["x"]}} for t in (L, R, S)}
-    pod = decode_pod(
-        {
-            "spec": {
-                "initContainers": [
-                    {"name": "plain", **probes},
-                    {"name": "side", "restartPolicy": "Always", **probes},
-                ],
-                "containers": [{"name": "main", **probes}],
-            }
-        }
-    )
+    probes = dict.fromkeys(FIELD.values(), EXEC)
+    init = [container("plain", **probes), sidecar(**probes)]
+    pod = make_pod(container(**probes), init=init)
     found = [(t.container.name, t.probe_type, t.field_path) for t in probe_targets(pod)]
     main, side = "spec.containers{main}", "spec.initContainers{side}"
     assert found == [
@@ -258,22 +240,9 @@ def test_who_is_probed_and_in_which_order_PROBE_001_PROBE_002() -> None:
     ]
 
 
-CONTAINER = decode_pod(
-    {
-        "spec": {
-            "containers": [
-                {
-                    "name": "c",
-                    "env": [
-                        {"name": "A", "value": "1"},
-                        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "x"}}},
-                    ],
-                    "ports": [{"name": "web", "containerPort": 8080}],
-                }
-            ]
-        }
-    }
-).spec.containers[0]  # type: ignore[union-attr]
+ENV = [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]
+PORTS = [{"name": "web", "containerPort": 8080}]
+CONTAINER = make_pod(container(env=ENV, ports=PORTS)).spec.containers[0]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -314,9 +283,8 @@ def test_a_wrong_port_is_an_error_PROBE_061(port: Any, text: str) -> None:
 def reset_pod(exit_code: int) -> Any:
     """Two containers of policy Never; the exit code 42 of the second restarts all."""
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
-    probed = {"name": "c", "readinessProbe": {"exec": {"command": ["x"]}}}
-    other = {"name": "d", "restartPolicy": "Never", "restartPolicyRules": [rule]}
-    spec = {"restartPolicy": "Never", "containers": [probed, other]}
+    probed = container("c", readinessProbe=EXEC)
+    other = container("d", restartPolicy="Never", restartPolicyRules=[rule])
     ended = {"terminated": {"exitCode": exit_code}}
     rows = [
         {"name": name, "containerID": f"containerd://{name}", "state": ended, "image": "",
@@ -324,7 +292,7 @@ def reset_pod(exit_code: int) -> Any:
         for name in ("c", "d")
     ]  # fmt: skip
     status = {"phase": "Running", "containerStatuses": rows}
-    return decode_pod({"metadata": {"uid": "u"}, "spec": spec, "status": status})
+    return make_pod(probed, other, restartPolicy="Never", status=status)
 
 
 @pytest.mark.parametrize(("exit_code", "wanted"), [(42, ProbeVerdict.WAIT), (1, ProbeVerdict.END)])
@@ -344,17 +312,14 @@ def test_a_pod_whose_condition_says_so_starts_over_PROBE_014() -> None:
 
 def test_regular_statuses_are_looked_at_first_PROBE_011() -> None:
     row = {"image": "", "imageID": "", "ready": False, "restartCount": 0, "name": "c"}
-    pod = decode_pod(
-        {
-            "status": {
-                "containerStatuses": [{**row, "containerID": "x://1"}],
-                "initContainerStatuses": [
-                    {**row, "containerID": "x://2"},
-                    {**row, "name": "i", "containerID": "x://3"},
-                ],
-            }
-        }
-    )
+    status = {
+        "containerStatuses": [{**row, "containerID": "x://1"}],
+        "initContainerStatuses": [
+            {**row, "containerID": "x://2"},
+            {**row, "name": "i", "containerID": "x://3"},
+        ],
+    }
+    pod = make_pod(status=status)
     assert pod.status is not None
     found = [find_status(pod.status, name) for name in ("c", "i", "z")]
     assert [s.containerID if s else None for s in found] == ["x://1", "x://3", None]

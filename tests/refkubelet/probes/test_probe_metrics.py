@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from refkubelet.model.objects import decode_pod
+from pods import container, make_pod
+
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import probe_targets
 from refkubelet.probes.metrics import ProbeMetrics
 
 PROBE = {"exec": {"command": ["x"]}}
-POD = decode_pod(
-    {
-        "metadata": {"name": "p", "namespace": "n", "uid": "u"},
-        "spec": {"containers": [{"name": "c", "livenessProbe": PROBE, "readinessProbe": PROBE}]},
-    }
-)
+POD = make_pod(container("c", livenessProbe=PROBE, readinessProbe=PROBE))
 READINESS, LIVENESS = probe_targets(POD)
 
 
@@ -27,7 +23,7 @@ def test_runs_are_counted_by_result_PROBE_082() -> None:
     for result in (ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.SUCCESS):
         metrics.count(LIVENESS, result, 0.02)
     found = samples(metrics)
-    labels = 'container="c",namespace="n",pod="p",pod_uid="u",probe_type="Liveness"'
+    labels = 'container="c",namespace="default",pod="web",pod_uid="uid-web",probe_type="Liveness"'
     for result, count in (("successful", "2.0"), ("failed", "1.0")):
         key = f'prober_probe_total{{{labels},result="{result}"}}'
         assert found[key] == count
@@ -40,7 +36,8 @@ def test_only_runs_that_did_not_fail_have_a_duration_PROBE_082() -> None:
     assert not any("duration" in key for key in samples(metrics))
     for took_s in (0.005, 0.02, 7.0, 70.0):
         metrics.count(LIVENESS, ProbeResult.SUCCESS, took_s)
-    found, labels = samples(metrics), 'container="c",namespace="n",pod="p",probe_type="Liveness"'
+    found = samples(metrics)
+    labels = 'container="c",namespace="default",pod="web",probe_type="Liveness"'
     name = "prober_probe_duration_seconds"
     buckets = {
         key.partition('le="')[2].partition('"')[0]: value

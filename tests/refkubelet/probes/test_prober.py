@@ -141,7 +141,7 @@ async def test_a_probe_without_handler_is_an_error_PROBE_060() -> None:
     world = await old_kubelet(0, liveness={"exec": None})
     await world.at(101)
     text = "Liveness probe errored and resulted in unknown state: missing probe handler for "
-    assert world.events[0][1] == f"{text}p_n(u):c"
+    assert world.events[0][1] == f"{text}web_default(u):c"
     await world.manager.stop()
 
 

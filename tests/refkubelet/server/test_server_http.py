@@ -12,9 +12,9 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from pods import make_pod
 
 from refkubelet.config import KubeletConfiguration
-from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.server.http import KubeletServers, ServerCallbacks, ServerError, is_loopback
 
 
@@ -29,15 +29,7 @@ def configuration(**changes: object) -> KubeletConfiguration:
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-POD: Pod = decode_pod(
-    {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "web-n1", "namespace": "default", "uid": "u"},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-        "status": {"phase": "Running"},
-    }
-)
+POD = make_pod("c", name="web-n1", uid="u", phase="Running")
 
 
 @asynccontextmanager

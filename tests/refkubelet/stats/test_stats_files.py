@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from refkubelet.model.objects import Pod, decode_pod
+from pods import make_pod
+
+from refkubelet.model.objects import Pod
 from refkubelet.stats.files import PodFilesReader, measure, measured_volumes, plain_files
 from refkubelet.stats.usage import NOTHING, DiskUse
 from refkubelet.stats.volumes import VolumeStats
@@ -16,17 +18,9 @@ from simtime import Clock, VirtualLoop, run_virtual
 KI = 1 << 10
 
 
-def make_pod(name: str = "p", *volumes: dict[str, Any]) -> Pod:
-    return decode_pod(
-        {
-            "metadata": {"name": name, "namespace": "n", "uid": f"u-{name}"},
-            "spec": {
-                "containers": [{"name": "main"}, {"name": "side"}],
-                "initContainers": [{"name": "init"}],
-                "volumes": volumes,
-            },
-        }
-    )
+def storing(name: str = "p", *volumes: dict[str, Any]) -> Pod:
+    """A pod with these volumes."""
+    return make_pod("main", "side", name=name, init=["init"], volumes=volumes)
 
 
 def fill(path: Path, size_bytes: int) -> int:
@@ -41,7 +35,7 @@ def taken(*paths: Path) -> int:
 
 
 def volume_dir(root: Path, pod: str, volume: str) -> Path:
-    return root / "pods" / f"u-{pod}" / "volumes" / "kubernetes.io~empty-dir" / volume
+    return root / "pods" / f"uid-{pod}" / "volumes" / "kubernetes.io~empty-dir" / volume
 
 
 def reader(tmp_path: Path) -> PodFilesReader:
@@ -49,26 +43,26 @@ def reader(tmp_path: Path) -> PodFilesReader:
 
 
 def test_logs_are_the_plain_files_of_a_container_EVIC_029(tmp_path: Path) -> None:
-    logs = tmp_path / "logs" / "n_p_u-p"
+    logs = tmp_path / "logs" / "default_p_uid-p"
     first, second = fill(logs / "main" / "0.log", 8 * KI), fill(logs / "main" / "1.log", 4 * KI)
     fill(logs / "main" / "deeper" / "0.log", 4 * KI)  # not counted
     (logs / "side").mkdir()
     own = fill(logs / "note", KI)
-    found = reader(tmp_path).files(make_pod())
+    found = reader(tmp_path).files(storing())
     assert found.logs == {"main": DiskUse(first + second, 2)}  # without a file nothing is known
     assert found.pod_logs == DiskUse(own, 1)
     assert found.volumes == {}
 
 
 def test_init_containers_have_logs_too_EVIC_029(tmp_path: Path) -> None:
-    size = fill(tmp_path / "logs" / "n_p_u-p" / "init" / "0.log", KI)
-    assert reader(tmp_path).files(make_pod()).logs == {"init": DiskUse(size, 1)}
+    size = fill(tmp_path / "logs" / "default_p_uid-p" / "init" / "0.log", KI)
+    assert reader(tmp_path).files(storing()).logs == {"init": DiskUse(size, 1)}
 
 
 def test_etc_hosts_counts_EVIC_101(tmp_path: Path) -> None:
-    size = fill(tmp_path / "root" / "pods" / "u-p" / "etc-hosts", 300)
-    assert reader(tmp_path).files(make_pod()).etc_hosts == DiskUse(size, 1)
-    assert reader(tmp_path / "other").files(make_pod()).etc_hosts == NOTHING
+    size = fill(tmp_path / "root" / "pods" / "uid-p" / "etc-hosts", 300)
+    assert reader(tmp_path).files(storing()).etc_hosts == DiskUse(size, 1)
+    assert reader(tmp_path / "other").files(storing()).etc_hosts == NOTHING
 
 
 async def test_a_directory_counts_with_all_below_it_EVIC_029(tmp_path: Path) -> None:
@@ -106,7 +100,7 @@ EMPTY, IN_MEMORY = {"emptyDir": {}}, {"emptyDir": {"medium": "Memory"}}
 
 
 def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
-    pod = make_pod(
+    pod = storing(
         "p",
         {"name": "scratch", **EMPTY},
         {"name": "fast", **IN_MEMORY},
@@ -119,7 +113,7 @@ def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
     for name in ("scratch", "fast"):
         fill(volume_dir(root, "p", name) / "file", 4 * KI)
     for plugin, name in (("configmap", "config"), ("secret", "key")):
-        volumes = root / "pods/u-p/volumes"
+        volumes = root / "pods/uid-p/volumes"
         fill(volumes / f"kubernetes.io~{plugin}" / name / "file", 4 * KI)
 
     async def main() -> None:
@@ -136,7 +130,7 @@ def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
 
     run_virtual(main)
     assert measured_volumes(pod)
-    assert not measured_volumes(make_pod("p", {"name": "h", "hostPath": {"path": "/"}}))
+    assert not measured_volumes(storing("p", {"name": "h", "hostPath": {"path": "/"}}))
 
 
 class Measured:
@@ -167,34 +161,34 @@ async def volumes_over(duration_s: float, pods: Any, period_s: float, jitter: fl
 
 def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
     """New pods are found once a period and measured at once, then every 1 to 2 periods."""
-    pods = [make_pod("first", {"name": "v", **EMPTY}), make_pod("none")]
+    pods = [storing("first", {"name": "v", **EMPTY}), storing("none")]
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(30, pods.append, make_pod("second", {"name": "v", **EMPTY}))
+        loop.call_later(30, pods.append, storing("second", {"name": "v", **EMPTY}))
         times_s, volumes = await volumes_over(250, lambda: pods, 60, 0.5)
         assert times_s == {"first": [0, 90, 180], "second": [60, 150, 240]}
-        assert set(volumes.of("u-first")) == {"v"}
-        assert volumes.of("u-none") == {}
+        assert set(volumes.of("uid-first")) == {"v"}
+        assert volumes.of("uid-none") == {}
 
     run_virtual(main)
 
 
 def test_pods_that_are_gone_are_forgotten_EVIC_029() -> None:
-    pods = [make_pod("first", {"name": "v", **EMPTY})]
+    pods = [storing("first", {"name": "v", **EMPTY})]
 
     async def main() -> None:
         asyncio.get_running_loop().call_later(50, pods.clear)
         times_s, volumes = await volumes_over(300, lambda: pods, 60, 0.0)
         assert times_s == {"first": [0]}
-        assert volumes.of("u-first") == {}
+        assert volumes.of("uid-first") == {}
 
     run_virtual(main)
 
 
 def test_without_a_period_nothing_is_measured_EVIC_029() -> None:
     async def main() -> None:
-        pods = [make_pod("first", {"name": "v", **EMPTY})]
+        pods = [storing("first", {"name": "v", **EMPTY})]
         times_s, _ = await volumes_over(300, lambda: pods, 0, 0.0)
         assert times_s == {}
 

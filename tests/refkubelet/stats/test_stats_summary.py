@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pods import make_pod
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
@@ -21,7 +22,6 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems, SandboxUsage
-from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_stats import CgroupStats, CpuRates
 from refkubelet.stats.files import PodFilesReader
@@ -31,14 +31,8 @@ from refkubelet.stats.usage import DiskUse, VolumeUse
 from simtime import VirtualLoop, run_virtual
 
 MI = 1 << 20
-POD: Pod = decode_pod(
-    {
-        "metadata": {"name": "p", "namespace": "n", "uid": "u"},
-        "spec": {
-            "containers": [{"name": "main"}, {"name": "side"}],
-            "volumes": [{"name": "v", "emptyDir": {}}],
-        },
-    }
+POD = make_pod(
+    "main", "side", name="p", namespace="n", uid="u", volumes=[{"name": "v", "emptyDir": {}}]
 )
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 from loop_world import LoopWorld, running_loop
+from pods import make_pod
 
 from refkubelet.cri.records import RuntimeConditions
-from refkubelet.model.objects import decode_pod
 from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
@@ -93,7 +93,7 @@ def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> None:
 
 
 def update(operation: PodOperation, *names: str) -> PodUpdate:
-    pods = tuple(decode_pod({"metadata": {"name": name, "uid": name}}) for name in names)
+    pods = tuple(make_pod(name=name, uid=name) for name in names)
     return PodUpdate(operation, PodSource.API, pods)
 
 

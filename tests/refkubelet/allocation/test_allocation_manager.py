@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allocation_pods import asking, pod_of
+from pods import container, make_pod
 
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.allocation.conditions import ResizeConditions
@@ -86,12 +86,13 @@ class World:
         return [c.reason for c in self.conditions.of(pod_uid)]
 
 
-def web(pod_uid: str, amount: int, **fields: Any) -> Pod:
-    return pod_of(asking("main", str(amount)), uid=pod_uid, **fields)
+def web(pod_uid: str, amount: int, *, generation: int = 1, **fields: Any) -> Pod:
+    """A pod that asks for so many CPUs."""
+    main = container(cpu=str(amount))
+    return make_pod(main, uid=pod_uid, meta={"generation": generation}, **fields)
 
 
 def cpus(pod: Pod) -> int:
-    assert pod.spec is not None
     resources = pod.spec.containers[0].resources
     assert resources is not None
     return int((resources.requests or {})["cpu"])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from allocation_pods import asking, pod_of
 from msgspec.structs import replace
+from pods import container, make_pod
 
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes, infeasible
 from refkubelet.model.objects import Pod
 
-GUARANTEED = pod_of(asking("a", "1/1", "1Gi/1Gi"))
-MORE_CPU = pod_of(asking("a", "2/2", "1Gi/1Gi"))
-MORE_MEMORY = pod_of(asking("a", "1/1", "2Gi/2Gi"))
+GUARANTEED = make_pod(container(cpu="1/1", memory="1Gi/1Gi"))
+MORE_CPU = make_pod(container(cpu="2/2", memory="1Gi/1Gi"))
+MORE_MEMORY = make_pod(container(cpu="1/1", memory="2Gi/2Gi"))
 CPU_TEXT = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
 MEMORY_TEXT = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
+SURE = {"cpu": "1", "memory": "4Gi/4Gi"}
 EXCLUSIVE = ResizeLimits("static", "Static")
 
 
@@ -35,38 +36,38 @@ def test_exclusive_resources_are_not_resized_CG_062(
 
 
 def test_other_classes_are_resized_under_any_policy_CG_062() -> None:
-    now, wanted = pod_of(asking("a", "1/2", "1Gi/2Gi")), pod_of(asking("a", "2/3", "2Gi/3Gi"))
+    now = make_pod(container(cpu="1/2", memory="1Gi/2Gi"))
+    wanted = make_pod(container(cpu="2/3", memory="2Gi/3Gi"))
     assert infeasible(wanted, now, EXCLUSIVE) is None
 
 
 @pytest.mark.parametrize(
     ("old", "new", "refused"),
     [
-        (asking("a", "", "1Gi/4Gi"), asking("a", "", "2Gi/4Gi"), True),
-        (asking("a", "", "1Gi/4Gi"), asking("a", "1", "1Gi/4Gi"), False),
-        (asking("a", "1", "4Gi/4Gi"), asking("a", "1", "5Gi/5Gi"), False),  # no share of the swap
-        (asking("a", "1", "4Gi/4Gi"), asking("a", "1", "5Gi/6Gi"), True),
-        (asking("a", "1", "4Gi/6Gi"), asking("a", "1", "6Gi/6Gi"), True),
-        (asking("a", "1"), asking("a", "2"), False),
+        ({"memory": "1Gi/4Gi"}, {"memory": "2Gi/4Gi"}, True),
+        ({"memory": "1Gi/4Gi"}, {"cpu": "1", "memory": "1Gi/4Gi"}, False),
+        (SURE, {"cpu": "1", "memory": "5Gi/5Gi"}, False),  # no share of the swap
+        (SURE, {"cpu": "1", "memory": "5Gi/6Gi"}, True),
+        ({"cpu": "1", "memory": "4Gi/6Gi"}, {"cpu": "1", "memory": "6Gi/6Gi"}, True),
+        ({"cpu": "1"}, {"cpu": "2"}, False),
     ],
 )
 def test_memory_of_containers_with_swap_is_not_resized_CG_062(
-    old: dict,
-    new: dict,
-    refused: bool,
+    old: dict[str, str], new: dict[str, str], refused: bool
 ) -> None:
     swap = ResizeLimits(swap=True)
     text = "In-place resize of containers with swap is not supported."
-    assert infeasible(pod_of(new), pod_of(old), swap) == (text if refused else None)
-    assert infeasible(pod_of(new), pod_of(old), ResizeLimits()) is None
+    wanted, now = (make_pod(container(**amounts)) for amounts in (new, old))
+    assert infeasible(wanted, now, swap) == (text if refused else None)
+    assert infeasible(wanted, now, ResizeLimits()) is None
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
-    restarts = [pod_of({**c, "resizePolicy": policy}) for c in (new, old)]
+    restarts = [make_pod(container(**c, resizePolicy=policy)) for c in (new, old)]
     assert infeasible(*restarts, swap) is None
 
 
 def test_critical_pods_do_not_swap_CG_062() -> None:
-    old, new = asking("a", "", "1Gi/4Gi"), asking("a", "", "2Gi/4Gi")
-    pods = [pod_of(c, priority=2_000_000_000) for c in (new, old)]
+    old, new = container(memory="1Gi/4Gi"), container(memory="2Gi/4Gi")
+    pods = [make_pod(c, priority=2_000_000_000) for c in (new, old)]
     assert infeasible(*pods, ResizeLimits(swap=True)) is None
 
 
@@ -79,9 +80,8 @@ def test_only_resizes_can_be_infeasible_CG_062() -> None:
 
 
 def test_statuses_class_counts_for_refusals_CG_062() -> None:
-    burstable = replace(
-        MORE_CPU, status=pod_of(asking("a"), status={"qosClass": "Burstable"}).status
-    )
+    status = make_pod(status={"qosClass": "Burstable"}).status
+    burstable = replace(MORE_CPU, status=status)
     assert infeasible(burstable, GUARANTEED, EXCLUSIVE) is None
 
 

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 import pytest
-from allocation_pods import asking, pod_of
 from hypothesis import given
 from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceClaim, ResourceRequirements
+from pods import container, make_pod
 
 from refkubelet.allocation.checkpoint import GO_TYPE, decode, encode
 from refkubelet.allocation.resources import PodResources, resources_of
@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back_CG_060(entries: dict[str, PodResources]) -
 
 
 def test_the_text_is_the_kubelets_own_CG_060() -> None:
-    pod = pod_of(asking("main", "0.1/0.5", "64Mi/1024Mi"), {"name": "other"})
+    pod = make_pod(container(cpu="0.1/0.5", memory="64Mi/1024Mi"), "other")
     text = encode({"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e": resources_of(pod)})
     data = json.loads(WRITTEN_BY_A_KUBELET)["data"]
     assert json.loads(text) == {"data": data, "checksum": checksum(GO_TYPE, data)}
@@ -99,7 +99,7 @@ def test_nothing_is_written_unless_something_changed_CG_060(tmp_path: Path) -> N
     file = tmp_path / "root" / ALLOCATED_FILE
     state = ResourceState(file)
     assert not file.exists()
-    one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
+    one = resources_of(make_pod(container(cpu="1/2", memory="1Gi/2Gi")))
     state.set_pod("u-1", one)
     assert not file.exists()
     state.save()
@@ -118,7 +118,7 @@ def test_nothing_is_written_unless_something_changed_CG_060(tmp_path: Path) -> N
 def test_a_removal_reaches_the_file_with_the_next_write_CG_060(tmp_path: Path) -> None:
     file = tmp_path / ALLOCATED_FILE
     state = ResourceState(file)
-    one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
+    one = resources_of(make_pod(container(cpu="1/2", memory="1Gi/2Gi")))
     for uid in ("u-1", "u-2", "u-3"):
         state.set_pod(uid, one)
     state.save()
@@ -149,7 +149,7 @@ def test_pod_level_resources_are_kept_beside_the_containers_CG_060(tmp_path: Pat
 async def test_those_who_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None:
     file = tmp_path / ALLOCATED_FILE
     state = ResourceState(file)
-    one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
+    one = resources_of(make_pod(container(cpu="1/2", memory="1Gi/2Gi")))
     seen: list[int] = []
 
     async def start(number: int) -> None:
@@ -192,7 +192,7 @@ async def test_who_waits_for_a_write_hears_of_any_error_CG_060(
         raise KeyError("surprise")
 
     state = ResourceState(tmp_path / ALLOCATED_FILE)
-    state.set_pod("u", resources_of(pod_of(asking("a", "1"))))
+    state.set_pod("u", resources_of(make_pod(container(cpu="1"))))
     monkeypatch.setattr("refkubelet.allocation.state.write_whole", surprise)
     async with asyncio.timeout(5):
         with pytest.raises(KeyError):

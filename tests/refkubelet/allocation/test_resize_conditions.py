@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from allocation_pods import SetClock, pod_of
+import pytest
+from pods import make_pod
+from virtual import virtual_loop
 
 from refkubelet.allocation.conditions import ResizeConditions
 
+pytestmark = pytest.mark.virtual_time
 
-def test_every_refusal_but_one_is_deferred_CG_062_LIFE_186() -> None:
-    clock = SetClock()
+
+async def test_every_refusal_but_one_is_deferred_CG_062_LIFE_186() -> None:
+    clock = virtual_loop().clock
     conditions = ResizeConditions(clock)
     assert conditions.set_pending("u", "OutOfcpu", "no room", 2)
     (told,) = conditions.of("u")
@@ -22,12 +26,12 @@ def test_every_refusal_but_one_is_deferred_CG_062_LIFE_186() -> None:
     assert conditions.of("u") == ()
 
 
-def test_a_transition_is_a_change_of_the_reason_LIFE_186() -> None:
-    clock = SetClock()
+async def test_a_transition_is_a_change_of_the_reason_LIFE_186() -> None:
+    clock = virtual_loop().clock
     conditions = ResizeConditions(clock)
     conditions.set_pending("u", "OutOfcpu", "", 2)
     began = clock.now()
-    clock.advance(10)
+    await clock.sleep(10)
     conditions.set_pending("u", "OutOfmemory", "", 3)
     (told,) = conditions.of("u")
     assert (told.lastTransitionTime, told.lastProbeTime) == (began, clock.now())
@@ -35,8 +39,8 @@ def test_a_transition_is_a_change_of_the_reason_LIFE_186() -> None:
     assert conditions.of("u")[0].lastTransitionTime == clock.now()
 
 
-def test_an_error_stays_until_the_resize_is_over_CG_063_LIFE_186() -> None:
-    conditions = ResizeConditions(SetClock())
+async def test_an_error_stays_until_the_resize_is_over_CG_063_LIFE_186() -> None:
+    conditions = ResizeConditions(virtual_loop().clock)
     assert conditions.set_in_progress("u", 2) == (2, True)
     assert conditions.set_in_progress("u", 3) == (2, False)
     assert conditions.set_in_progress("u", 3, "Error", "busy") == (2, True)
@@ -47,22 +51,22 @@ def test_an_error_stays_until_the_resize_is_over_CG_063_LIFE_186() -> None:
     assert conditions.clear_in_progress("u") is None
 
 
-def test_a_sync_of_an_older_pod_finishes_nothing_CG_063() -> None:
-    conditions = ResizeConditions(SetClock())
+async def test_a_sync_of_an_older_pod_finishes_nothing_CG_063() -> None:
+    conditions = ResizeConditions(virtual_loop().clock)
     conditions.set_in_progress("u", 3)
     assert conditions.finish("u", 2) is None
     assert conditions.finish("u", 4) == 3
     assert conditions.of("u") == ()
 
 
-def test_conditions_of_an_earlier_kubelet_are_taken_over_LIFE_186() -> None:
+async def test_conditions_of_an_earlier_kubelet_are_taken_over_LIFE_186() -> None:
     told = [
         {"type": "PodResizeInProgress", "status": "True", "observedGeneration": 4},
         {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "m"},
         {"type": "Ready", "status": "True"},
     ]
-    conditions = ResizeConditions(SetClock())
-    conditions.restore([pod_of({"name": "a"}, status={"conditions": told})])
+    conditions = ResizeConditions(virtual_loop().clock)
+    conditions.restore([make_pod(uid="u-1", status={"conditions": told})])
     assert [c.type for c in conditions.of("u-1")] == ["PodResizePending", "PodResizeInProgress"]
     assert conditions.clear_in_progress("u-1") == 4
     conditions.keep_only(["u-2"])
@@ -72,7 +76,7 @@ def test_conditions_of_an_earlier_kubelet_are_taken_over_LIFE_186() -> None:
     assert conditions.of("u-1") == ()
 
 
-def test_what_is_taken_over_is_taken_over_whole_LIFE_186() -> None:
+async def test_what_is_taken_over_is_taken_over_whole_LIFE_186() -> None:
     told = {
         "type": "PodResizePending",
         "status": "True",
@@ -80,10 +84,10 @@ def test_what_is_taken_over_is_taken_over_whole_LIFE_186() -> None:
         "message": "never",
         "observedGeneration": 7,
     }
-    conditions = ResizeConditions(SetClock())
-    conditions.restore([pod_of({"name": "a"}), pod_of({"name": "a"}, uid="u-2", status={})])
+    conditions = ResizeConditions(virtual_loop().clock)
+    conditions.restore([make_pod(uid="u-1"), make_pod(uid="u-2", phase="Running")])
     assert conditions.of("u-1") == conditions.of("u-2") == ()
-    conditions.restore([pod_of({"name": "a"}, status={"conditions": [told]})])
+    conditions.restore([make_pod(uid="u-1", status={"conditions": [told]})])
     (known,) = conditions.of("u-1")
     assert (known.reason, known.message, known.observedGeneration) == ("Infeasible", "never", 7)
     assert not conditions.set_pending("u-1", "Infeasible", "never", 7)

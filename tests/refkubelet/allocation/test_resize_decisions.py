@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from allocation_pods import SetClock, asking, pod_of
 from hypothesis import given
 from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
+from pods import container, make_pod, sidecar
+from virtual import virtual_loop
 
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions
@@ -30,65 +31,72 @@ from refkubelet.model.resources import requests_in_use
 
 
 def test_a_pod_has_what_is_allocated_whatever_its_spec_says_CG_060() -> None:
-    small = pod_of(asking("main", "1/2"), {"name": "other"}, init=(asking("side", "1/1"),))
-    big = pod_of(asking("main", "3/4"), {"name": "other"}, init=(asking("side", "2/2"),))
+    small = make_pod(container(cpu="1/2"), "other", init=[container("side", cpu="1/1")])
+    big = make_pod(container(cpu="3/4"), "other", init=[container("side", cpu="2/2")])
     allocated = with_resources_of(big, resources_of(small))
     assert resources_of(allocated) == resources_of(small)
     assert resources_of(big) != resources_of(small)  # itself unchanged
-    assert allocated.spec is not None
-    assert big.spec is not None
     assert allocated.spec.containers[1] is big.spec.containers[1]
 
 
 def test_amounts_that_differ_in_writing_alone_are_the_same_CG_061() -> None:
-    one = pod_of(asking("main", "0.5/1000m", "1024Mi/1Gi"), resources={"limits": {"cpu": "2"}})
-    other = pod_of(asking("main", "500m/1", "1Gi/1073741824"), resources={"limits": {"cpu": "2.0"}})
+    main = container(cpu="0.5/1000m", memory="1024Mi/1Gi")
+    one = make_pod(main, resources={"limits": {"cpu": "2"}})
+    main = container(cpu="500m/1", memory="1Gi/1073741824")
+    other = make_pod(main, resources={"limits": {"cpu": "2.0"}})
     assert with_resources_of(other, resources_of(one)) is other
     assert not asks_for_resize(one, other)
 
 
 def test_empty_and_absent_resources_are_the_same_CG_061() -> None:
-    assert with_resources_of(pod_of({"name": "a"}), resources_of(pod_of(asking("a")))) is not None
-    bare, empty = pod_of({"name": "a"}), pod_of({"name": "a", "resources": {"limits": {}}})
+    bare, empty = make_pod(), make_pod(container(resources={"limits": {}}))
     assert with_resources_of(empty, resources_of(bare)) is empty
+    assert with_resources_of(bare, resources_of(empty)) is bare
 
 
 @pytest.mark.parametrize(
     ("old", "new", "is_resize"),
     [
-        (asking("a", "1/2", "1Gi/1Gi"), asking("a", "1/2", "1Gi/1Gi"), False),
-        (asking("a", "1/2"), asking("a", "1/3"), True),
-        (asking("a", "1/2"), asking("a", "2/2"), True),
-        (asking("a", "", "1Gi/2Gi"), asking("a", "", "1Gi/3Gi"), True),
-        (asking("a", "", "1Gi/2Gi"), asking("a", "", "2Gi/2Gi"), True),
-        (asking("a"), asking("a", "1"), True),
+        (
+            container(cpu="1/2", memory="1Gi/1Gi"),
+            container(cpu="1/2", memory="1Gi/1Gi"),
+            False,
+        ),
+        (container(cpu="1/2"), container(cpu="1/3"), True),
+        (container(cpu="1/2"), container(cpu="2/2"), True),
+        (container(memory="1Gi/2Gi"), container(memory="1Gi/3Gi"), True),
+        (container(memory="1Gi/2Gi"), container(memory="2Gi/2Gi"), True),
+        (container(), container(cpu="1"), True),
     ],
 )
 def test_what_counts_as_a_resize_CG_061(
     old: dict[str, Any], new: dict[str, Any], is_resize: bool
 ) -> None:
-    assert asks_for_resize(pod_of(old), pod_of(new)) is is_resize
-    inits = pod_of({"name": "m"}, init=(old,)), pod_of({"name": "m"}, init=(new,))
+    assert asks_for_resize(make_pod(old), make_pod(new)) is is_resize
+    inits = make_pod("other", init=[old]), make_pod("other", init=[new])
     assert asks_for_resize(*inits) is is_resize
 
 
 def test_the_pods_own_resources_count_as_a_resize_CG_061() -> None:
-    bare = pod_of({"name": "a"})
-    assert asks_for_resize(bare, pod_of({"name": "a"}, resources={"requests": {"cpu": "1"}}))
+    bare = make_pod()
+    assert asks_for_resize(bare, make_pod(resources={"requests": {"cpu": "1"}}))
 
 
 def test_which_resizes_take_more_of_the_node_CG_061() -> None:
-    now = pod_of(asking("a", "2/4", "2Gi/4Gi"), asking("b", "2/2"))
-    assert not increases_requests(now, pod_of(asking("a", "2/9", "2Gi/9Gi"), asking("b", "2/2")))
-    assert not increases_requests(now, pod_of(asking("a", "1/4", "2Gi/4Gi"), asking("b", "3/3")))
-    assert increases_requests(now, pod_of(asking("a", "2/4", "3Gi/4Gi"), asking("b", "1/1")))
-    assert increases_requests(now, pod_of(asking("a", "3/4", "1Gi/4Gi"), asking("b", "2/2")))
+    def pod(main: dict[str, Any], other: str) -> Pod:
+        return make_pod(main, container("other", cpu=other))
+
+    now = pod(container(cpu="2/4", memory="2Gi/4Gi"), "2/2")
+    assert not increases_requests(now, pod(container(cpu="2/9", memory="2Gi/9Gi"), "2/2"))
+    assert not increases_requests(now, pod(container(cpu="1/4", memory="2Gi/4Gi"), "3/3"))
+    assert increases_requests(now, pod(container(cpu="2/4", memory="3Gi/4Gi"), "1/1"))
+    assert increases_requests(now, pod(container(cpu="3/4", memory="1Gi/4Gi"), "2/2"))
 
 
 def test_what_is_in_use_is_the_greater_of_allocated_and_actual_CG_061() -> None:
     def told(actual: str, allocated: str) -> dict[str, object]:
         status = {
-            "name": "a",
+            "name": "main",
             "image": "i",
             "imageID": "",
             "ready": True,
@@ -101,10 +109,10 @@ def test_what_is_in_use_is_the_greater_of_allocated_and_actual_CG_061() -> None:
     def in_use(pod: Pod) -> int:
         return requests_in_use(pod)["cpu"] // NANO
 
-    assert in_use(pod_of(asking("a", "1/9"), status=told("3", "2"))) == 3
-    assert in_use(pod_of(asking("a", "1/9"), status=told("1", "2"))) == 2
-    assert in_use(pod_of(asking("a", "4/9"), status=told("1", "2"))) == 4
-    assert in_use(pod_of(asking("a", "4/9"))) == 4
+    assert in_use(make_pod(container(cpu="1/9"), status=told("3", "2"))) == 3
+    assert in_use(make_pod(container(cpu="1/9"), status=told("1", "2"))) == 2
+    assert in_use(make_pod(container(cpu="4/9"), status=told("1", "2"))) == 4
+    assert in_use(make_pod(container(cpu="4/9"))) == 4
 
 
 # -- the order of the queue ----------------------------------------------------------------------
@@ -144,8 +152,9 @@ def test_equals_keep_their_turn_CG_061() -> None:
 
 def test_messages_carry_the_resources_as_json_CG_063() -> None:
     """The first is recorded in s25."""
-    pod = pod_of(
-        asking("main", "150m/300m", "96Mi/192Mi"), asking("rst", "100m/200m", "64Mi/128Mi")
+    pod = make_pod(
+        container(cpu="150m/300m", memory="96Mi/192Mi"),
+        container("rst", cpu="100m/200m", memory="64Mi/128Mi"),
     )
     assert messages.started(pod, 2) == (
         'Pod resize started: {"containers":[{"name":"main","resources":{"limits":{"cpu":"300m",'
@@ -153,12 +162,12 @@ def test_messages_carry_the_resources_as_json_CG_063() -> None:
         '{"limits":{"cpu":"200m","memory":"128Mi"},"requests":{"cpu":"100m","memory":"64Mi"}}}],'
         '"generation":2}'
     )
-    pod = pod_of({"name": "a"}, init=(asking("i", "1"),))
+    pod = make_pod(init=[container("i", cpu="1")])
     words, _, summary = messages.pending(pod, 3, "OutOfcpu", 'no "<room>"').partition(": ")
     assert words == "Pod resize OutOfcpu"
     assert json.loads(summary) == {
         "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}],
-        "containers": [{"name": "a", "resources": {}}],
+        "containers": [{"name": "main", "resources": {}}],
         "generation": 3,
         "error": 'no "<room>"',
     }
@@ -173,23 +182,22 @@ def test_messages_carry_the_resources_as_json_CG_063() -> None:
 def test_each_part_of_a_pod_follows_its_allocation_alone_CG_060() -> None:
     """The pod's own resources, an init container, a regular one: each with the others unchanged."""
     own = {"limits": {"cpu": "2"}}
-    plain = pod_of(asking("a", "1"), init=(asking("i", "1"),))
-    whole = pod_of(asking("a", "1"), init=(asking("i", "1"),), resources=own)
+    plain = make_pod(container(cpu="1"), init=[container("i", cpu="1")])
+    whole = make_pod(container(cpu="1"), init=[container("i", cpu="1")], resources=own)
     assert resources_of(with_resources_of(plain, resources_of(whole))) == resources_of(whole)
     assert resources_of(with_resources_of(whole, resources_of(plain))) == resources_of(plain)
     for other in (
-        pod_of(asking("a", "2"), init=(asking("i", "1"),), resources=own),
-        pod_of(asking("a", "1"), init=(asking("i", "2"),), resources=own),
+        make_pod(container(cpu="2"), init=[container("i", cpu="1")], resources=own),
+        make_pod(container(cpu="1"), init=[container("i", cpu="2")], resources=own),
     ):
         allocated = with_resources_of(whole, resources_of(other))
         assert resources_of(allocated) == resources_of(other)
-        assert allocated.spec is not None
         assert [c.name for c in allocated.spec.initContainers or ()] == ["i"]
 
 
 def test_other_claims_are_other_resources_CG_060() -> None:
     def claiming(name: str) -> Pod:
-        return pod_of({"name": "a", "resources": {"claims": [{"name": name}]}})
+        return make_pod(container(resources={"claims": [{"name": name}]}))
 
     one, same, other = claiming("gpu"), claiming("gpu"), claiming("fpga")
     assert with_resources_of(same, resources_of(one)) is same
@@ -197,15 +205,15 @@ def test_other_claims_are_other_resources_CG_060() -> None:
 
 
 def test_pods_without_a_spec_are_left_alone_CG_060() -> None:
-    bare = replace(pod_of({"name": "a"}), spec=None)
-    assert with_resources_of(bare, resources_of(pod_of(asking("a", "1")))) is bare
+    bare = replace(make_pod(), spec=None)
+    assert with_resources_of(bare, resources_of(make_pod(container(cpu="1")))) is bare
     assert resources_of(bare).containers == {}
     assert not asks_for_resize(bare, bare)
     assert requests_in_use(bare) == {}
 
 
 def test_requests_that_come_or_go_CG_061() -> None:
-    nothing, some = pod_of(asking("a")), pod_of(asking("a", "1", "1Gi"))
+    nothing, some = make_pod(container()), make_pod(container(cpu="1", memory="1Gi"))
     assert increases_requests(nothing, some)
     assert not increases_requests(some, nothing)
     assert not increases_requests(nothing, nothing)
@@ -225,13 +233,14 @@ def test_containers_without_a_status_count_with_their_spec_CG_061() -> None:
             }
         ]
     }
-    side = {**asking("side", "1"), "restartPolicy": "Always"}
-    pod = pod_of(asking("a", "2"), init=(side,), status=status)
+    side = sidecar("side", cpu="1")
+    pod = make_pod(container(cpu="2"), init=[side], status=status)
     assert requests_in_use(pod)["cpu"] // NANO == 7
 
 
-def test_pods_without_a_generation_are_resized_too_CG_063() -> None:
-    conditions = ResizeConditions(SetClock())
+@pytest.mark.virtual_time
+async def test_pods_without_a_generation_are_resized_too_CG_063() -> None:
+    conditions = ResizeConditions(virtual_loop().clock)
     assert conditions.set_in_progress("u", 0) == (0, True)
     assert conditions.set_in_progress("u", 0) == (0, False)
     assert conditions.set_in_progress("u", 0, "Error", "a") == (0, True)
@@ -254,28 +263,27 @@ def cpus_in_use(pod: Pod) -> int:
 
 
 def test_a_status_without_resources_says_nothing_CG_061() -> None:
-    status = {"containerStatuses": [told("a", allocatedResources={"cpu": "5"})]}
-    assert cpus_in_use(pod_of(asking("a", "2"), status=status)) == 2
+    status = {"containerStatuses": [told("main", allocatedResources={"cpu": "5"})]}
+    assert cpus_in_use(make_pod(container(cpu="2"), status=status)) == 2
 
 
 def test_the_spec_does_not_count_while_a_resize_is_infeasible_CG_061() -> None:
     pending = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
-    status = {"containerStatuses": [actual("a", "2", "1")], "conditions": [pending]}
-    assert cpus_in_use(pod_of(asking("a", "9"), status=status)) == 2
+    status = {"containerStatuses": [actual("main", "2", "1")], "conditions": [pending]}
+    assert cpus_in_use(make_pod(container(cpu="9"), status=status)) == 2
     status["conditions"] = [{**pending, "reason": "Deferred"}, pending]
-    assert cpus_in_use(pod_of(asking("a", "9"), status=status)) == 9
+    assert cpus_in_use(make_pod(container(cpu="9"), status=status)) == 9
 
 
 def test_statuses_of_init_containers_that_end_do_not_count_CG_061() -> None:
     status = {"initContainerStatuses": [actual("setup", "9")]}
-    pod = pod_of(asking("a", "2"), init=(asking("setup", "1"),), status=status)
+    pod = make_pod(container(cpu="2"), init=[container("setup", cpu="1")], status=status)
     assert cpus_in_use(pod) == 2
 
 
 def test_the_pods_own_requests_are_in_use_by_its_status_CG_061() -> None:
     status = {"resources": {"requests": {"cpu": "5"}}, "allocatedResources": {"cpu": "3"}}
-    pod = pod_of(asking("a", "1"), status=status)
+    pod = make_pod(container(cpu="1"), status=status)
     assert cpus_in_use(pod) == 1  # the pod itself asks for nothing
-    assert pod.spec is not None
     pod.spec.resources = ResourceRequirements(requests={"cpu": "4"})
     assert cpus_in_use(pod) == 5

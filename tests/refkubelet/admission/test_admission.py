@@ -6,13 +6,14 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from pods import container, make_pod
 
 from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes, Rejection, admit
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.node_fit import NodeView, operating_system, supplemental_groups
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.resource_fit import shortages
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.quantity import NANO
 
 GI = 1024**3
@@ -26,9 +27,9 @@ NODE = {
 
 
 def pod(**requests: str) -> Pod:
+    """A pod that asks for these amounts; in names, `_` is `-`."""
     named = {name.replace("_", "-"): amount for name, amount in requests.items()}
-    container: dict[str, Any] = {"name": "main", "resources": {"requests": named}}
-    return decode_pod({"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+    return make_pod(container(requests=named))
 
 
 @pytest.mark.parametrize(
@@ -111,11 +112,9 @@ def test_all_shortages_are_told_in_order_PREE_002() -> None:
 def test_operating_system_LIFE_224(
     label: str | None, field: str | None, reason: str | None
 ) -> None:
-    spec: dict[str, Any] = {"containers": []} | ({"os": {"name": field}} if field else {})
     labels = {"kubernetes.io/os": label} if label else {}
-    rejection = operating_system(
-        decode_pod({"metadata": {"name": "p", "labels": labels}, "spec": spec})
-    )
+    spec = {"os": {"name": field}} if field else {}
+    rejection = operating_system(make_pod(meta={"labels": labels}, **spec))
     assert (rejection.reason if rejection else None) == reason
 
 
@@ -124,8 +123,7 @@ def test_operating_system_LIFE_224(
     [("Strict", False, True), ("Strict", True, False), ("Merge", False, False)],
 )
 def test_supplemental_groups_LIFE_224(policy: str, strict_groups: bool, refused: bool) -> None:
-    spec = {"containers": [], "securityContext": {"supplementalGroupsPolicy": policy}}
-    asked = decode_pod({"metadata": {"name": "p"}, "spec": spec})
+    asked = make_pod(securityContext={"supplementalGroupsPolicy": policy})
     told = supplemental_groups(asked, NodeView("n1", strict_groups=strict_groups))
     text = "SupplementalGroupsPolicy=Strict is not supported in this node"
     wanted = Rejection("SupplementalGroupsPolicyNotSupported", text) if refused else None
@@ -154,8 +152,7 @@ def predicate_handler(**deps: Any) -> AdmitHandler:
 
 
 async def test_labels_that_have_just_come_count_LIFE_226() -> None:
-    spec = {"containers": [], "nodeSelector": {"zone": "a"}}
-    selects = PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
+    selects = PodAdmitAttributes(make_pod(nodeSelector={"zone": "a"}))
     labelled = AsyncMock(return_value=NodeView("n1", {"zone": "a"}))
     silent = AsyncMock(return_value=None)
     assert await admit(selects, [predicate_handler(fresh_node=labelled)]) is None
@@ -166,8 +163,7 @@ async def test_labels_that_have_just_come_count_LIFE_226() -> None:
 
 
 async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_LIFE_225() -> None:
-    spec = {"containers": [], "nodeSelector": {"zone": "a"}}
-    selects = decode_pod({"metadata": {"name": "p"}, "spec": spec})
+    selects = make_pod(nodeSelector={"zone": "a"})
     fresh_node = AsyncMock(return_value=None)
     full = PodAdmitAttributes(selects, (pod(), pod(), pod()))
     refused = await admit(full, [predicate_handler(fresh_node=fresh_node)])
@@ -177,13 +173,10 @@ async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_L
 
 
 RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
-RESTARTS_ALL: dict[str, Any] = {"containers": [{"name": "c", "restartPolicyRules": [RULE]}]}
-INIT_DOES: dict[str, Any] = {
-    "containers": [],
-    "initContainers": [{"name": "c", "restartPolicyRules": [RULE]}],
-}
-HAS_RESOURCES: dict[str, Any] = {"containers": [], "resources": {"requests": {"cpu": "1"}}}
-OWN_USERS: dict[str, Any] = {"containers": [], "hostNetwork": True, "hostUsers": False}
+RESTARTS_ALL: dict[str, Any] = {"containers": [container(restartPolicyRules=[RULE])]}
+INIT_DOES: dict[str, Any] = {"init": [container("init", restartPolicyRules=[RULE])]}
+HAS_RESOURCES: dict[str, Any] = {"resources": {"requests": {"cpu": "1"}}}
+OWN_USERS: dict[str, Any] = {"hostNetwork": True, "hostUsers": False}
 NO_RESTART_ALL = {"RestartAllContainersOnContainerExits": False}
 MISSING = "Pod requires node features that are not available: {}"
 RESTART_ALL = "RestartAllContainersOnContainerExits"
@@ -199,7 +192,7 @@ RESTART_ALL = "RestartAllContainersOnContainerExits"
             "PodLevelResourcesNotSupported",
             "PodLevelResources feature gate is disabled",
         ),
-        ({"containers": []}, {"PodLevelResources": False}, None, ""),
+        ({}, {"PodLevelResources": False}, None, ""),
         (RESTARTS_ALL, {}, None, ""),
         (RESTARTS_ALL, NO_RESTART_ALL, "PodFeatureUnsupported", MISSING.format(RESTART_ALL)),
         (INIT_DOES, NO_RESTART_ALL, "PodFeatureUnsupported", MISSING.format(RESTART_ALL)),
@@ -223,7 +216,7 @@ RESTART_ALL = "RestartAllContainersOnContainerExits"
 def test_features_LIFE_228(
     spec: dict[str, Any], gates: dict[str, bool], reason: str | None, message: str
 ) -> None:
-    asked = PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
+    asked = PodAdmitAttributes(make_pod(**spec))
     wanted = Rejection(reason, message) if reason else None
     assert features_supported(gates)(asked) == wanted
 
@@ -233,8 +226,6 @@ def test_others_take_what_they_have_until_they_have_less_LIFE_225_CG_061() -> No
     shrinking = pod(cpu="1")
     told = {"name": "main", "image": "i", "imageID": "", "ready": True, "restartCount": 0}
     running = {**told, "resources": {"requests": {"cpu": "2"}}}
-    shrinking.status = decode_pod(
-        {"metadata": {}, "spec": {"containers": []}, "status": {"containerStatuses": [running]}}
-    ).status
+    shrinking.status = PodStatus.from_dict({"containerStatuses": [running]})
     (short,) = shortages(pod(cpu="1"), [shrinking], NODE)
     assert (short.resource, short.used) == ("cpu", 2000)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from node_world import NODE, running_node
-from pods import manifest
+from pods import make_pod, manifest
 
 from refkubelet.admission.admit_handler import PodAdmitAttributes
 from refkubelet.admission.apparmor import apparmor_enforceable
@@ -15,7 +15,7 @@ from refkubelet.admission.node_fit import NodeView, mismatches, node_view
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.host.real_machine import apparmor_enabled
 from refkubelet.model.objects import Node as NodeObject
-from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.model.objects import Pod
 
 pytestmark = pytest.mark.virtual_time
 
@@ -23,17 +23,15 @@ VIEW = NodeView("n1", {"zone": "a", "cores": "8"}, (("gone", "yes", "NoExecute")
 TOLERANT = [{"key": "gone", "operator": "Exists"}]
 
 
-def pod(static: bool = False, **spec: Any) -> Pod:
-    annotations = {"kubernetes.io/config.source": "file"} if static else {}
-    spec = {"containers": [{"name": "main"}], "tolerations": TOLERANT} | spec
-    return decode_pod({"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
+def pod(**fields: Any) -> Pod:
+    """A pod that tolerates the node's taint, unless `fields` say otherwise."""
+    return make_pod(**{"tolerations": TOLERANT, **fields})
 
 
-def annotated(container: str, profile: str) -> Pod:
+def annotated(profile: str) -> Pod:
     """With the annotation that older clusters used."""
-    key = f"container.apparmor.security.beta.kubernetes.io/{container}"
-    meta = {"name": "p", "annotations": {key: profile}}
-    return decode_pod({"metadata": meta, "spec": {"containers": [{"name": container}]}})
+    key = "container.apparmor.security.beta.kubernetes.io/main"
+    return make_pod(meta={"annotations": {key: profile}})
 
 
 def refusal(of: Pod, *active: Pod, view: NodeView = VIEW) -> tuple[str, str] | None:
@@ -92,8 +90,8 @@ def profiled(kind: str) -> dict[str, Any]:
         (pod(containers=[{"name": "a"}, {"name": "b"} | profiled("Localhost")]), True),
         (pod(initContainers=[{"name": "i"} | profiled("RuntimeDefault")]), True),
         (pod(ephemeralContainers=[{"name": "e"} | profiled("RuntimeDefault")]), True),
-        (annotated("main", "runtime/default"), True),
-        (annotated("main", "unconfined"), False),
+        (annotated("runtime/default"), True),
+        (annotated("unconfined"), False),
     ],
 )
 def test_profiles_that_the_node_cannot_enforce_LIFE_227(asked: Pod, wanted: bool) -> None:
@@ -107,8 +105,7 @@ def test_profiles_that_the_node_cannot_enforce_LIFE_227(asked: Pod, wanted: bool
 
 @pytest.mark.parametrize(("phase", "asked"), [("Pending", True), ("Running", False)])
 def test_a_pod_that_ran_before_is_not_asked_again_LIFE_227(phase: str, asked: bool) -> None:
-    one = pod(**profiled("RuntimeDefault"))
-    one = decode_pod(to_dict(one) | {"status": {"phase": phase}})
+    one = pod(phase=phase, **profiled("RuntimeDefault"))
     assert (apparmor_enforceable(False)(PodAdmitAttributes(one)) is not None) is asked
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import make_pod
 
 from refkubelet.model.cgroups.names import (
     CgroupNameError,
@@ -16,17 +17,12 @@ from refkubelet.model.cgroups.names import (
     pod_word,
     words_of,
 )
-from refkubelet.model.objects import Pod, decode_pod
 
 WORDS = st.lists(
     st.text("abcdefgh0123456789-", min_size=1).filter(lambda w: w.strip("-") == w),
     min_size=1,
     max_size=5,
 ).map(tuple)
-
-
-def pod(qos: str, uid: str) -> Pod:
-    return decode_pod({"metadata": {"uid": uid}, "status": {"qosClass": qos}})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +44,7 @@ def pod(qos: str, uid: str) -> Pod:
     ],
 )
 def test_paths_of_pods_CG_010_CG_011(qos: str, uid: str, cgroupfs: str, systemd: str) -> None:
-    group = pod_group(node_group("/"), pod(qos, uid))
+    group = pod_group(node_group("/"), make_pod(uid=uid, status={"qosClass": qos}))
     assert cgroup_path(group, "cgroupfs") == cgroupfs
     assert cgroup_path(group, "systemd") == systemd
 

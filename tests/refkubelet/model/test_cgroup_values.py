@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import container, make_pod, sidecar
 
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cgroups.values import (
@@ -17,29 +18,10 @@ from refkubelet.model.cgroups.values import (
     qos_configs,
     resource_config_for_pod,
 )
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 
 MI = 1 << 20
-
-
-def amounts(text: str) -> dict[str, str]:
-    """`cpu/memory`, either may be missing."""
-    cpu, _, memory = text.partition("/")
-    return {k: v for k, v in (("cpu", cpu), ("memory", memory)) if v}
-
-
-def container(requests: str = "", limits: str = "", **fields: Any) -> dict[str, Any]:
-    resources = {"requests": {**amounts(limits), **amounts(requests)}, "limits": amounts(limits)}
-    return {"name": "c", "resources": resources, **fields}
-
-
-def sidecar(requests: str = "", limits: str = "") -> dict[str, Any]:
-    return container(requests, limits, restartPolicy="Always")
-
-
-def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
-    return decode_pod({"metadata": {"uid": "1"}, "spec": {"containers": containers, **spec}})
 
 
 def config(
@@ -57,74 +39,69 @@ def config(
 LEVEL = {"requests": {"cpu": "500m", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}
 
 
+HALF = container(cpu="50m/100m", memory="64Mi/64Mi")
+FULL = container(cpu="100m/100m", memory="64Mi/64Mi")
+MORE = container(cpu="100m/150m", memory="200Mi/200Mi")
+SURE = container(cpu="50m/50m", memory="20Mi/20Mi")
+SIDE = sidecar(cpu="20m/20m", memory="8Mi/8Mi")
+
+
 @pytest.mark.parametrize(
     ("built", "wanted"),
     [
         # CG-027: Guaranteed
-        (pod(container(limits="300m/100Mi"), container(limits="1/50Mi")),
-         config(1331, 130_000, 150)),
-        (pod(container(limits="1m/4Mi")), config(2, 1000, 4)),
+        (
+            make_pod(
+                container(cpu="300m/300m", memory="100Mi/100Mi"),
+                container(cpu="1/1", memory="50Mi/50Mi"),
+            ),
+            config(1331, 130_000, 150),
+        ),
+        (make_pod(container(cpu="1m/1m", memory="4Mi/4Mi")), config(2, 1000, 4)),
         # CG-028: Burstable
-        (pod(container("100m", "150m/200Mi"), container(limits="50m/20Mi")),
-         config(153, 20_000, 220)),
-        (pod(container("100m", "150m/200Mi"), container("50m")), config(153)),
-        (pod(container("100m", "150m/200Mi"), container(limits="/20Mi")), config(102, None, 220)),
-        (pod(container("100m", "150m"), container(limits="50m/20Mi")), config(153, 20_000)),
-        (pod(container("/64Mi")), config(2)),
-        (pod(container("250m/64Mi")), config(256)),
+        (make_pod(MORE, SURE), config(153, 20_000, 220)),
+        (make_pod(MORE, container(cpu="50m")), config(153)),
+        (make_pod(MORE, container(memory="20Mi/20Mi")), config(102, None, 220)),
+        (make_pod(container(cpu="100m/150m"), SURE), config(153, 20_000)),
+        (make_pod(container(memory="64Mi")), config(2)),
+        (make_pod(container(cpu="250m", memory="64Mi")), config(256)),
         # an init container's limit may be its own, or that of a sidecar before it
+        (make_pod(HALF, init=[container(cpu="20m/20m")]), config(51, 10_000)),
+        (make_pod(HALF, init=[SIDE, container()]), config(71, 12_000, 72)),
+        (make_pod(HALF, init=[container(), SIDE]), config(71)),
         (
-            pod(container("50m", "100m/64Mi"), initContainers=[container(limits="20m")]),
-            config(51, 10_000),
-        ),
-        (
-            pod(container("50m", "100m/64Mi"),
-                initContainers=[sidecar("", "20m/8Mi"), container()]),
-            config(71, 12_000, 72),
-        ),
-        (
-            pod(container("50m", "100m/64Mi"),
-                initContainers=[container(), sidecar("", "20m/8Mi")]),
-            config(71),
-        ),
-        (
-            pod(container("50m", "100m/64Mi"), initContainers=[container(limits="1/256Mi")]),
+            make_pod(HALF, init=[container(cpu="1/1", memory="256Mi/256Mi")]),
             config(1024, 100_000, 256),
         ),
         (
-            pod(container("50m", "100m/64Mi"),
-                initContainers=[sidecar("", "20m/8Mi"), container(limits="20m/8Mi")]),
+            make_pod(HALF, init=[SIDE, container(cpu="20m/20m", memory="8Mi/8Mi")]),
             config(71, 12_000, 72),
         ),
-        (
-            pod(container("50m", "100m/64Mi"),
-                initContainers=[sidecar("", "20m/8Mi"), sidecar(), container()]),
-            config(71, 12_000, 72),
-        ),
+        (make_pod(HALF, init=[SIDE, sidecar(), container()]), config(71, 12_000, 72)),
         # CG-029: BestEffort
-        (pod(container()), config(2)),
-        (pod(container(), overhead={"cpu": "1", "memory": "1Gi"}), config(2)),
+        (make_pod(container()), config(2)),
+        (make_pod(container(), overhead={"cpu": "1", "memory": "1Gi"}), config(2)),
         # CG-023: overhead counts for requests, and for limits that are there
-        (
-            pod(container(limits="100m/64Mi"), overhead={"cpu": "100m", "memory": "16Mi"}),
-            config(204, 20_000, 80),
-        ),
-        (pod(container("100m"), overhead={"cpu": "100m", "memory": "16Mi"}), config(204)),
+        (make_pod(FULL, overhead={"cpu": "100m", "memory": "16Mi"}), config(204, 20_000, 80)),
+        (make_pod(container(cpu="100m"), overhead={"cpu": "100m", "memory": "16Mi"}), config(204)),
         # CG-002, CG-023: the pod's own resources
-        (pod(container("100m"), resources=LEVEL), config(512, 50_000, 64)),
-        (pod(container(limits="100m/64Mi"), resources={}), config(2)),
+        (make_pod(container(cpu="100m"), resources=LEVEL), config(512, 50_000, 64)),
+        (make_pod(FULL, resources={}), config(2)),
         (
-            pod(container("100m"), resources={"limits": {"cpu": "1"}, "requests": {"cpu": "200m"}}),
+            make_pod(
+                container(cpu="100m"),
+                resources={"limits": {"cpu": "1"}, "requests": {"cpu": "200m"}},
+            ),
             config(204, 100_000),
         ),
-        (pod(container("100m"), resources={"requests": {"memory": "1Gi"}}), config(102)),
+        (make_pod(container(cpu="100m"), resources={"requests": {"memory": "1Gi"}}), config(102)),
     ],
-)  # fmt: skip
+)
 def test_values_of_pods_CG_023_CG_027_CG_028_CG_029(built: Pod, wanted: ResourceConfig) -> None:
     assert resource_config_for_pod(built) == wanted
 
 
-GUARANTEED = pod(container(limits="333m/100Mi"))
+GUARANTEED = make_pod(container(cpu="333m/333m", memory="100Mi/100Mi"))
 
 
 @pytest.mark.parametrize(
@@ -147,11 +124,13 @@ def test_quota_of_pods_CG_020_CG_031(
 def test_pods_with_cpus_of_their_own_have_no_quota_CG_031() -> None:
     found = resource_config_for_pod(GUARANTEED, exclusive_cpus=True)
     assert (found.cpu_quota_us, found.memory_limit_bytes) == (-1, 100 * MI)
-    assert resource_config_for_pod(pod(container()), exclusive_cpus=True).cpu_quota_us is None
+    assert resource_config_for_pod(make_pod(container()), exclusive_cpus=True).cpu_quota_us is None
 
 
 @pytest.mark.parametrize(("limit", "wanted"), [(-1, None), (0, None), (1, 1), (64, 64)])
-@pytest.mark.parametrize("built", [GUARANTEED, pod(container("1m")), pod(container())])
+@pytest.mark.parametrize(
+    "built", [GUARANTEED, make_pod(container(cpu="1m")), make_pod(container())]
+)
 def test_every_pod_has_the_limit_of_processes_CG_027(
     built: Pod, limit: int, wanted: int | None
 ) -> None:
@@ -164,16 +143,16 @@ def test_huge_pages_of_a_pod_CG_027_CG_030() -> None:
         "requests": {"hugepages-2Mi": "4Mi"},
     }
     two = {"name": "c", "resources": resources}
-    assert resource_config_for_pod(pod(two, two)).hugepages == {2 * MI: 8 * MI}
+    assert resource_config_for_pod(make_pod(two, two)).hugepages == {2 * MI: 8 * MI}
 
 
 @pytest.mark.parametrize(
     ("built", "unified"),
     [
         (GUARANTEED, {"memory.min": str(100 * MI)}),
-        (pod(container("/64Mi")), {"memory.low": str(64 * MI)}),
-        (pod(container("100m")), None),
-        (pod(container()), None),
+        (make_pod(container(memory="64Mi")), {"memory.low": str(64 * MI)}),
+        (make_pod(container(cpu="100m")), None),
+        (make_pod(container()), None),
     ],
 )
 def test_memory_that_is_kept_for_pods_CG_033(built: Pod, unified: dict[str, str] | None) -> None:
@@ -183,7 +162,7 @@ def test_memory_that_is_kept_for_pods_CG_033(built: Pod, unified: dict[str, str]
 
 
 def test_a_pod_without_containers_has_the_least_shares() -> None:
-    empty = decode_pod({"metadata": {"uid": "1"}})
+    empty = Pod()
     assert resource_config_for_pod(empty) == config(2)
 
 
@@ -208,10 +187,10 @@ def test_the_node_CG_024_CG_032_CG_035() -> None:
 
 
 def test_what_a_pod_adds_to_its_class_CG_025() -> None:
-    assert pod_request(pod(container("100m/64Mi"), container("/1"))) == PodRequest(
-        "Burstable", 100, 64 * MI + 1
-    )
-    assert pod_request(pod(container())) == PodRequest("BestEffort", 0, 0)
+    assert pod_request(
+        make_pod(container(cpu="100m", memory="64Mi"), container(memory="1"))
+    ) == PodRequest("Burstable", 100, 64 * MI + 1)
+    assert pod_request(make_pod(container())) == PodRequest("BestEffort", 0, 0)
 
 
 ROWS = (
@@ -242,8 +221,8 @@ def test_memory_that_is_kept_for_classes_CG_033(reserve: bool, node: str, bursta
 
 containers = st.builds(
     container,
-    st.sampled_from(["", "100m", "/64Mi", "100m/64Mi"]),
-    st.sampled_from(["", "200m", "/64Mi", "200m/64Mi", "1/1Gi"]),
+    cpu=st.sampled_from(["", "100m", "100m/200m", "1/1"]),
+    memory=st.sampled_from(["", "64Mi", "64Mi/200Mi", "1Gi/1Gi"]),
 )
 
 
@@ -251,10 +230,11 @@ containers = st.builds(
 def test_a_pod_is_limited_only_where_all_are_CG_028(
     regular: list[dict[str, Any]], inits: list[dict[str, Any]]
 ) -> None:
-    built = pod(*regular, initContainers=inits)
+    built = make_pod(*regular, init=inits)
     found = resource_config_for_pod(built)
     for name, limit in (("cpu", found.cpu_quota_us), ("memory", found.memory_limit_bytes)):
-        all_have = all(name in c["resources"]["limits"] for c in [*regular, *inits])
+        limits = [c.get("resources", {}).get("limits", {}) for c in [*regular, *inits]]
+        all_have = all(name in one for one in limits)
         assert (limit is not None) == all_have
     assert (found.cpu_quota_us is None) == (found.cpu_period_us is None)
     assert 2 <= (found.cpu_shares or 0) <= 262_144

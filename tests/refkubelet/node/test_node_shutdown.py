@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import make_pod
 
 from fakecri.machine.logind import FakeLock, FakeLogind
 from refkubelet.admission.admit_handler import PodAdmitAttributes
@@ -18,7 +19,7 @@ from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority
 from refkubelet.config.load import load_config
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.node.shutdown import (
     ShutdownGroup,
@@ -43,12 +44,8 @@ pytestmark = pytest.mark.virtual_time
 GROUPS = (ShutdownGroup(0, 6), ShutdownGroup(CRITICAL, 4))
 
 
-def pod(name: str, priority: int | None = None, grace: int | None = 30) -> Pod:
-    spec: dict[str, Any] = {"containers": []}
-    spec |= {} if priority is None else {"priority": priority}
-    spec |= {} if grace is None else {"terminationGracePeriodSeconds": grace}
-    meta = {"name": name, "namespace": "n", "uid": name}
-    return decode_pod({"metadata": meta, "spec": spec})
+def pod(name: str, priority: int | None = None, grace_s: int | None = 30) -> Pod:
+    return make_pod(name=name, uid=name, priority=priority, terminationGracePeriodSeconds=grace_s)
 
 
 def settings(**fields: Any) -> KubeletConfiguration:
@@ -120,7 +117,7 @@ def test_every_pod_is_in_one_group_and_groups_come_in_order_NODE_062(priorities:
 
 @pytest.mark.parametrize(("own", "wanted"), [(30, 6), (6, 6), (2, 2), (0, 0), (None, 6)])
 def test_the_time_of_a_pod_NODE_062(own: int | None, wanted: int) -> None:
-    assert grace_s(pod("a", grace=own), GROUPS[0]) == wanted
+    assert grace_s(pod("a", grace_s=own), GROUPS[0]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -276,7 +273,7 @@ CALLED_OFF = "Normal Shutdown Shutdown manager detected shutdown cancellation"
 
 
 async def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: Path) -> None:
-    pods = pod("core", CRITICAL), pod("slow"), pod("broken", grace=3)
+    pods = pod("core", CRITICAL), pod("slow"), pod("broken", grace_s=3)
     async with beside(tmp_path, *pods, slow={"slow": 8.0, "broken": 2.0, "core": 1.0}) as world:
         world.logind.shut_down()
         await asyncio.sleep(1)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import container, make_pod
 
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
@@ -16,7 +17,6 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.kuberuntime.options_from_config import Surroundings, runtime_options
-from refkubelet.model.objects import decode_pod
 from refkubelet.node.oom_parse import BETWEEN, OomKill, read
 from refkubelet.node.oom_watcher import KernelLogError, OomWatcher, follow_kernel_log
 from refkubelet.usage import UsageError
@@ -182,9 +182,7 @@ def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
         FakeNode(memory_bytes=8 * 10**9, cgroups_version=2 if version == 2 else 1),
         Surroundings(),
     )
-    spec: dict[str, Any] = {"containers": [{"name": "main"}]}
-    pod = decode_pod({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})
-    assert pod.spec is not None
+    pod = make_pod()
     made = container_resources(pod.spec.containers[0], pod, options)
     assert made.unified.get("memory.oom.group") == group
 
@@ -202,9 +200,7 @@ def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
     ],
 )
 def test_examples_of_scores_on_8_GB_EVIC_121(resources: dict[str, Any], score: int) -> None:
-    spec = {"containers": [{"name": "main", "resources": resources}]}
-    pod = decode_pod({"metadata": {"name": "p", "namespace": "n"}, "spec": spec})
-    assert pod.spec is not None
+    pod = make_pod(container(resources=resources))
     assert oom_score_adj(pod.spec.containers[0], pod, 8 * 10**9) == score
 
 

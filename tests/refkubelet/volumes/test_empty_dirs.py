@@ -8,24 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pods import container, make_pod
 
 from refkubelet.host.directories import mount_points_below
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.mounting import NoMounts, RealMounts, SimulatedMounts
 
 
-def make_pod(medium: str = "", **context: Any) -> Pod:
-    spec = {
-        "containers": [{"name": "main", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}],
-        "volumes": [{"name": "v", "emptyDir": {"medium": medium}}],
-        "securityContext": context,
-    }
-    return decode_pod({"metadata": {"name": "web", "namespace": "d", "uid": "u-1"}, "spec": spec})
+def web(medium: str = "", **context: Any) -> Pod:
+    """A pod with an emptyDir. `context`: its security context."""
+    volume = {"name": "v", "emptyDir": {"medium": medium}}
+    main = container(volumeMounts=[{"name": "v", "mountPath": "/v"}])
+    return make_pod(main, volumes=[volume], securityContext=context)
 
 
 def set_up(dirs: EmptyDirs, pod: Pod, size_bytes: int = 0) -> Path:
-    assert pod.spec is not None
     (volume,) = pod.spec.volumes or ()
     dirs.set_up(pod, volume, size_bytes)
     return Path(dirs.path(pod, "v"))
@@ -34,30 +32,30 @@ def set_up(dirs: EmptyDirs, pod: Pod, size_bytes: int = 0) -> Path:
 def test_everybody_may_write_whatever_the_umask_is_NODE_203(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
-        path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), make_pod())
+        path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())
     finally:
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o777
-    assert (tmp_path / "pods/u-1/plugins/kubernetes.io~empty-dir/v/ready").exists()
+    assert (tmp_path / "pods/uid-web/plugins/kubernetes.io~empty-dir/v/ready").exists()
 
 
 def test_one_that_is_ready_stays_as_it_is_NODE_203(tmp_path: Path) -> None:
     dirs = EmptyDirs(str(tmp_path), SimulatedMounts())
-    path = set_up(dirs, make_pod())
+    path = set_up(dirs, web())
     path.chmod(0o700)
-    assert stat.S_IMODE(set_up(dirs, make_pod()).stat().st_mode) == 0o700
+    assert stat.S_IMODE(set_up(dirs, web()).stat().st_mode) == 0o700
 
 
 def test_one_that_is_half_made_is_made_again_NODE_203(tmp_path: Path) -> None:
-    path = tmp_path / "pods/u-1/volumes/kubernetes.io~empty-dir/v"
+    path = tmp_path / "pods/uid-web/volumes/kubernetes.io~empty-dir/v"
     path.mkdir(parents=True, mode=0o700)
-    set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), make_pod())
+    set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())
     assert stat.S_IMODE(path.stat().st_mode) == 0o777
 
 
 def test_it_belongs_to_the_group_of_the_pod_NODE_203(tmp_path: Path) -> None:
     group = os.getgid() if os.geteuid() else 2000
-    path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), make_pod(fsGroup=group))
+    path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web(fsGroup=group))
     assert (path.stat().st_gid, stat.S_IMODE(path.stat().st_mode)) == (group, 0o2777)
 
 
@@ -66,7 +64,7 @@ def test_memory_is_a_filesystem_of_that_size_NODE_203(
 ) -> None:
     dirs = EmptyDirs(str(tmp_path), real_mounts)
     for _ in range(2):
-        path = set_up(dirs, make_pod("Memory", fsGroup=2000), 1 << 20)
+        path = set_up(dirs, web("Memory", fsGroup=2000), 1 << 20)
     assert mount_points_below(path) == [str(path)]
     found = os.statvfs(path)
     assert found.f_blocks * found.f_frsize == 1 << 20
@@ -76,11 +74,11 @@ def test_memory_is_a_filesystem_of_that_size_NODE_203(
 async def test_nothing_stays_mounted_or_there_LIFE_073(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
-    dirs, pod = EmptyDirs(str(tmp_path), real_mounts), make_pod("Memory")
+    dirs, pod = EmptyDirs(str(tmp_path), real_mounts), web("Memory")
     (set_up(dirs, pod, 1 << 20) / "file").touch()
     await dirs.tear_down(pod)
     assert mount_points_below(tmp_path / "pods") == []
-    assert list((tmp_path / "pods/u-1/volumes").iterdir()) == []
+    assert list((tmp_path / "pods/uid-web/volumes").iterdir()) == []
     await dirs.tear_down(pod)
 
 
@@ -90,10 +88,10 @@ def test_memory_is_an_error_as_long_as_no_runtime_sees_it_NODE_203(
     dirs = EmptyDirs(str(tmp_path), RealMounts(runtime_pid=2**22 + 1))  # beyond all processes
     for _ in range(2):
         with pytest.raises(PermissionError, match="does not see"):
-            set_up(dirs, make_pod("Memory"))
+            set_up(dirs, web("Memory"))
     assert mount_points_below(tmp_path / "pods") == []
 
 
 def test_memory_is_an_error_where_nothing_can_be_mounted_NODE_203(tmp_path: Path) -> None:
     with pytest.raises(PermissionError, match="cannot mount"):
-        set_up(EmptyDirs(str(tmp_path), NoMounts()), make_pod("Memory"))
+        set_up(EmptyDirs(str(tmp_path), NoMounts()), web("Memory"))

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import HostPathVolumeSource
+from pods import container, make_pod
 
 from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.records import ImageRecord
@@ -25,7 +25,7 @@ from refkubelet.kuberuntime.run_options import environment_files, volume_parts
 from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.model import names
 from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError
-from refkubelet.model.objects import decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
 from refkubelet.pods.merge import drop_unsafe_names
@@ -44,24 +44,26 @@ ODD = {
 PARTS = ("steps back", "deep steps back", "absolute", "empty", "zero byte", "very long")
 
 
-def pod_of(**changes: Any) -> Any:
-    """A pod in which one name is that given."""
-    meta = {"name": "web", "namespace": "default", "uid": "u-1"}
-    meta |= {k: v for k, v in changes.items() if k in meta}
-    mount = {"name": "v", "mountPath": "/v"} | changes.get("mount", {})
-    ref = {"volumeName": "v", "path": changes.get("file", "f"), "key": "K"}
-    main = {
-        "name": changes.get("container", "main"),
-        "image": "i:1",
-        "volumeMounts": [mount],
-        "env": [{"name": "A", "valueFrom": {"fileKeyRef": ref}}],
-    }
-    volume = {"name": changes.get("volume", "v"), "emptyDir": {}}
-    return decode_pod({"metadata": meta, "spec": {"containers": [main], "volumes": [volume]}})
+def pod_of(
+    *,
+    mount: dict[str, str] | None = None,
+    file: str = "f",
+    main: str = "main",
+    volume: str = "v",
+    **meta: str,
+) -> Pod:
+    """A pod with a volume and a file of variables, in which one name is odd."""
+    ref = {"volumeName": "v", "path": file, "key": "K"}
+    one = container(
+        main,
+        volumeMounts=[{"name": "v", "mountPath": "/v", **(mount or {})}],
+        env=[{"name": "A", "valueFrom": {"fileKeyRef": ref}}],
+    )
+    return make_pod(one, volumes=[{"name": volume, "emptyDir": {}}], meta=meta)
 
 
 @pytest.mark.parametrize("odd", PARTS)
-@pytest.mark.parametrize("field", ["uid", "name", "namespace", "container", "volume"])
+@pytest.mark.parametrize("field", ["uid", "name", "namespace", "main", "volume"])
 def test_a_pod_with_such_a_name_is_not_run_SRC_025(field: str, odd: str) -> None:
     pod = pod_of(**{field: ODD[odd]})
     runs, (dropped,) = drop_unsafe_names([pod])
@@ -109,7 +111,7 @@ def test_no_log_directory_is_made_of_such_a_name_GC_201(position: int, odd: str)
 @pytest.mark.parametrize("odd", [o for o in ODD if ODD[o]])
 @pytest.mark.parametrize("field", ["subPath", "subPathExpr"])
 def test_no_sub_path_leaves_its_volume_NODE_211(tmp_path: Path, field: str, odd: str) -> None:
-    volume = tmp_path / "pods/u-1/volumes/kubernetes.io~empty-dir/v"
+    volume = tmp_path / "pods/uid-web/volumes/kubernetes.io~empty-dir/v"
     volume.mkdir(parents=True)
     (volume / "link").symlink_to("..")
     pod = pod_of(mount={field: "$(X)" if field == "subPathExpr" else ODD[odd]})
@@ -123,7 +125,7 @@ def test_no_sub_path_leaves_its_volume_NODE_211(tmp_path: Path, field: str, odd:
 
 @pytest.mark.parametrize("odd", list(ODD))
 def test_no_file_of_variables_is_read_outside_its_volume_LIFE_137(tmp_path: Path, odd: str) -> None:
-    volume = tmp_path / "pods/u-1/volumes/kubernetes.io~empty-dir/v"
+    volume = tmp_path / "pods/uid-web/volumes/kubernetes.io~empty-dir/v"
     (volume / "a").mkdir(parents=True)
     outside = volume.parent / "outside"
     for place in (outside, volume.parent.parent / "outside"):
@@ -137,9 +139,7 @@ def test_no_file_of_variables_is_read_outside_its_volume_LIFE_137(tmp_path: Path
 @pytest.mark.parametrize("odd", ["steps back", "deep steps back", "absolute", "zero byte"])
 def test_no_seccomp_profile_lies_outside_its_directory_LIFE_141(odd: str) -> None:
     profile = {"type": "Localhost", "localhostProfile": ODD[odd]}
-    main = {"name": "main", "image": "i:1", "securityContext": {"seccompProfile": profile}}
-    pod = decode_pod({"metadata": {"name": "web"}, "spec": {"containers": [main]}})
-    assert pod.spec is not None
+    pod = make_pod(container(securityContext={"seccompProfile": profile}))
     with pytest.raises(SecurityError, match="localhostProfile"):
         container_security(pod.spec.containers[0], pod, ImageRecord("i", 1), RuntimeOptions())
 

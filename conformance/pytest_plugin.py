@@ -18,10 +18,9 @@ from typing import Any, Final
 import pytest
 
 from conformance import results_file
-from conformance.harness.runs.case_run import REAL_CLOCK, not_to_run
+from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, not_to_run
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
 from conformance.harness.runs.processes import processors, run_virtual_cases
-from conformance.harness.runs.results import Outcome, Result
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import (
     REGISTRY,
@@ -259,9 +258,9 @@ async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
-    # Not at the top: virtual runs need no sockets, start half a second earlier without them, and
-    # fork before gRPC has threads.
     """Report the cases that are not to run, run the others, and report each as it ends."""
+    # Here, not above: virtual runs start half a second earlier without gRPC's sockets, and their
+    # processes must be forked before gRPC has threads.
     from conformance.harness.runs.real import real_environment, require_kubelet, run_real_cases
 
     waiting = {item.case.id: item for item in items}

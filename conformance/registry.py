@@ -171,7 +171,7 @@ def first_sentence(text: str) -> str:
 
 def load_cases() -> list[Case]:
     """Import every module below conformance.cases and return all cases."""
-    import conformance.cases  # not at the top: cases import this module
+    import conformance.cases  # here, not above: the modules of cases import this one
 
     for found in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
         importlib.import_module(found.name)

@@ -19,8 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from conformance.harness.runs.case_run import Result
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Result
 from conformance.registry import Selection
 
 

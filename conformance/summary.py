@@ -9,8 +9,8 @@ from typing import IO, Any
 from rich.console import Console
 from rich.table import Table
 
+from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Outcome, Result
 
 
 def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_s: float) -> None:

@@ -234,10 +234,9 @@ def run_virtual(
 ) -> T:
     """Run the coroutine function `main` to its end in virtual time and return its result.
 
-    The arguments are those of `VirtualLoop`, which is the running loop inside; its `clock` is the
-    one to give to components. Raises: NothingToWaitFor when `main` can never end, TimeLimitPassed
-    when it goes on for more than `limit_s` seconds of virtual time (None: no limit), TypeError if
-    it is given a coroutine instead of a function, RuntimeError inside a running loop.
+    The arguments are those of `VirtualLoop`, which is the running loop inside. Raises:
+    NothingToWaitFor when `main` can never end, TimeLimitPassed, TypeError if `main` is a coroutine
+    and not a function, RuntimeError inside a running loop.
 
     >>> async def main() -> float:
     ...     await asyncio.sleep(3600)

@@ -2,7 +2,7 @@
 
 Each case has its own, so that an outage does not disturb other cases, and references are never
 shared between cases, since images stay on a real node. A fake runtime pulls from
-`runtimes.fake_registry`; `containerd.image_registries` starts real ones.
+`runtimes.fake`; `containerd.image_registries` starts real ones.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ class Probe:
 
     def action(self, kind: str) -> dict[str, Any]:
         """The field of the API that says what the probe does: exec, httpGet, tcpSocket or grpc."""
-        raise NotImplementedError
+        raise TypeError(
+            f"{type(self).__name__}: wanted a probe that says what to do: ExecProbe, RunProbe, "
+            "http_probe, tcp_probe or grpc_probe"
+        )
 
     def prepared(self, kind: str, work: Workload) -> Workload:
         """The workload of the container with what the probe needs of it."""

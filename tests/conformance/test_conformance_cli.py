@@ -101,7 +101,7 @@ def test_a_program_that_is_no_kubelet_ends_with_exit_code_2() -> None:
 EVERYTHING_FAILS = """\
 from conformance import pytest_plugin
 from conformance.harness.runs import processes, real
-from conformance.harness.runs.results import Outcome, Result
+from conformance.harness.runs.case_run import Outcome, Result
 
 def fails(case, *_):
     return Result(case, Outcome.FAILED, "planted")

@@ -1,6 +1,6 @@
 """The page at the end of a run."""
 
-from conformance.harness.runs.results import Outcome, Result
+from conformance.harness.runs.case_run import Outcome, Result
 from conformance.registry import Case, Level
 from conformance.summary import area_rows, reasons
 

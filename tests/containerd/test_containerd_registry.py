@@ -27,7 +27,7 @@ from conformance.harness.containerd.settings import (
 )
 from conformance.harness.containerd.start import start_containerd
 from conformance.harness.image_registry import pull_secret
-from conformance.harness.runtimes.fake_registry import FakeRegistry
+from conformance.harness.runtimes.fake import FakeRegistry
 from fakecri.server import GrpcUpstream
 
 

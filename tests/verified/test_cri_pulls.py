@@ -19,7 +19,7 @@ import pytest_asyncio
 from criapi.v1 import api_pb2 as cri
 
 from conformance.harness.image_registry import PASSWORD, USER, ImageRegistry
-from conformance.harness.runtimes.fake_registry import FakeRegistry
+from conformance.harness.runtimes.fake import FakeRegistry
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 

@@ -8,23 +8,27 @@ RUN_S = 2.0  # a period of one second, and what a run takes
 
 
 def pod_ip(node: Node, pod: str) -> str:
+    """The pod's IP address in its status; "" while it has none."""
     return str(((node.pod(pod) or {}).get("status") or {}).get("podIP", ""))
 
 
 def ready(node: Node, pod: str = "web", name: str = "main") -> bool:
+    """Whether the container is shown as ready."""
     return node.container(pod, name).get("ready") is True
 
 
 async def becomes_ready(node: Node, *, after_s: float = 0.0) -> None:
+    """Expect the container `main` of the pod `web` to become ready, `after_s` seconds later than a
+    pod usually starts."""
     await node.run_until(
         lambda: ready(node), within_s=limits.START_S + after_s + RUN_S, what="the container ready"
     )
 
 
 async def says(node: Node, reason: str, wanted: str) -> None:
-    """Expect an event with that reason and exactly that message about the container.
+    """Expect a Warning about the container with that reason and exactly that message.
 
-    It need not be the first one: a real container takes a moment until it listens.
+    Other events may come first, since a real container takes a moment until it listens.
     """
     await node.run_until(
         lambda: wanted in [event["message"] for event in node.events(reason, pod="web")],

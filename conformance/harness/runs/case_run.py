@@ -1,4 +1,8 @@
-"""Runs the body of one case against its parts, and judges how it ended."""
+"""Runs the body of one case against its parts, and judges how it ended: `Outcome`, `Result`.
+
+Outcomes are five different things that are never mixed: a failed case says something about the
+kubelet, an error about the harness, a skip about what the pair of kubelet and runtime lacks, a
+disabled case about the choice of the user."""
 
 from __future__ import annotations
 
@@ -6,22 +10,51 @@ import asyncio
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
 from conformance.harness.expect import ExpectationFailed
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node import Node
-from conformance.harness.parts import Parts
+from conformance.harness.node.parts import Parts
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Outcome, Result
 from conformance.registry import Case
 from simtime import RealClock
 
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 """Makes the parts of a case in its directories; they end with the block."""
 REAL_CLOCK: Final = RealClock()
+
+
+class Outcome(Enum):
+    """How a case ended, or why it did not run."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    DISABLED = "disabled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one case, run or not."""
+
+    case: Case
+    outcome: Outcome
+    detail: str = ""
+    """Why it ended so; "" for PASSED."""
+    case_s: float = 0.0
+    """Seconds inside the case, virtual in a virtual run."""
+    real_s: float = 0.0
+    """Seconds of wall time, set-up and clean-up included."""
+    trace: tuple[str, ...] = ()
+    """The recorded calls, one line each."""
+    warning: str = ""
+    """A problem of the harness that did not change the outcome, for example a pod left behind in
+    the runtime."""
 
 
 def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | None:

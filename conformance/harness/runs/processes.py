@@ -17,8 +17,8 @@ from dataclasses import replace
 from multiprocessing.connection import Connection  # noqa: TID251
 from typing import Any, Final
 
+from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Outcome, Result
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import Case
 

@@ -24,11 +24,10 @@ from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import PORTS
 from conformance.harness.machines.disks import shared_mounts, why_no_disk
 from conformance.harness.node import Node
-from conformance.harness.runs.case_run import run_case
+from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
 from conformance.harness.runs.offered import CONTAINERD, FAKE_SOCKET
 from conformance.harness.runs.real_parts import RealEnvironment
-from conformance.harness.runs.results import Result
 from conformance.harness.runtimes.fake import server_context
 from conformance.registry import Case, Level
 from fakecri.server import GrpcUpstream

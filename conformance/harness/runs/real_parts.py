@@ -6,7 +6,6 @@ Each case has its own proxy socket, kubelet, API server and directories; what al
 
 from __future__ import annotations
 
-import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,13 +28,14 @@ from conformance.harness.kubelets.program import (
 )
 from conformance.harness.machines.cgroup_trees import CgroupTrees, own_groups
 from conformance.harness.machines.disks import OwnDisk, own_disk
-from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.offered import PROCESS
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.runtimes.real import RealRuntime
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
+from fakeapi.cli import kubeconfig
 from fakeapi.http import serve as serve_api
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.machine.logind import FakeLogind
@@ -67,7 +67,7 @@ class RealEnvironment:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(runtime.close)
             await stack.enter_async_context(serve_cri(runtime.target, endpoint))
-            api, kubeconfig = await _api_server(case, paths, stack)
+            api, api_config = await _api_server(case, paths, stack)
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
@@ -79,7 +79,7 @@ class RealEnvironment:
                 paths,
                 endpoint,
                 node_name=NODE_NAME,
-                kubeconfig=kubeconfig,
+                kubeconfig=api_config,
                 pods_asked=api.pod_lists if api is not None else None,
             )
             stack.push_async_callback(kubelet.close)
@@ -164,17 +164,6 @@ async def _api_server(
         return None, None
     fake = FakeApi(RealClock(), Ids(Rng.from_system()))
     server = await stack.enter_async_context(await serve_api(fake, "127.0.0.1", 0))
-    kubeconfig = paths.base / "kubeconfig"
-    kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
-    return ApiServer(fake), kubeconfig
-
-
-def _kubeconfig(url: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "fake", "cluster": {"server": url}}],
-        "users": [{"name": "node", "user": {}}],
-        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "node"}}],
-        "current-context": "fake",
-    }
+    file = paths.base / "kubeconfig"
+    file.write_text(kubeconfig(server.url))
+    return ApiServer(fake), file

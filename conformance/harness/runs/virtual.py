@@ -21,17 +21,16 @@ from conformance.harness.kubelets.fake_network import FakeNetwork
 from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
 from conformance.harness.machines.cgroup_trees import trees_of
 from conformance.harness.machines.disks import FollowedDisk
-from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
-from conformance.harness.runs.case_run import run_case
+from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Result
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeNode, uniform_topology
 from fakecri.deviceplugin import InProcessPlugins
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 IN_MEMORY: Final = "/dev/shm"
 
@@ -52,19 +51,16 @@ def run_virtual_case(case: Case, choice: Choice) -> Result:
 @asynccontextmanager
 async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterator[Parts]:
     """The parts of `case` on the running loop, which must be virtual, until the block ends."""
-    loop = asyncio.get_running_loop()
-    if not isinstance(loop, VirtualLoop):
-        raise RuntimeError("virtual parts need a VirtualLoop")
-    rng = Rng(seed)
+    clock, rng = _virtual_clock(), Rng(seed)
     ids = Ids(rng)
-    runtime = FakeRuntime(loop.clock, ids)
+    runtime = FakeRuntime(clock, ids)
     _set_up(runtime.machine, case)
-    fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
+    fake_api = FakeApi(clock, ids) if Feature.API in case.needs else None
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
     world = World(
         target=runtime.target,
         machine=runtime.machine,
-        clock=loop.clock,
+        clock=clock,
         rng=rng,
         ids=ids,
         node_name=NODE_NAME,
@@ -81,7 +77,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
             kubelet=kubelet,
             runtime=runtime,
             api=ApiServer(fake_api) if fake_api else None,
-            clock=loop.clock,
+            clock=clock,
             pace=limits.VIRTUAL,
             paths=paths,
             config=config,
@@ -93,6 +89,13 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     finally:
         await kubelet.close()
         await runtime.close()
+
+
+def _virtual_clock() -> Clock:
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualLoop):
+        raise RuntimeError("virtual parts need a VirtualLoop")
+    return loop.clock
 
 
 def _set_up(machine: FakeNode, case: Case) -> None:

@@ -1,4 +1,4 @@
-"""The fake runtime: in this process, and optionally over a socket for a kubelet process."""
+"""The fake runtime and its image registry: in this process, over a socket for a kubelet process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.harness.image_registry import CLOSED_HOST, OPEN_HOST, PASSWORD, USER
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, PodPlan
 from conformance.harness.runtimes import played
-from conformance.harness.runtimes.fake_registry import FakeRegistry
 from conformance.harness.runtimes.recorded import RecordedRuntime
-from fakecri import FakeCRI, FakeNode
+from fakecri import FakeCRI, FakeNode, RegistryImage
+from fakecri.core.images import connection_refused, not_found
 from simtime import Clock, Ids
 
 GIB: Final = 1024**3
@@ -70,6 +71,38 @@ class FakeRuntime(RecordedRuntime):
     async def close(self) -> None:
         """Close the sockets of its pods; nothing else outlives the object."""
         await self.cri.stop_streaming()
+
+
+class FakeRegistry:
+    """An `ImageRegistry` as the function that a FakeCRI asks (its option `registry`)."""
+
+    def __init__(self) -> None:
+        self.open_host = OPEN_HOST
+        self.closed_host = CLOSED_HOST
+        self._images: set[str] = set()
+        self._away = False
+
+    def __call__(self, reference: str) -> RegistryImage | None:
+        """The answer to a pull of that reference, which names its host; None for other hosts."""
+        host, _, name = reference.partition("/")
+        if host not in (self.open_host, self.closed_host):
+            return None
+        if self._away:
+            return RegistryImage(error=connection_refused(reference))
+        wanted = (USER, PASSWORD) if host == self.closed_host else None
+        if name in self._images:
+            content = f"{self.open_host}/{name}"  # the same image on both hosts
+            return RegistryImage(content=content, credentials=wanted)
+        return RegistryImage(error=not_found(reference), error_code="NOT_FOUND", credentials=wanted)
+
+    async def add(self, name: str) -> None:
+        self._images.add(name)
+
+    async def stop(self) -> None:
+        self._away = True
+
+    async def start(self) -> None:
+        self._away = False
 
 
 def server_context(directory: Path) -> ssl.SSLContext | None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from conformance.harness.runs.case_run import Outcome
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Outcome
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.manifests import ExecProbe, container, hook, pod
+from conformance.harness.manifests import ExecProbe, Probe, container, hook, pod
 from conformance.harness.workload import (
     Flag,
     Port,
@@ -141,3 +141,8 @@ def test_a_pod_without_containers_gets_one_that_runs() -> None:
     assert [c["name"] for c in plan.manifest["spec"]["containers"]] == ["main"]
     assert plan.manifest["spec"]["restartPolicy"] == "Never"
     assert plan.renamed("other").name == "other"
+
+
+def test_a_probe_that_does_nothing_is_an_error_that_names_the_kinds_of_probes() -> None:
+    with pytest.raises(TypeError, match="Probe: wanted a probe that says what to do: ExecProbe,"):
+        container("main", probes={"liveness": Probe()})

@@ -10,11 +10,10 @@ import pytest
 from conformance.harness.expect import expect
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node import Node
-from conformance.harness.parts import Parts
-from conformance.harness.runs.case_run import not_to_run, run_case
+from conformance.harness.node.parts import Parts
+from conformance.harness.runs.case_run import Outcome, not_to_run, run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.offered import FAKE_SOCKET, PROCESS
-from conformance.harness.runs.results import Outcome
 from conformance.harness.runs.virtual import run_virtual_case, virtual_parts
 from conformance.harness.runtimes.scope import LeftBehind
 from conformance.registry import Case, Feature, Level

@@ -8,9 +8,9 @@ import os
 import pytest
 
 from conformance.harness.runs import processes
+from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.processes import run_virtual_cases
-from conformance.harness.runs.results import Outcome, Result
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import REGISTRY, Case, load_cases
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from conformance.harness.expect import Seen
-from conformance.harness.facets.kubelet import NodeKubelet
 from conformance.harness.machines import fake_machine
+from conformance.harness.node.kubelet import NodeKubelet
+from conformance.harness.node.parts import Parts
+from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
-from conformance.harness.observing.watch import Watch
-from conformance.harness.parts import Parts
 
 
 class NodeMachine:

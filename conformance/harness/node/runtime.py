@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from conformance.harness.expect import Seen
 from conformance.harness.image_registry import ImageRegistry
+from conformance.harness.node.parts import Parts
+from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
-from conformance.harness.observing.watch import Watch
-from conformance.harness.parts import Parts
 
 
 class NodeRuntime:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from conformance.harness import limits
 from conformance.harness.expect import failure
-from conformance.harness.observing.watch import Watch
-from conformance.harness.parts import Parts
+from conformance.harness.node.parts import Parts
+from conformance.harness.node.watch import Watch
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.errors import CriError
 

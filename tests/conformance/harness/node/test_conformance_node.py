@@ -6,8 +6,8 @@ import pytest
 
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
+from conformance.harness.runs.case_run import Outcome
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.results import Outcome
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import Case, Level
 from fakecri.deviceplugin import FakeDevicePlugin

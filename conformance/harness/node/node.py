@@ -16,18 +16,18 @@ from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.expect import Seen
-from conformance.harness.facets.api import NodeApi
-from conformance.harness.facets.cgroups import NodeCgroups
-from conformance.harness.facets.kubelet import NodeKubelet
-from conformance.harness.facets.machine import NodeMachine
-from conformance.harness.facets.plugins import NodePlugins
-from conformance.harness.facets.runtime import NodeRuntime
 from conformance.harness.manifests import PodPlan
+from conformance.harness.node.api import NodeApi
+from conformance.harness.node.cgroups import NodeCgroups
+from conformance.harness.node.kubelet import NodeKubelet
+from conformance.harness.node.machine import NodeMachine
+from conformance.harness.node.parts import Parts
+from conformance.harness.node.plugins import NodePlugins
+from conformance.harness.node.runtime import NodeRuntime
+from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
 from conformance.harness.observing.snapshots import container_status
-from conformance.harness.observing.watch import Watch
 from conformance.harness.observing.words import is_write, write_name
-from conformance.harness.parts import Parts
 
 
 class Node:

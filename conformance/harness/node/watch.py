@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from conformance.harness.expect import failure
+from conformance.harness.node.parts import Parts
 from conformance.harness.observing.looked import seen_by
 from conformance.harness.observing.snapshots import Snapshots
 from conformance.harness.observing.words import call_line, is_write
-from conformance.harness.parts import Parts
 
 LAST_CALLS: Final = 15
 LAST_EVENTS: Final = 8

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from conformance.harness.machines.cgroup_trees import CgroupTrees, remove_group
+from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
-from conformance.harness.observing.watch import Watch
 
 KUBEPODS: Final = "kubepods"
 UNLIMITED_V1: Final = 1 << 62

@@ -15,10 +15,10 @@ from typing import Any, Final
 from conformance.harness import limits
 from conformance.harness.api_server import NAMESPACE
 from conformance.harness.manifests import Container, PodPlan
+from conformance.harness.node.parts import Parts
+from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
 from conformance.harness.observing.snapshots import container_status
-from conformance.harness.observing.watch import Watch
-from conformance.harness.parts import Parts
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -13,8 +13,8 @@ from typing import Any
 from conformance.harness import limits
 from conformance.harness.expect import failure
 from conformance.harness.kubelets.base import KubeletDied
-from conformance.harness.observing.watch import Watch
-from conformance.harness.parts import Parts
+from conformance.harness.node.parts import Parts
+from conformance.harness.node.watch import Watch
 
 
 class NodeKubelet:

@@ -34,9 +34,10 @@ _ROUNDING_S: Final = 0.00005  # calls show their times with four digits
 
 
 class Control:
-    """Answers control requests about `target`, a `FakeCRI` or a `RecordingProxy`.
+    """Answers control requests about a fake or a proxy.
 
-    `loop`: the manual loop on which the target lives, None if its time passes by itself.
+    `target`: a `FakeCRI` or a `RecordingProxy`. `loop`: the manual loop on which it lives; None:
+    its time passes by itself.
     """
 
     def __init__(self, target: Instrumented, loop: ManualLoop | None = None) -> None:
@@ -45,7 +46,8 @@ class Control:
         self._numbers: dict[int, Rule] = {}
 
     async def handle(self, request: Request) -> Response:
-        """The answer; never raises but for cancellation."""
+        """The response to a request. What is wrong with the request is a response, too (400, 404,
+        405, 409, 412); nothing is raised but cancellation."""
         try:
             route, arguments = _find(request)
             if route.fake_only and self._fake() is None:
@@ -149,8 +151,8 @@ class Control:
         return Response({"ok": True})
 
     def _on_clock(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The same with `since_s` as the target's clock has it; a time read off a call includes
-        that call."""
+        """The arguments with `since_s` on the target's clock instead of seconds since its start. A
+        time that was read off a call, and so rounded, includes that call."""
         if "since_s" not in arguments:
             return arguments
         since_s = arguments["since_s"] + self.target.recorder.t0_s - _ROUNDING_S
@@ -220,7 +222,8 @@ class Control:
         return Response(self._clock_row())
 
     def _clock_row(self) -> dict[str, Any]:
-        """What time it is; `mode` manual: it stands still until advanced."""
+        """The time of the target. `mode`: `real`, or `manual` for a clock that stands still until
+        it is advanced."""
         clock = self.target.clock
         return {
             "mode": "real" if self._loop is None else "manual",
@@ -234,7 +237,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One thing that can be asked; `{name}` in the path is an argument."""
+    """A request that is understood. `{name}` in the path is an argument of the handler."""
 
     method: str
     path: str
@@ -272,13 +275,16 @@ ROUTES: Final = (
 async def serve_control(
     target: Instrumented, listen: str, loop: ManualLoop | None = None
 ) -> AsyncIterator[str]:
-    """Serve the control of `target` on `listen`; gives the endpoint. Raises: EndpointError."""
+    """Answer control requests about `target` on the endpoint `listen` (`unix:///path`) until the
+    block ends; gives the endpoint. `loop`: see `Control`. Raises EndpointError, see
+    `serve_http`."""
     async with serve_http(Control(target, loop).handle, listen) as path:
         yield f"unix://{path}"
 
 
 def _find(request: Request) -> tuple[Route, dict[str, str]]:
-    """The route and the arguments from its path. Raises HttpError."""
+    """The route for a request, and the arguments in its path. Raises HttpError: 404, or 405 for a
+    path with another method."""
     parts = request.path.rstrip("/").split("/")
     other: list[str] = []
     for route in ROUTES:

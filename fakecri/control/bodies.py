@@ -1,6 +1,6 @@
-"""Reading the bodies of control requests: strictly, into the arguments of the Python words.
+"""Reads the bodies of control requests, strictly, into arguments of the Python methods. Pure.
 
-Pure. Everything raises ScriptError that names the key, what was wanted and what was there.
+A mistake is a ScriptError that names the key, what was wanted and what was there.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ ACTIONS: Final[dict[str, dict[str, Reader]]] = {
     "oom": {"process": Value.text, "pid": Value.integer},
     "kernel_says": {"text": Value.text},
 }
-"""What can be made to happen, with its arguments."""
+"""What can be made to happen, by the name of the method; with its arguments and how they are
+read."""
 
 
 def read_actions(verb: str, value: Value) -> dict[str, Any]:
-    """The arguments of the method `verb` of a FakeCRI."""
+    """The arguments for the method `verb` of a FakeCRI, such as `kill`."""
     if verb not in ACTIONS:
         raise value.error(f"unknown action {verb!r}, wanted one of: {', '.join(ACTIONS)}")
     found = _read(value, ACTIONS[verb])
@@ -59,7 +60,11 @@ _CALLS: Final[dict[str, Reader]] = {
 
 
 def read_assertion(value: Value) -> tuple[str, dict[str, Any]]:
-    """`{called: {method: StartContainer, container: web, times: 2}}`: its kind and arguments."""
+    """Which assertion a body asks for, and its arguments.
+
+    The body of a POST to /v1/assert is `{called: {method: StartContainer, container: web, times:
+    2}}`, or has `not_called`, `order` or `series` as its one key.
+    """
     given = value.mapping(("called", "not_called", "order", "series"))
     if len(given) != 1:
         raise value.error("wanted exactly one of called, not_called, order, series")
@@ -79,7 +84,7 @@ def read_assertion(value: Value) -> tuple[str, dict[str, Any]]:
 
 
 def _step(value: Value) -> Any:
-    """A method name, or a mapping of the filters of calls."""
+    """A step of `order`: the name of a method, or a mapping with the filters of calls."""
     return _read(value, _CALLS) if value.is_mapping() else _method(value)
 
 
@@ -88,7 +93,7 @@ def _numbers(value: Value) -> list[float]:
 
 
 def read_seconds(value: Value, key: str) -> float:
-    """The one number `key` of a body."""
+    """The number of seconds under the only key of a body."""
     given = value.mapping((key,))
     if key not in given:
         raise value.error(f"key {key!r} is missing, wanted seconds")
@@ -118,7 +123,8 @@ _FILESYSTEM: Final[tuple[str, ...]] = (
 def read_node(
     value: Value, mounts: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
-    """Changed fields of the node, and of its filesystems by path; `mounts` are those there are."""
+    """The fields of the node to change, and those of its filesystems by path. `mounts`: the paths
+    that there are."""
     given = value.mapping((*_NODE, *_NODE_PATHS, "filesystems"))
     changes: dict[str, Any] = {name: _amount(given[name]) for name in _NODE if name in given}
     changes |= {name: given[name].text() for name in _NODE_PATHS if name in given}

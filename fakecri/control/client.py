@@ -1,7 +1,7 @@
-"""Asking a control socket: blocking, one connection a request, standard library only.
+"""A blocking client of a control socket: one connection a request, standard library only.
 
-For `fakecri ctl` and for tests without an event loop. Works with real time: a caller that waits
-here waits for another process.
+For `fakecri ctl` and for tests without an event loop. It waits in real time, since what it waits
+for happens in another process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POLL_S = 0.02
 
 
 class ControlError(Exception):
-    """The other side refused: `status` is the HTTP status, the text says why."""
+    """The other side refused a request: `status` is the HTTP status, the text says why."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -29,7 +29,7 @@ class ControlError(Exception):
 
 
 class WaitTimeout(ControlError):
-    """What was waited for did not come in time."""
+    """`wait_for_calls` waited in vain."""
 
 
 class _UnixConnection(HTTPConnection):
@@ -47,7 +47,8 @@ class ControlClient:
     """A client of one control socket.
 
     `timeout_s` limits each request; None: no limit (an advance takes as long as its work takes).
-    Raises: EndpointError for a malformed endpoint; later, when nothing listens there.
+    Raises EndpointError for a malformed endpoint; that nothing listens there shows at the first
+    request.
     """
 
     def __init__(self, endpoint: str, *, timeout_s: float | None = None) -> None:
@@ -62,9 +63,10 @@ class ControlClient:
         *,
         query: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The answer: parsed JSON, or a list for JSON lines. A `str` body is sent as it is.
+        """The answer to a request: the parsed JSON document, or a list of documents for JSON lines.
 
-        Raises: ControlError with the other side's words, EndpointError when nothing listens.
+        `body`: data that is sent as JSON, or a `str` that is sent as it is. Raises ControlError
+        with the other side's words, EndpointError when nothing listens.
         """
         given = {key: value for key, value in (query or {}).items() if value is not None}
         target = quote(path) + (f"?{urlencode(given)}" if given else "")
@@ -94,7 +96,7 @@ class ControlClient:
     def wait_for_calls(self, method: str, *, times: int, within_s: float, **filters: Any) -> int:
         """Wait until there were `times` such calls; returns how many there are.
 
-        Raises: WaitTimeout when `within_s` seconds of real time passed before.
+        Raises WaitTimeout once `within_s` seconds of real time have passed.
         """
 
         clock = RealClock()

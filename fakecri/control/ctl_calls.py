@@ -74,7 +74,7 @@ def _run_assert(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 
 def _seconds(text: str) -> list[float]:
-    """Numbers with commas between them."""
+    """Numbers of seconds with commas between them."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:

@@ -72,7 +72,7 @@ def _run_forward(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 
 def _entry(kind: str, which: dict[str, Any], words: str) -> str:
-    """A script with one entry; `words` are the user's own, in YAML, and stay as they are."""
+    """A script with one entry. `words` are the user's own YAML and are sent as they are."""
     head = "".join(f"{key}: {json.dumps(value)}, " for key, value in which.items())
     return f"{kind}: [{{{head}{words}}}]"
 

@@ -12,7 +12,7 @@ from fakecri.control.ctl_args import add_selectors, add_verb, bytes_of, given, r
 def add_actions(verbs: Any) -> None:
     for name, help_text in (
         ("exit", "the newest running container that fits ends by itself"),
-        ("kill", "somebody kills the newest running container that fits"),
+        ("kill", "kill the newest running container that fits"),
         ("drop", "the newest container that fits vanishes from the runtime"),
         ("kill-sandbox", "the newest sandbox that fits dies"),
         ("stop-sandbox", "another client stops the newest sandbox that fits"),

@@ -1,8 +1,8 @@
-"""HTTP/1.1 on a unix socket, as much as a control socket needs: one request a connection.
+"""HTTP/1.1 on a unix socket, as much of it as a control socket needs: one request a connection.
 
-Made by hand because a web framework takes longer to import than a whole test. `curl
---unix-socket` and every HTTP client can talk to it. What must never happen here: somebody else
-than the owner can connect, or a request without end fills the memory.
+Written by hand because a web framework takes longer to import than a whole test. `curl
+--unix-socket` and every HTTP client can talk to it. What must never happen here: another user than
+the owner of the socket can connect, or a request without end fills the memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; `query` has the last value of each name."""
+    """One request. `query` has the last value of each parameter."""
 
     method: str
     path: str
@@ -39,14 +39,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer; `lines` are JSON lines, else `data` is one JSON document."""
+    """One response: JSON lines if there are `lines`, else `data` as one JSON document."""
 
     data: Any = None
     status: int = 200
     lines: str | None = None
 
     def encode(self) -> bytes:
-        """The whole answer as it goes over the wire."""
+        """The bytes of the whole response."""
         if self.lines is not None:
             kind, body = "application/x-ndjson", self.lines.encode()
         else:
@@ -63,7 +63,7 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class HttpError(Exception):
-    """A request that cannot be answered with success."""
+    """The response to a request is an error: `status` and a text."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -75,9 +75,10 @@ class HttpError(Exception):
 
 @asynccontextmanager
 async def serve_http(handler: Handler, listen: str) -> AsyncIterator[Path]:
-    """Answer with `handler` on `listen` (`unix:///path`) until the block ends.
+    """Answer requests with `handler` on `listen` (`unix:///path`) until the block ends; gives the
+    path.
 
-    Raises: EndpointError if the endpoint is malformed, in use, or its directory is missing.
+    Raises EndpointError if the endpoint is malformed or in use, or its directory is missing.
     """
     path = socket_path(listen)
     make_room(path)
@@ -127,7 +128,7 @@ async def _answer(
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
-    """The request; None when the connection ended without one."""
+    """The request; None when the connection ended before there was one. Raises HttpError."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.LimitOverrunError:

@@ -1,4 +1,4 @@
-"""Answers of the control socket for people: one line a thing; or as JSON for programs."""
+"""Prints answers of the control socket: one line a thing for people, or JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, Final
 
 
 def print_plain(verb: str, answer: Any, *, as_json: bool = False) -> None:
-    """Print an answer to `verb`. `as_json`: the answer itself, calls as one JSON line each."""
+    """Print the answer to the request of a verb. `as_json`: the answer as it came, with one line of
+    JSON for each call."""
     if as_json and verb == "calls":
         for row in answer:
             print(json.dumps(row, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Reading the query of a control request: strictly, into arguments."""
+"""Reads the query of a control request, strictly, into arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ SELECTORS: Final = ("pod", "container", "image")
 
 
 def call_query(query: Mapping[str, str]) -> tuple[dict[str, Any], int | None]:
-    """Arguments of `calls`, and the limit. Raises ValueError for unknown or wrong parameters."""
+    """The arguments of `Recorder.calls`, and the `limit` on their number; None: no limit. Raises
+    ValueError for unknown or wrong parameters."""
     readers: dict[str, Callable[[str], Any]] = {
         **dict.fromkeys(("method", *SELECTORS), str),
         **dict.fromkeys(("attempt", "limit"), int),
@@ -32,8 +33,8 @@ def call_query(query: Mapping[str, str]) -> tuple[dict[str, Any], int | None]:
 
 
 def names(query: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """The query under other names: `known` maps each parameter to its argument. Raises ValueError
-    for one that is not in it."""
+    """The parameters of a query under other names: `known` maps each parameter to the name of its
+    argument. Raises ValueError for a parameter that is not in it."""
     for name in query:
         if name not in known:
             raise ValueError(f"unknown parameter {name!r}, wanted one of: {', '.join(known)}")

@@ -1,6 +1,6 @@
-"""What a running fake or proxy looks like from outside, as plain data for JSON.
+"""What is in a running fake or proxy, as plain data for JSON. It only reads.
 
-Reads only. Instants are RFC 3339 with nanoseconds, None where there is none yet.
+Instants are RFC 3339 with nanoseconds, None for what has not happened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from simtime import format_rfc3339
 
 
 def state_of(cri: FakeCRI) -> dict[str, Any]:
-    """Runtime, node, sandboxes, containers and images of a fake."""
+    """The runtime, the node, the sandboxes, the containers and the images of a fake."""
     return {
         "runtime": {"up": not cri.is_down, "network": cri.core.network_ready},
         "node": node_row(cri.node),
@@ -30,7 +30,7 @@ def state_of(cri: FakeCRI) -> dict[str, Any]:
 
 
 def container_row(container: Container) -> dict[str, Any]:
-    """One container; `exit_code` counts once it has exited."""
+    """One container. `exit_code` means something only after its end."""
     pod = container.pod
     return {
         "id": container.id,
@@ -69,7 +69,7 @@ def sandbox_row(sandbox: Sandbox) -> dict[str, Any]:
 
 
 def node_row(node: FakeNode) -> dict[str, Any]:
-    """The machine: what it has, what others than the containers use, what is left."""
+    """The machine: its size, what others than the containers use of it, and what is left."""
     memory = node.memory()
     pids = node.pids()
     return {
@@ -98,7 +98,7 @@ def node_row(node: FakeNode) -> dict[str, Any]:
 
 
 def rule_row(number: int, rule: Rule) -> dict[str, Any]:
-    """One rule; `left` None: it never runs out."""
+    """One rule. `left`: how often it can still act; None: it does not run out."""
     return {
         "id": number,
         "what": rule.what,
@@ -109,8 +109,8 @@ def rule_row(number: int, rule: Rule) -> dict[str, Any]:
 
 
 def call_row(call: Call, t0_s: float) -> dict[str, Any]:
-    """One call in the form of the recorded kubelet runs, and what it was about; its times are
-    seconds after `t0_s`."""
+    """One call in the form of the recorded kubelet runs, with the pod and container that it was
+    about. Its times are seconds after `t0_s`."""
     return {
         "seq": call.seq,
         **call.to_dict(t0_s=t0_s),

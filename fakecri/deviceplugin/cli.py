@@ -133,7 +133,7 @@ async def _start(plugins: ServedPlugins, plugin: FakeDevicePlugin) -> None:
 
 
 async def _follow(plugins: ServedPlugins, plugin: FakeDevicePlugin) -> None:
-    """Obey the lines of stdin until it ends."""
+    """Do what the lines of stdin say, until stdin ends."""
     reader = asyncio.StreamReader()
     if not _has_to_be_waited_for(sys.stdin.fileno()):
         reader.feed_data(sys.stdin.buffer.read())
@@ -148,7 +148,8 @@ async def _follow(plugins: ServedPlugins, plugin: FakeDevicePlugin) -> None:
 
 
 def _has_to_be_waited_for(stdin: int) -> bool:
-    """Not so a file, and /dev/null, which a program in the background of a script has."""
+    """Whether reading may block. It does not for a file, nor for /dev/null, which a script gives to
+    programs in the background."""
     with select.epoll() as epoll:
         try:
             epoll.register(stdin)

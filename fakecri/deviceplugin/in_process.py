@@ -1,9 +1,8 @@
 """The device-plugins directory as an object: plugins and kubelet in one process, without sockets.
 
-For virtual time, where sockets cannot be. It does what the directory does: a kubelet that starts
+For virtual time, where there are no sockets. It does what the directory does: a kubelet that starts
 removes every socket, so plugins have to listen and register again; a plugin that dies breaks its
-stream. What must never happen here: knowing a kubelet; it is only somebody who can be told of a
-registration.
+streams. It knows nothing of a kubelet but the function that takes registrations.
 """
 
 from __future__ import annotations
@@ -22,8 +21,11 @@ Register = Callable[[Message], Awaitable[None]]
 
 
 class InProcessPlugins:
-    """The directory; give it to the kubelet. `faithful` plugins register again whenever the kubelet
-    starts, as plugins do that watch its socket."""
+    """The device-plugins directory; give it to the kubelet under test.
+
+    A `faithful` plugin registers again whenever the kubelet starts, as plugins do that watch the
+    kubelet's socket.
+    """
 
     def __init__(self) -> None:
         self._listening: dict[str, FakeDevicePlugin] = {}
@@ -34,8 +36,11 @@ class InProcessPlugins:
     # The plugins' side
 
     async def start(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
-        """The plugin listens and registers. Raises `CriError` when the kubelet refuses it, or with
-        UNAVAILABLE when there is none; a faithful plugin then waits for the next one."""
+        """Let a plugin listen and register.
+
+        Raises CriError when the kubelet refuses it, and UNAVAILABLE when there is no kubelet; a
+        faithful plugin then registers with the next one that starts.
+        """
         self._listening[plugin.endpoint] = plugin
         if faithful:
             self._faithful[plugin.endpoint] = plugin
@@ -52,7 +57,7 @@ class InProcessPlugins:
             raise unknown(str(error)) from None
 
     async def stop(self, plugin: FakeDevicePlugin) -> None:
-        """The plugin dies: its socket and its streams are gone."""
+        """Let a plugin die: its socket and its streams are gone."""
         self._listening.pop(plugin.endpoint, None)
         self._faithful.pop(plugin.endpoint, None)
         plugin.end_streams()
@@ -60,7 +65,8 @@ class InProcessPlugins:
     # The kubelet's side
 
     async def open(self, register: Register) -> None:
-        """A kubelet starts: all sockets are removed, and faithful plugins come back."""
+        """A kubelet starts: all sockets are removed, and faithful plugins register again.
+        `register`: what it does with a registration."""
         self._listening.clear()
         self._register = register
         for plugin in self._faithful.values():
@@ -75,13 +81,14 @@ class InProcessPlugins:
                 await self._send(plugin)
 
     async def connect(self, endpoint: str) -> Connection:
-        """Raises ConnectionRefusedError when no plugin listens there."""
+        """A kubelet's connection to a plugin. Raises ConnectionRefusedError when no plugin
+        listens."""
         if endpoint not in self._listening:
             raise ConnectionRefusedError(f"no plugin listens at {endpoint}")
         return Connection(self, self._listening[endpoint])
 
     async def close(self) -> None:
-        """The kubelet ends: plugins stay, and registrations are not taken."""
+        """The kubelet ends. The plugins stay, but cannot register any more."""
         self._register = None
 
     def listens(self, plugin: FakeDevicePlugin) -> bool:
@@ -108,4 +115,4 @@ class Connection:
         return self._plugin.stream(method, request, timeout_s=timeout_s)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to do: no connection is held."""

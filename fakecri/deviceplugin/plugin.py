@@ -29,7 +29,8 @@ METHODS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PluginDevice:
-    """A device: `health` is Healthy or anything else; `nodes`: the NUMA nodes it is near to."""
+    """A device. `health`: Healthy, or any other text; `nodes`: the numbers of the NUMA nodes next
+    to it."""
 
     id: str
     health: str = "Healthy"
@@ -44,7 +45,7 @@ class PluginDevice:
 
 @dataclass(frozen=True, slots=True)
 class PluginCall:
-    """One call of the kubelet; `time_s`: of the loop's clock."""
+    """One call of the kubelet. `time_s`: when it came, on the loop's clock."""
 
     method: str
     request: Any
@@ -53,7 +54,7 @@ class PluginCall:
 
 @dataclass(slots=True)
 class _Fault:
-    """What happens to the next calls of a method; `times` None: to all."""
+    """What happens to the next `times` calls of a method; None: to all of them."""
 
     text: str = ""
     code: str = "UNKNOWN"
@@ -63,13 +64,12 @@ class _Fault:
 
 
 class FakeDevicePlugin:
-    """`devices`: IDs or `PluginDevice`s. `endpoint`: the name of its socket.
+    """A device plugin for `resource` (such as vendor.example/widget) whose devices, answers and
+    faults a test sets. It is a call target: `serving` or `in_process` lets a kubelet call it.
 
-    Settable at any time: `version` (what it registers with), `pre_start_required`,
-    `preferred_allocation` (what it answers to GetDevicePluginOptions), `answers` (IDs -> what a
-    container gets for them), `prefers` ((available, must include, size) -> IDs), `answer_count`
-    (how many answers Allocate gives; 1 is right). `refusals`: what kubelets said that did not take
-    its registration; `on_call` is told of every call at once.
+    `devices`: IDs, or `PluginDevice`s. `endpoint`: the name of its socket in the device-plugins
+    directory, by default made from the resource. What is set in an attribute or by a method counts
+    from the next call on.
     """
 
     def __init__(
@@ -78,14 +78,22 @@ class FakeDevicePlugin:
         self.resource = resource
         self.endpoint = endpoint or resource.replace("/", "-") + ".sock"
         self.version = API_VERSION
+        """The version of the API that it registers with."""
         self.pre_start_required = False
+        """An answer to GetDevicePluginOptions, as is `preferred_allocation`."""
         self.preferred_allocation = False
         self.answers: Callable[[Sequence[str]], Any] = self._variable
+        """What a container gets for the devices with these IDs: a ContainerAllocateResponse."""
         self.prefers: Callable[[Sequence[str], Sequence[str], int], Iterable[str]] = _first
+        """The IDs it prefers, of those available, those that must be included, and a number."""
         self.answer_count = 1
+        """How many responses Allocate gives for one container; every other number is wrong."""
         self.calls: list[PluginCall] = []
+        """The calls of kubelets, in order."""
         self.refusals: list[str] = []
+        """The errors of kubelets that did not take its registration."""
         self.on_call: Callable[[PluginCall], object] = _ignore
+        """Called with every call as it comes."""
         self._faults: dict[str, _Fault] = {}
         self._devices: list[PluginDevice] = []
         self._watchers: list[asyncio.Queue[bool]] = []
@@ -94,35 +102,38 @@ class FakeDevicePlugin:
     # What it is told
 
     def set_devices(self, *devices: str | PluginDevice) -> None:
-        """From now on it has these; two with one ID are a lie it may tell."""
+        """It has these devices from now on, and tells every ListAndWatch. An ID may come twice:
+        kubelets have to bear that."""
         self._devices = [PluginDevice(d) if isinstance(d, str) else d for d in devices]
         self._tell(True)
 
     def set_health(self, device_id: str, health: str) -> None:
-        """From now on the device has that health."""
+        """The device has that health from now on: Healthy, Unhealthy or any text."""
         changed = [replace(d, health=health) if d.id == device_id else d for d in self._devices]
         self.set_devices(*changed)
 
     def fails(
         self, method: str, text: str, *, code: str = "UNKNOWN", times: int | None = None
     ) -> None:
-        """Calls of the method fail with that gRPC status; `times` None: from now on."""
+        """The next `times` calls of `method` fail with the gRPC status `code` and `text`; None: all
+        calls until `works`. Raises ValueError for a method that device plugins do not have, as do
+        `delays`, `hangs` and `works`."""
         self._faults[_known(method)] = _Fault(text, code, times=times)
 
     def delays(self, method: str, delay_s: float, *, times: int | None = None) -> None:
-        """Calls of the method take that much longer."""
+        """The next `times` calls of `method` take `delay_s` seconds longer; None: all calls."""
         self._faults[_known(method)] = _Fault(delay_s=delay_s, times=times)
 
     def hangs(self, method: str, *, times: int | None = None) -> None:
-        """Calls of the method are never answered."""
+        """The next `times` calls of `method` are never answered; None: all calls."""
         self._faults[_known(method)] = _Fault(hangs=True, times=times)
 
     def works(self, method: str) -> None:
-        """Undo `fails`, `delays` and `hangs`."""
+        """Undo `fails`, `delays` and `hangs` for `method`."""
         self._faults.pop(_known(method), None)
 
     def end_streams(self) -> None:
-        """Break every ListAndWatch, as a plugin does that dies."""
+        """Break every ListAndWatch, as the death of a plugin does."""
         self._tell(False)
 
     # What it was asked
@@ -152,7 +163,7 @@ class FakeDevicePlugin:
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
-        """One unary call. Raises `CriError`."""
+        """Answer one unary call. Raises CriError for a fault that was set."""
         self._note(method, request)
         try:
             async with asyncio.timeout(timeout_s):
@@ -179,7 +190,7 @@ class FakeDevicePlugin:
         raise CriError(status_code("UNAVAILABLE"), "error reading from server: EOF")
 
     async def close(self) -> None:
-        """Nothing is open between calls."""
+        """Nothing to do: no connection is held between calls."""
 
     def _note(self, method: str, request: Message) -> None:
         copy = type(request)()
@@ -247,9 +258,9 @@ def _known(method: str) -> str:
 
 
 def _ignore(call: PluginCall) -> None:
-    """The calls are not told to anything."""
+    """The default of `on_call`: does nothing."""
 
 
 def _first(available: Sequence[str], must_include: Sequence[str], size: int) -> Iterable[str]:
-    """What must be, then whatever comes first."""
+    """The devices that must be included, then the first of the others."""
     return [*must_include, *(one for one in available if one not in must_include)][:size]

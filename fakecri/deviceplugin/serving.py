@@ -3,9 +3,9 @@
     async with serve(plugin, "/var/lib/kubelet/device-plugins"):
         ...
 
-Real time only: grpc works on threads of its own. A faithful plugin looks after its socket: a
-kubelet that starts removes it, and then the plugin listens and registers again. What must never
-happen here: a socket that is left behind.
+In real time only: grpc runs threads of its own. A faithful plugin looks whether its socket is still
+there: a kubelet that starts removes it, and then the plugin listens and registers again. What must
+never happen here: a socket is left behind.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class _Served:
 
 
 class ServedPlugins:
-    """Plugins in one directory; `close` it. The same verbs as `InProcessPlugins`."""
+    """Plugins that listen in one directory; it has the methods of `InProcessPlugins`. `close`
+    it."""
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
@@ -94,9 +95,11 @@ class ServedPlugins:
         self._keepers: dict[str, asyncio.Task[None]] = {}
 
     async def start(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
-        """The plugin listens and registers. Raises `CriError` when the kubelet refuses it, or with
-        UNAVAILABLE when there is none; a faithful plugin then waits for the next one. One that was
-        started already dies first."""
+        """Let a plugin listen and register; one that was started already dies first.
+
+        Raises CriError when the kubelet refuses it, and UNAVAILABLE when there is no kubelet; a
+        faithful plugin then registers with the next one that starts.
+        """
         await self.stop(plugin)
         served = self._served[plugin.endpoint] = _Served(plugin, self.directory)
         await served.listen()
@@ -106,7 +109,7 @@ class ServedPlugins:
         await self._register(served.plugin)
 
     async def stop(self, plugin: FakeDevicePlugin) -> None:
-        """The plugin dies: its socket and its streams are gone."""
+        """Let a plugin die: its socket and its streams are gone."""
         keeper = self._keepers.pop(plugin.endpoint, None)
         if keeper is not None:
             keeper.cancel()
@@ -117,7 +120,7 @@ class ServedPlugins:
             await served.stop()
 
     async def close(self) -> None:
-        """Stop all."""
+        """Stop all plugins."""
         for served in list(self._served.values()):
             await self.stop(served.plugin)
 
@@ -150,7 +153,8 @@ class ServedPlugins:
 
 @asynccontextmanager
 async def serve(plugin: FakeDevicePlugin, directory: Path | str) -> AsyncIterator[ServedPlugins]:
-    """Serve one plugin until the block ends."""
+    """Let one plugin listen in `directory` and register there, until the block ends. Errors as
+    `ServedPlugins.start`."""
     plugins = ServedPlugins(directory)
     try:
         await plugins.start(plugin)

@@ -15,12 +15,12 @@ from fakecri.behaviors.matching import Subject
 from fakecri.recording.plain import plain
 
 DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
-"""A list that the log of calls puts here gets the methods on which the rules of a proxy acted."""
+"""A list that `CallLog` puts here; fault rules of a proxy add the methods that they acted on."""
 
 
 @dataclass(slots=True)
 class Kept:
-    """A message as bytes, parsed at the first look."""
+    """A message as bytes; parsed when it is first looked at."""
 
     kind: type[Message]
     data: bytes
@@ -34,9 +34,12 @@ class Kept:
 
 @dataclass(slots=True)
 class Question:
-    """A request as often as it came: equal requests, and answers equal to the last, share bytes.
+    """A request, shared by all calls with an equal one; equal answers in a row share their bytes,
+    too.
 
-    `subject` is set if the request names no id, so that it is always about the same."""
+    `subject`: what it is about, if it names no id; else None, since what an id belongs to may
+    become known later.
+    """
 
     request: Kept
     subject: Subject | None = None

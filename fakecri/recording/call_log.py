@@ -69,7 +69,7 @@ class CallLog:
         self._write(row, messages=count)
 
     def close(self) -> None:
-        """Close the file; calls still under way are not written any more."""
+        """Close the file. Calls that are still under way are not written."""
         self._file.close()
 
     def _row(self, method: str, request: Message, timeout_s: float | None) -> dict[str, Any]:
@@ -90,12 +90,12 @@ class CallLog:
 
 
 def _mark(rules: list[str]) -> dict[str, bool]:
-    """Of a call that rules of a proxy acted on."""
+    """The field that marks a call on which rules of a proxy acted."""
     return {"disturbed": True} if rules else {}
 
 
 def _masked(request: dict[str, Any]) -> dict[str, Any]:
-    """Without the credentials of a pull."""
+    """The request without the credentials of a pull."""
     if "auth" in request:
         request["auth"] = dict.fromkeys(request["auth"], "***")
     return request

@@ -21,10 +21,10 @@ from fakecri.behaviors.words import exits, replies, start_fails
 from fakecri.recording.recorded import Exchange
 
 _NATURAL: Final = frozenset({"NOT_FOUND", "CANCELLED"})
-"""Errors that come of what the caller does: an object that is gone, a caller that went away."""
+"""Errors that the caller brings about: an object that is gone, a caller that went away."""
 _OF_CONTAINERS: Final = frozenset({"StartContainer", "ExecSync", "ContainerStatus"})
 _DIGITS: Final = 1
-"""Times are told to a tenth of a second; less is the machine's own."""
+"""Times are given to a tenth of a second; smaller differences come from the machine."""
 
 
 def learned_script(calls: Sequence[Exchange]) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def learned_script(calls: Sequence[Exchange]) -> dict[str, Any]:
 
 
 def _undisturbed(calls: Iterable[Exchange]) -> Iterator[Exchange]:
-    """Without what rules of the proxy in front of the runtime did: their errors are no calls, and
-    the time that such a call took says nothing."""
+    """The calls without the traces of rules that a proxy applied: their errors are left out, and
+    the time of a call that a rule acted on is taken as nothing."""
     for call in calls:
         if not call.disturbed:
             yield call
@@ -50,7 +50,7 @@ def _undisturbed(calls: Iterable[Exchange]) -> Iterator[Exchange]:
 
 
 def _images(calls: Iterable[Exchange]) -> list[str]:
-    """What was there before it was pulled."""
+    """The images that were there before anything pulled them."""
     pulled: set[str] = set()
     there: dict[str, None] = {}
     for call in calls:
@@ -68,7 +68,7 @@ def _images(calls: Iterable[Exchange]) -> list[str]:
 
 
 def _registry(calls: Iterable[Exchange]) -> dict[str, Any]:
-    """How long pulls took that ended well."""
+    """How long the pulls took that succeeded."""
     took: dict[str, Any] = {}
     for call in calls:
         if call.method == "PullImage" and call.error is None:
@@ -82,7 +82,8 @@ def _registry(calls: Iterable[Exchange]) -> dict[str, Any]:
 
 
 def _ends(calls: Sequence[Exchange]) -> Iterator[dict[str, Any]]:
-    """An entry for each attempt that ended or did not start; one for all, if all did alike."""
+    """An entry for each attempt of a container that ended or did not start; one for all, if all of
+    them did alike."""
     made: dict[tuple[str, str], set[int]] = defaultdict(set)
     for call in calls:
         if call.method == "CreateContainer" and call.response is not None:
@@ -125,7 +126,7 @@ def _attempts(calls: Sequence[Exchange]) -> Iterator[tuple[Subject, dict[str, An
 
 
 def _end(status: pb.ContainerStatus, stop: Exchange | None) -> dict[str, Any]:
-    """What made it end: itself, or the stop signal."""
+    """How a container came to its end: by itself, or by its stop signal."""
     if stop is None:
         after_s = round((status.finished_at - status.started_at) / 1e9, _DIGITS)
         natural = "Completed" if status.exit_code == 0 else "Error"
@@ -139,7 +140,7 @@ def _end(status: pb.ContainerStatus, stop: Exchange | None) -> dict[str, Any]:
 
 
 def _is_default(end: dict[str, Any]) -> bool:
-    """Whether a container without any behaviour ends like that."""
+    """Whether a container without any behaviour ends in this way."""
     return end == to_dict(Stops(143))
 
 
@@ -147,7 +148,7 @@ def _is_default(end: dict[str, Any]) -> bool:
 
 
 def _answers(calls: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
-    """One entry for each container and command, with the answers in turn."""
+    """One entry for each container and command, with the answers in their order."""
     given: dict[tuple[str, str, int | None, tuple[str, ...]], list[Reply]] = defaultdict(list)
     for call in calls:
         if call.method == "ExecSync" and (reply := _reply(call)) is not None:
@@ -179,8 +180,8 @@ def _reply(call: Exchange) -> Reply | None:
 
 
 def _faults(calls: Sequence[Exchange]) -> list[dict[str, Any]]:
-    """Every failure that the caller did not bring about itself, by the number of the call among
-    those that the fault is about."""
+    """Every failure that the caller did not bring about, with the number of its call among those
+    that the fault is about."""
     found = []
     for number, call in enumerate(calls):
         if call.error is None or call.method in _OF_CONTAINERS or call.error[0] in _NATURAL:

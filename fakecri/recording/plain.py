@@ -14,7 +14,8 @@ from google.protobuf.message import Message
 
 
 def plain(message: Message) -> dict[str, Any]:
-    """The message as dicts, lists, texts and numbers; 64-bit numbers are texts."""
+    """The message as dicts, lists, texts and numbers. 64-bit numbers are texts, as in protobuf's
+    JSON."""
     found: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
     _sort_maps(message, found)
     return found
@@ -35,8 +36,8 @@ def _sort_maps(message: Message, found: dict[str, Any]) -> None:
 
 
 def message_from(kind: type[Message], row: Mapping[str, Any]) -> Message:
-    """The message of a row. Raises ValueError that names what is wrong; fields of later versions
-    of the contract are left out."""
+    """The message of type `kind` with the fields of `row`. Fields that only later versions of the
+    contract have are left out. Raises ValueError, which says what is wrong."""
     try:
         message: Message = ParseDict(dict(row), kind(), ignore_unknown_fields=True)
     except ParseError as error:

@@ -12,13 +12,14 @@ from fakecri.cri.services import require_method
 from fakecri.recording.call import Call
 
 Slack: TypeAlias = float | Callable[[float], tuple[float, float]]
-"""How much later than expected is fine: seconds, or gap -> (smallest, largest) gap."""
+"""How much later than expected is allowed: seconds, or a function from the expected gap to the
+smallest and largest allowed one."""
 ANYTHING: Final = Match()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which calls are meant; open fields match all."""
+    """Which calls are meant. The defaults fit every call."""
 
     method: str | None = None
     match: Match = ANYTHING
@@ -27,7 +28,7 @@ class Query:
     until_s: float = float("inf")
 
     def differences(self, call: Call) -> list[str]:
-        """What keeps `call` from fitting; [] = it fits."""
+        """What keeps `call` from fitting, as texts; an empty list: it fits."""
         found = self.match.differences(call.subject)
         if self.method is not None and call.method != self.method:
             found.insert(0, f"method: wanted {self.method}, got {call.method}")
@@ -59,8 +60,11 @@ def query(
     until_s: float = float("inf"),
     where: Callable[[Call], bool] | None = None,
 ) -> Query:
-    """A `Query` from the arguments that all questions take. Raises: ValueError for a method that
-    CRI does not have: no such call would be no surprise."""
+    """A `Query` from the arguments that all questions take.
+
+    Raises ValueError for a method that CRI does not have: that there is no such call would say
+    nothing.
+    """
     if method is not None:
         require_method(method)
     return Query(
@@ -96,7 +100,8 @@ def check_series(times_s: Sequence[float], expected_s: Sequence[float], slack: S
 
 
 def query_of_step(step: str | Sequence[str] | Mapping[str, Any]) -> Query:
-    """A step of `assert_order`: a method, (method, container), or the arguments of `query`."""
+    """The query of a step of `assert_order`: a method, `(method, container)`, or a mapping with the
+    arguments of `query`."""
     if isinstance(step, str):
         return query(step)
     if isinstance(step, Mapping):
@@ -108,6 +113,7 @@ def query_of_step(step: str | Sequence[str] | Mapping[str, Any]) -> Query:
 
 
 def distance(wanted: Query, call: Call, differences: list[str]) -> int:
-    """How far a call is from the wanted one; the right method counts more than everything else."""
+    """How far a call is from the wanted one; another method counts more than all other
+    differences."""
     other_method = wanted.method is not None and call.method != wanted.method
     return len(differences) + (len(fields(Match)) if other_method else 0)

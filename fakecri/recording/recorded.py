@@ -1,6 +1,6 @@
-"""Recorded calls, read back: the JSON lines of `--record`, of `to_jsonl` and of the control socket.
+"""Reads recorded calls: the JSON lines of `--record`, of `to_jsonl` and of the control socket.
 
-What must never happen here: a damaged line is passed over.
+What must never happen here: a damaged line is skipped in silence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One unary call and how it ended. Seconds since the record began."""
+    """One unary call and how it ended. Times are seconds since the record began."""
 
     method: str
     subject: Subject
@@ -37,10 +37,8 @@ class Exchange:
 
 
 def read_record(path: Path) -> list[Exchange]:
-    """The unary calls of a file in order of their start; those that never ended are left out.
-
-    Raises: RecordError.
-    """
+    """The unary calls in a file in order of their start; calls that never ended are left out.
+    Raises RecordError."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -51,7 +49,7 @@ def read_record(path: Path) -> list[Exchange]:
 
 
 def exchanges(lines: Iterable[str], name: str = "record") -> Iterator[Exchange]:
-    """The same from lines; `name` is what errors call them."""
+    """The unary calls in these lines; `name`: what errors call the lines. Raises RecordError."""
     rows = []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -64,7 +62,7 @@ def exchanges(lines: Iterable[str], name: str = "record") -> Iterator[Exchange]:
 
 
 def _row(line: str, place: str) -> dict[str, Any] | None:
-    """A row of a unary call that ended, None for another. Raises: RecordError."""
+    """The row of a unary call that ended; None for another. Raises RecordError."""
     try:
         row = json.loads(line)
     except ValueError as error:

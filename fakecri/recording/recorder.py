@@ -27,21 +27,22 @@ _SHARED_QUESTIONS: Final = 256
 
 
 class Recorder:
-    """Keeps the last `capacity` calls. Times are given by the caller, monotonic seconds.
+    """Keeps the last `capacity` calls and answers questions about them.
 
-    Questions take `pod` (a name, a pattern `web*`, or a UID), `container`, `image`, `attempt`,
-    `since_s` and `until_s` (both count), and `where` (a predicate over the call).
+    Times are given by the caller, in seconds on a monotonic clock. Questions take `pod` (a name, a
+    pattern such as `web*`, or a UID), `container`, `image`, `attempt`, `since_s` and `until_s`
+    (calls at these very times count), and `where` (a predicate over the call).
     """
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, *, t0_s: float = 0.0) -> None:
-        """`t0_s`: now; texts count from it. A clock that starts anew, as a virtual one does when
-        its loop begins, has its own zero."""
+        """`t0_s`: the time now; texts count from it. If the clock starts anew, as a virtual one
+        does when its loop begins, times are shown as they are."""
         self._t0_s = t0_s
         self._calls: deque[Call] = deque(maxlen=capacity)
         self._subjects = SubjectBook(from_lists=True)
         self._seq = 0
         self.totals: Counter[str] = Counter()
-        """How many calls of each method there ever were, also those that are kept no longer."""
+        """How many calls of each method there have been, forgotten ones included."""
         self._questions: dict[tuple[str, bytes], Question] = {}
 
     @property
@@ -50,7 +51,7 @@ class Recorder:
         return self._t0_s
 
     def begin(self, method: str, request: Message, now_s: float, deadline_s: float | None) -> Call:
-        """Write down that a call has arrived; `finish` ends it."""
+        """Record that a call has arrived; `finish` records its end."""
         self._seq += 1
         self.totals[method] += 1
         if now_s < self._t0_s:
@@ -76,7 +77,8 @@ class Recorder:
         return call
 
     def _new_question(self, method: str, request: Message) -> Question:
-        """Requests with credentials are kept without them, and under that name."""
+        """The question for a request that has not come before; its credentials are removed
+        first."""
         shown = _masked(request) if method == "PullImage" else request
         data = shown.SerializeToString()
         known = self._questions.get((method, data))
@@ -94,8 +96,8 @@ class Recorder:
         *,
         error: tuple[str, str] | None = None,
     ) -> None:
-        """The call has ended: with a response, with an error (code name, text), or, if it was a
-        stream, with neither."""
+        """Record that a call has ended: with a response, with an error (name of the code, text),
+        or, for a stream, with neither."""
         call.ended_s, call.error = ended_s, error
         if response is None:
             return
@@ -109,7 +111,7 @@ class Recorder:
         call._response = question.answer
 
     def finish_bytes(self, call: Call, ended_s: float, kind: type[Message], data: bytes) -> None:
-        """The call has ended with a response of that kind, given as bytes."""
+        """Record that a call has ended with a response of type `kind`, given as bytes."""
         answer = call._question.answer
         if answer is None or answer.data != data:
             self._subjects.learn(call.method, call.request, kind.FromString(data))
@@ -117,11 +119,11 @@ class Recorder:
         call.ended_s, call._response = ended_s, answer
 
     def subject_of_id(self, identity: str) -> Subject:
-        """What an id is about, as far as the passed calls tell."""
+        """The pod, container and image that an id belongs to, as far as recorded calls tell."""
         return self._subjects.by_id(identity)
 
     def clear(self) -> None:
-        """Forget all calls; what ids belong to stays known."""
+        """Forget all calls. What ids belong to stays known."""
         self._calls.clear()
 
     def select(self, wanted: Query) -> list[Call]:
@@ -135,7 +137,8 @@ class Recorder:
         return list(self._calls)[-number:]
 
     def explain(self, wanted: Query) -> str:
-        """For a failed assertion: the call that comes nearest to `wanted`, and the last calls."""
+        """A text for a failed assertion: the call that comes nearest to `wanted`, and the last
+        calls."""
         best: tuple[int, Call, list[str]] | None = None
         for call in self._calls:
             found = wanted.differences(call)
@@ -168,7 +171,8 @@ class Recorder:
     def assert_called(
         self, method: str, *, times: int | None = None, at_least: int = 1, **which: Any
     ) -> list[Call]:
-        """Exactly `times` calls fit (or `at_least`). Returns them; raises AssertionError."""
+        """Raises AssertionError unless exactly `times` calls fit, or `at_least` so many; by default
+        one or more. Returns them."""
         __tracebackhide__ = True
         wanted = query(method, **which)
         found = self.select(wanted)
@@ -181,7 +185,7 @@ class Recorder:
         )
 
     def assert_not_called(self, method: str, **which: Any) -> None:
-        """No call fits. Raises AssertionError that shows those that do."""
+        """Raises AssertionError, with the calls that fit, if there are any."""
         __tracebackhide__ = True
         found = self.calls(method, **which)
         if found:
@@ -189,10 +193,10 @@ class Recorder:
             raise AssertionError(f"expected no {query(method, **which)}, got {len(found)}:\n{seen}")
 
     def assert_order(self, steps: Iterable[str | Sequence[str] | Mapping[str, Any]]) -> None:
-        """The steps happened in this order; other calls may lie between them.
+        """Raises AssertionError, which names the first step that is missing, unless the steps
+        happened in this order. Other calls may lie between them.
 
-        A step is a method, `(method, container)`, or a mapping of the arguments of `calls`.
-        Raises AssertionError that names the first step that is missing.
+        A step is a method, `(method, container)`, or a mapping with the arguments of `calls`.
         """
         __tracebackhide__ = True
         if isinstance(steps, str):
@@ -220,7 +224,8 @@ class Recorder:
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: Slack = 1.0, **which: Any
     ) -> None:
-        """The fitting calls came with the spacing of `expected_s` (see `check_series`)."""
+        """Raises AssertionError unless the calls that fit came with the spacing of `expected_s`,
+        see `check_series`."""
         __tracebackhide__ = True
         try:
             check_series(self.times_s(method, **which), expected_s, slack_s)

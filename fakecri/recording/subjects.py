@@ -24,16 +24,19 @@ _POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
 
 NOTHING: Final = Subject()
 ABOUT_ALL: Final = Subject()
-"""The subject of a list that names nothing (equal to `NOTHING`, and known to stay so)."""
+"""The subject of a list request without a filter; equal to `NOTHING`, but never learnt later."""
 NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
-"""The calls that make ids: each of their answers says something new."""
+"""The calls that make ids, so that each of their answers says something new."""
 _REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}
 _GONE_IDS_KEPT: Final = 1_000
 
 
 class SubjectBook:
-    """Remembers whose id is whose. `from_lists`: also learns from List and Status answers, for a
-    runtime that had objects before we looked."""
+    """Remembers which pod, container and image an id belongs to.
+
+    `from_lists`: also learns from List and Status answers, for a runtime that had objects before
+    the recording began.
+    """
 
     def __init__(self, *, from_lists: bool = False) -> None:
         self._from_lists = from_lists
@@ -45,12 +48,12 @@ class SubjectBook:
         self._gone: deque[str] = deque()
 
     def subject_of(self, method: str, request: Message) -> Subject:
-        """What `request` is about, as far as the passed calls tell."""
+        """What `request` is about, as far as recorded calls tell."""
         read = _READERS.get(method, _of_unknown)
         return read(request, self)
 
     def by_id(self, identity: str) -> Subject:
-        """The subject of an id or an unambiguous prefix of one."""
+        """What an id, or an unambiguous prefix of one, belongs to."""
         known = self._subjects.get(identity)
         if known is not None or not identity:
             return known or NOTHING
@@ -58,7 +61,7 @@ class SubjectBook:
         return self._subjects[found[0]] if len(found) == 1 else NOTHING
 
     def by_uid(self, uid: str) -> Subject:
-        """The pod of a UID, "" for none."""
+        """The pod with that UID; only its UID where no more is known."""
         return self._pods.get(uid) or Subject(uid=uid) if uid else NOTHING
 
     def learn(self, method: str, request: Any, response: Any) -> None:
@@ -89,7 +92,8 @@ class SubjectBook:
             self._add(response.status.id, _of_container(response.status))
 
     def _note_gone(self, identity: str) -> None:
-        """It was removed. Calls about it may still come; what was removed long ago is forgotten."""
+        """Note that an object was removed. Calls about it may still come, so it is forgotten much
+        later."""
         self._gone += self._subjects.at_most_two(identity)[:1] if identity else ()
         if len(self._gone) > _GONE_IDS_KEPT:
             self._forget(self._gone.popleft())
@@ -164,7 +168,8 @@ def _of_image(request: Any, _: SubjectBook) -> Subject:
 
 
 def _of_sandboxes(request: Any, book: SubjectBook) -> Subject:
-    """A list of sandboxes: the one of an id filter, or the pod of a label selector."""
+    """The subject of a list of sandboxes: that of its id filter, or the pod of its label
+    selector."""
     chosen = request.filter
     return book.by_id(chosen.id) if chosen.id else _selected(chosen, book)
 
@@ -185,7 +190,7 @@ def _of_nothing(request: Any, _: SubjectBook) -> Subject:
 
 
 def _of_unknown(request: Any, book: SubjectBook) -> Subject:
-    """All other methods are about an object, or about nothing."""
+    """The subject of all other requests: that of the object they name, if they do."""
     identity = getattr(request, "container_id", "") or getattr(request, "pod_sandbox_id", "")
     return book.by_id(identity)
 

@@ -1,8 +1,8 @@
-"""Rules on calls: when they apply, how they are counted, how they end. Verbs are in `on.py`.
+"""Rules on calls: when they apply, how they are counted, how they end. The verbs are in `on.py`.
 
 A rule is made by `on(...)` and one verb, and applies from then on; as a context manager it ends
-with its block. The newest rule that fits a call acts first; one that lets the
-call go on leaves the rest to the older ones.
+with its block. The newest rule that fits a call acts first; if it lets the call go on, the next
+older one acts.
 """
 
 from __future__ import annotations
@@ -50,31 +50,37 @@ class Condition:
 
 
 class RuleBook(list["Rule"]):
-    """The rules in force, oldest first. Remembers those that ended without ever deciding."""
+    """The rules in force, oldest first. It also remembers rules that have ended without ever
+    acting."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ended_unused: list[Rule] = []
 
     def add(self, rule: R) -> R:
-        """The rule applies from now on; returns it."""
+        """Put a rule in force; returns the rule."""
         rule.book = self
         self.append(rule)
         return rule
 
     def unused(self) -> list[Rule]:
-        """Rules that never decided anything, those that ended first."""
+        """The rules that never acted: those that have ended, then those in force."""
         return [*self.ended_unused, *(rule for rule in self if not rule.hits)]
 
 
 class Rule:
-    """One programmed rule. `hits`: how often it decided something; `times` left, None: no end."""
+    """One programmed rule: what `on(...).verb(...)` and `behaves(...)` return. As a context manager
+    it ends with its block.
+
+    `hits`: how often it has acted. `times`: how often it may still act; None: without limit. The
+    last use ends it.
+    """
 
     def __init__(self, what: str, times: int | None = None) -> None:
         if times is not None:
             require_count("times", times)
         self.book: RuleBook | None = None
-        """Where it applies."""
+        """Where it is in force; None: not yet added."""
         self.what = what
         self.left = times
         self.hits = 0
@@ -82,7 +88,7 @@ class Rule:
         self._at_release: list[Callable[[], None]] = []
 
     def take(self) -> None:
-        """Note one use; the last one removes the rule."""
+        """Count one use; the last one ends the rule."""
         self.hits += 1
         if self.left is not None:
             self.left -= 1
@@ -90,24 +96,24 @@ class Rule:
                 self.remove()
 
     def remove(self) -> None:
-        """The rule ends; calls that hang on it wait for `release`. Repeatable."""
+        """End the rule. Calls that it holds up wait on for `release`. May be called again."""
         if self.book is not None and self in self.book:
             self.book.remove(self)
             if not self.hits:
                 self.book.ended_unused.append(self)
 
     def withdraw(self) -> None:
-        """As if it had never been made: what it is part of was refused as a whole."""
+        """Undo the rule without a trace: the script that it is part of was refused as a whole."""
         if self.book is not None and self in self.book:
             self.book.remove(self)
 
     @property
     def active(self) -> bool:
-        """Whether it still decides."""
+        """Whether it still acts on new calls."""
         return self.book is not None and self in self.book
 
     def release(self) -> None:
-        """Let the calls that hang on this rule go on, and hold no more."""
+        """Let the calls that the rule holds up go on; from now on it holds up none."""
         self.remove()
         self._released.set()
         for ended in self._at_release:
@@ -137,7 +143,7 @@ class Rule:
 
 
 class CallRule(Rule):
-    """A rule on calls: a condition and what then happens."""
+    """A rule on calls: a condition, and what happens to a call that fits."""
 
     def __init__(
         self, condition: Condition, effect: Effect, what: str, times: int | None = None
@@ -153,17 +159,17 @@ class FaultRules:
     def __init__(self, *, of_proxy: bool = False) -> None:
         self.rules = RuleBook()
         self._of_proxy = of_proxy
-        """They stand between a caller and a real runtime."""
+        """Whether a real runtime answers: then calls are marked as disturbed."""
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""
         return any(isinstance(r, CallRule) and r.condition.method == method for r in self.rules)
 
     async def apply(self, call: Call, proceed: Proceed) -> Message:
-        """Answer the call: by the newest rule that fits, else by `proceed`.
+        """Answer a call: by the newest rule that fits, else by `proceed`.
 
         A rule that lets the call go on (delay, hang, changed answer) hands it to the next older
-        rule that fits, so a delay and a failure add up.
+        rule that fits, so that a delay and a failure add up.
         """
         return await self._apply(list(reversed(self.rules)), call, proceed)
 
@@ -177,7 +183,7 @@ class FaultRules:
         return await proceed()
 
     def _note(self, call: Call) -> None:
-        """Records tell of calls that are no longer the runtime's own."""
+        """Mark the call of a proxy as disturbed: its outcome is not the runtime's own."""
         if self._of_proxy:
             call.disturbed = True
             if (told := DISTURBED.get()) is not None:

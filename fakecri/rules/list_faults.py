@@ -1,7 +1,7 @@
-"""What can be wrong with an answer that is otherwise right: items missing, twice, or from the past.
+"""Changes to lists that are otherwise right: items missing, twice, or from the past.
 
-Functions that change an answer in place. Items are picked by what they are about. What must never
-happen here: an item that was not picked changes.
+The functions change a message in place. Items are picked by the pod, container and image that they
+are about; other items stay as they are.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from fakecri.behaviors.matching import Match, Subject
 from fakecri.cri.list_streams import STREAMS
 
 SubjectOf: TypeAlias = Callable[[str], Subject]
-"""What an id is about, as far as the passed calls tell."""
+"""What an id is about, as far as recorded calls tell."""
 
 ITEM_FIELDS: Final = {
     **{stream.unary: stream.items for stream in STREAMS.values()},
     **{name: stream.batch for name, stream in STREAMS.items()},
 }
-"""The methods that answer with a list, and the field it is in."""
+"""The methods that answer with a list, and the field of the response that holds it."""
 _TIMES: Final = frozenset({"created_at", "started_at", "finished_at", "timestamp"})
 
 
 def leave_out(items: Any, match: Match, keep: int | None, subject_of: SubjectOf) -> None:
-    """Drop the items that fit; `keep`: only those after the first `keep` of them."""
+    """Drop the items that fit, but for the first `keep` of them."""
     fitting = 0
     kept = []
     for item in items:
@@ -40,12 +40,12 @@ def leave_out(items: Any, match: Match, keep: int | None, subject_of: SubjectOf)
 
 
 def repeat(items: Any, match: Match, subject_of: SubjectOf) -> None:
-    """The items that fit come twice, the second time at the end."""
+    """Append the items that fit, so that they come twice."""
     items.extend([item for item in items if fits(item, match, subject_of)])
 
 
 def turn_back(message: Message, by_ns: int) -> None:
-    """Every time stamp in the message lies `by_ns` earlier (an unset one stays unset)."""
+    """Make every time stamp in the message `by_ns` earlier; one that is not set stays so."""
     for field, value in message.ListFields():
         if field.name in _TIMES:
             setattr(message, field.name, max(1, value - by_ns))
@@ -63,7 +63,7 @@ def _messages(value: Any) -> list[Message]:
 
 
 def fits(item: Any, match: Match, subject_of: SubjectOf) -> bool:
-    """Whether a list item is one of those that `match` means."""
+    """Whether a list item is one of those that `match` picks."""
     return match == Match() or any(match.fits(subject) for subject in _about(item, subject_of))
 
 

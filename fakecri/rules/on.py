@@ -28,7 +28,11 @@ _CREATES: Final = ("RunPodSandbox", "CreateContainer")
 
 
 class On(AnswerVerbs):
-    """`cri.on("StartContainer", pod="web")`: the start of a sentence; a verb makes the rule."""
+    """`cri.on("StartContainer", pod="web")`: calls that a verb makes a rule about.
+
+    Every verb returns its `Rule`. `times`: how many calls the rule acts on before it ends; None: no
+    limit.
+    """
 
     def fails(
         self,
@@ -37,7 +41,8 @@ class On(AnswerVerbs):
         *,
         times: int | None = None,
     ) -> Rule:
-        """The call fails with that code and text, and has no effect."""
+        """The call fails and has no effect. `code`: a gRPC status code or its name; `message`: by
+        default `<method> was told to fail`."""
         error_code = status_code(code)
         require_text("message", message)
         text = message or f"{self._method} was told to fail"
@@ -54,12 +59,13 @@ class On(AnswerVerbs):
         *,
         times: int | None = None,
     ) -> Rule:
-        """The call breaks off in the middle (fakes only): a run sandbox stays NOTREADY with its
-        name taken, a stopped one has its network left, a removed one stays without containers; a
-        container has failed to start, has got its signal and runs on, is dead but not removed.
+        """The call breaks off in the middle, with UNKNOWN unless `code` says another (fakes only).
 
-        `message`: by default what containerd would say. Raises: ValueError for a method without
-        such a middle, or in front of a real runtime.
+        A sandbox that was run stays NOTREADY with its name taken; a stopped one keeps its network;
+        a removed one stays, without containers. A container's start has failed; a stopped one has
+        got its signal and runs on; a removed one is dead but still there. `message`: by default
+        what containerd says. Raises ValueError for a method without such a middle, or in front of a
+        real runtime.
         """
         fake = self._need_fake("calls break off halfway")
         if self._method not in HALVES:
@@ -86,7 +92,8 @@ class On(AnswerVerbs):
         return self._rule(f"delays {delay_s} s", effect, times)
 
     def hangs(self, *, times: int | None = None) -> Rule:
-        """The call waits until `rule.release()` (or its own deadline); then it takes effect."""
+        """The call waits until `rule.release()` or its own deadline. After a release it takes
+        effect."""
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             await rule.wait_released()
@@ -95,11 +102,12 @@ class On(AnswerVerbs):
         return self._rule("hangs", effect, times)
 
     def holds_name(self, *, times: int | None = None) -> Rule:
-        """The create does not end, and its name stays reserved also when the caller has given up
-        (fakes only): the next attempt fails with `failed to reserve ... name ...` (CRI-025), until
-        `rule.release()`. A caller that still waits then gets its answer.
+        """The create does not end, and its name stays reserved (fakes only).
 
-        Raises: ValueError for a method that makes nothing, or in front of a real runtime.
+        The name stays so also when the caller has given up: the next attempt fails with `failed to
+        reserve ... name ...` (CRI-025), until `rule.release()`. A caller that still waits then gets
+        its answer. Raises ValueError for a method that creates nothing, or in front of a real
+        runtime.
         """
         fake = self._need_fake("a name can be held")
         if self._method not in _CREATES:
@@ -122,7 +130,8 @@ class On(AnswerVerbs):
     ) -> Rule:
         """The stream ends once it has sent `after` messages, also one that is open now.
 
-        `code` None: it ends in good order. Raises: ValueError for a unary method.
+        `code`: the gRPC code that it ends with; None: it ends without an error. Raises ValueError
+        for a unary method.
         """
         self._need_stream()
         require_count("after", after, 0, "a number of messages from 0")
@@ -133,16 +142,15 @@ class On(AnswerVerbs):
         return rule
 
     def goes_silent(self, *, times: int | None = None) -> Rule:
-        """The stream stays open and tells nothing; what happens meanwhile is never told. `times`:
-        so many messages are lost. Raises: ValueError for a unary method."""
+        """The stream stays open and sends nothing; messages that it would have sent are lost.
+        `times`: so many messages; None: all. Raises ValueError for a unary method."""
         self._need_stream()
         return self._rules.add(SilentRule(self._condition, times))
 
     def does(self, *behaviors: Behavior, times: int | None = None) -> Rule:
-        """Containers that fit behave like this from their next start on (fakes only).
-
-        Raises: ValueError in front of a real runtime, or for another method than StartContainer.
-        """
+        """Containers that fit behave like this from their next start on, as by `behaves` (fakes
+        only). Raises ValueError in front of a real runtime, or for another method than
+        StartContainer."""
         if self._fake is None or self._method != "StartContainer":
             raise ValueError(
                 "behaviours are programmed on StartContainer of a fake runtime; "

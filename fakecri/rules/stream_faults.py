@@ -1,7 +1,7 @@
-"""Faults of streams under way: cut, silent, or with changed messages.
+"""Faults of streams that are under way: cut, silent, or with changed messages.
 
-A unary fault decides once; these act on every stream that fits, also on one that was open when
-the rule was made. What must never happen here: a cut waits for the next message.
+A fault of a unary call acts once; these act on every stream that fits, also on one that was open
+when the rule was made. A cut does not wait for the next message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StreamEnded(Exception):
 
 
 class OpenStream:
-    """A stream under way: waits for its next message, its deadline, or a cut."""
+    """A stream under way. It waits for its next message, its deadline, or a cut."""
 
     def __init__(self, call: Call, timeout_s: float | None) -> None:
         self.call = call
@@ -34,7 +34,8 @@ class OpenStream:
         self._cut: Exception | None = None
 
     async def next(self, message: Awaitable[T]) -> T:
-        """What `message` gives. Raises TimeoutError at the deadline, or the error of a cut."""
+        """The message that `message` gives. Raises TimeoutError at the deadline, or the error of a
+        cut."""
         try:
             async with asyncio.timeout_at(self._deadline) as self._waiting:
                 return await message
@@ -51,14 +52,14 @@ class OpenStream:
             raise self._cut
 
     def cut(self, error: Exception) -> None:
-        """End the stream now, with `error` (StreamEnded: without one)."""
+        """End the stream now, with `error`; StreamEnded: without an error."""
         self._cut = error
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(asyncio.get_running_loop().time())
 
 
 class StreamRule(Rule):
-    """A rule on streams: its condition is asked once for each of them."""
+    """A rule on streams. Its condition is asked once for each stream."""
 
     def __init__(self, condition: Condition, verb: str, times: int | None) -> None:
         super().__init__(f"{condition.method} ({condition.match}) {verb}", times)
@@ -76,12 +77,12 @@ class StreamRule(Rule):
         return True
 
     def cuts(self, call: Call) -> Exception | None:
-        """The error that ends the stream now, if any."""
+        """The error that ends the stream now; None: it goes on."""
         return None
 
 
 class CutRule(StreamRule):
-    """Streams end after so many messages. `error` None: in good order."""
+    """Streams end after so many messages, with `error`; None: without an error."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class CutRule(StreamRule):
 
 
 class SilentRule(StreamRule):
-    """Messages are lost; the stream stays open. Every lost message is a hit."""
+    """Messages are lost, and the stream stays open. Every lost message counts as a use."""
 
     def __init__(self, condition: Condition, times: int | None) -> None:
         super().__init__(condition, "is silent", times)
@@ -114,7 +115,7 @@ class SilentRule(StreamRule):
 
 
 class ChangeRule(StreamRule):
-    """Messages are changed on their way. Every changed message is a hit."""
+    """Messages are changed on their way. Every changed message counts as a use."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class ChangeRule(StreamRule):
 
 
 class StreamFaults:
-    """The streams that are open and the rules that act on them."""
+    """The streams that are open, and the rules that act on them."""
 
     def __init__(self, rules: RuleBook) -> None:
         self._rules = rules
@@ -148,12 +149,12 @@ class StreamFaults:
             self._open.remove(stream)
 
     def look_again(self) -> None:
-        """A rule was made: it also acts on the streams that are open."""
+        """Let a rule that was just made act on the streams that are open."""
         for stream in list(self._open):
             self._cut_if_due(stream)
 
     def pass_on(self, stream: OpenStream, message: Message) -> Message | None:
-        """The message as the caller gets it, None for one that is lost."""
+        """The message as the caller gets it; None: it is lost."""
         rules = [r for r in self._rules if isinstance(r, StreamRule) and r.fits(stream.call)]
         if not rules:
             return message
@@ -162,7 +163,7 @@ class StreamFaults:
         return copy if all(rule.passes(copy) for rule in reversed(rules)) else None
 
     def sent(self, stream: OpenStream) -> None:
-        """The caller has got a message."""
+        """Count a message that the caller has got; rules may now cut the stream."""
         self._cut_if_due(stream)
 
     def _cut_if_due(self, stream: OpenStream) -> None:

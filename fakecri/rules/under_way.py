@@ -1,4 +1,4 @@
-"""The calls that go on just now, so that all of them can be broken off at once."""
+"""The calls that have not been answered yet, so that all of them can be broken off at once."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from fakecri.rules.stream_faults import OpenStream
 
 
 class CallsUnderWay:
-    """What waits for an answer, also because a rule holds it up."""
+    """The calls that wait for their answer, those that a rule holds up among them."""
 
     def __init__(self) -> None:
         self.unary: dict[asyncio.Timeout, grpc.RpcError | None] = {}
-        """Their time limits, and what they were broken off with."""
+        """The time limit of each unary call, and the error that it was broken off with; None: it
+        goes on."""
         self.held_streams: dict[OpenStream, None] = {}
-        """Streams whose beginning a rule holds up."""
+        """Streams whose start a rule holds up."""
 
     async def answer(
         self, work: Callable[[], Awaitable[Message]], timeout_s: float | None
     ) -> Message:
-        """What `work` gives. Raises TimeoutError at the deadline, or what `break_off` was told."""
+        """The answer that `work` gives. Raises TimeoutError at the deadline, or the error of
+        `break_off`."""
         broken: grpc.RpcError | None = None
         try:
             async with asyncio.timeout(timeout_s) as limit:
@@ -38,7 +40,7 @@ class CallsUnderWay:
             raise
 
     def break_off(self, error: grpc.RpcError) -> None:
-        """They end with `error` now."""
+        """End all of them with `error`, now."""
         try:
             now_s = asyncio.get_running_loop().time()
         except RuntimeError:

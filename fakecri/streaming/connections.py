@@ -1,8 +1,8 @@
 """Streams over one SPDY session: the session's events become readers, writers and their ends.
 
-A `Carrier` moves the bytes (a TCP connection, or a WebSocket that tunnels them). Someone feeds
-`receive` and `lost`; the work on the streams waits for `accept`. What must never happen here: a
-stream is used before it was accepted, or a lost connection leaves a reader waiting.
+A `Carrier` moves the bytes: a TCP connection, or a WebSocket that tunnels them. The connection
+calls `receive` and `lost`; the work on the streams waits for `accept`. What must never happen here:
+a stream is used before it was accepted, or a lost connection leaves a reader waiting.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ class Carrier(Protocol):
     """Moves the bytes of a session."""
 
     def write(self, data: bytes) -> None:
-        """Send them soon."""
+        """Send bytes; does not wait until they are sent."""
 
     async def drain(self) -> None:
-        """Wait for room. Raises: ConnectionError when the other side is gone."""
+        """Wait until there is room for more bytes. Raises ConnectionError when the other side is
+        gone."""
 
     def pause(self) -> None:
-        """Feed no bytes for now."""
+        """Read no more bytes for now."""
 
     def resume(self) -> None:
-        """Go on."""
+        """Read bytes again."""
 
 
 class SpdyStream:
@@ -43,11 +44,11 @@ class SpdyStream:
         self.reader = link.valve.reader()
 
     def header(self, name: str) -> str:
-        """A header's first value in any case, "" if it is not there."""
+        """The first value of a header; its name may be in any case. "": there is none."""
         return header(self.headers, name)
 
     async def write(self, data: bytes) -> None:
-        """Send bytes. Raises: ConnectionError when the stream or the connection is over."""
+        """Send bytes. Raises ConnectionError when the stream or the connection has ended."""
         if not data:
             return
         try:
@@ -58,7 +59,7 @@ class SpdyStream:
         await self._link.carrier.drain()
 
     def close(self) -> None:
-        """Nothing more will be written; reading goes on."""
+        """End the direction to the other side; reading goes on."""
         with suppress(spdy.UseError):
             self._link.session.send(self.stream_id, b"", last=True)
         self._link.flush()
@@ -83,7 +84,7 @@ class SpdyLink:
         self._over = False
 
     async def accept(self) -> SpdyStream | None:
-        """The next stream the other side opened; None when there will be none."""
+        """The next stream that the other side opened; None when there will be no more."""
         stream = await self._offered.get()
         if stream is None:
             self._offered.put_nowait(None)
@@ -93,13 +94,13 @@ class SpdyLink:
         return stream
 
     def refuse(self, stream: SpdyStream) -> None:
-        """Turn an accepted stream away."""
+        """Reset a stream that was accepted but is not wanted."""
         self.session.reset(stream.stream_id, REFUSED_STREAM)
         self.flush()
         self.forget(stream.stream_id)
 
     def receive(self, data: bytes) -> None:
-        """Take bytes of the other side."""
+        """Take bytes that came from the other side."""
         try:
             events = self.session.receive(data)
         except spdy.PeerError:
@@ -111,7 +112,7 @@ class SpdyLink:
         self.flush()
 
     def lost(self) -> None:
-        """The other side is gone: every reader is at its end."""
+        """Note that the other side is gone: every reader is at its end."""
         if self._over:
             return
         self._over = True
@@ -121,18 +122,18 @@ class SpdyLink:
 
     @property
     def over(self) -> bool:
-        """True after `lost`, or when the other side broke the protocol."""
+        """Whether the session has ended: by `lost`, or since the other side broke the protocol."""
         return self._over
 
     def forget(self, stream_id: int) -> None:
-        """The stream is over: its reader ends and holds nothing up."""
+        """Drop a stream: its reader ends, and it keeps no other stream from being read."""
         stream = self._streams.pop(stream_id, None)
         if stream is not None:
             stream.reader.feed_eof()
             self.valve.open_for(stream.reader)
 
     def forget_if_closed(self, stream_id: int) -> None:
-        """Drop a stream whose both directions are done."""
+        """Drop a stream if both of its directions have ended."""
         stream = self._streams.get(stream_id)
         if stream is not None and self.session.state(stream_id) is spdy.State.CLOSED:
             # Its reader may still hold bytes for the program: it keeps them, and is at its end.
@@ -140,7 +141,7 @@ class SpdyLink:
             self.valve.open_for(stream.reader)
 
     def flush(self) -> None:
-        """Hand what the session wants to send to the carrier."""
+        """Hand the session's bytes to the carrier."""
         if data := self.session.outgoing():
             self.carrier.write(data)
 

@@ -42,14 +42,19 @@ from fakecri.streaming.stream_rules import Programs
 
 log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2
-"""A terminal's first size comes right after the start; a program waits for it so long."""
+"""How long a program waits for the first size of its terminal, which comes right after the
+start."""
 PIECE_BYTES: Final = 64 * 1024
 
 
 async def execute(
     runtime: Runtime, programs: Programs, request: pb.ExecRequest, channels: Channels
 ) -> Outcome:
-    """Run one command (CRI-111, CRI-115)."""
+    """Run one command in a container, to its end or the container's (exit code 137).
+
+    What the runtime refuses and what a test's program raises are failures in the outcome. Raises
+    ConnectionError when the caller is gone. CRI-111, CRI-115.
+    """
     try:
         container = running_container(runtime.core, request.container_id)
         command = tuple(request.cmd)
@@ -71,7 +76,7 @@ async def execute(
 
 
 async def _to_the_end(program: Program, invocation: Invocation) -> int:
-    """The program's code, once what it left behind `&` has closed its streams, too (CRI-113)."""
+    """The exit code of a program, once the jobs that it left behind have ended, too (CRI-113)."""
     try:
         code = await exit_code_of(program, invocation)
         await invocation.processes.finished()
@@ -85,7 +90,8 @@ async def _to_the_end(program: Program, invocation: Invocation) -> int:
 async def attach(
     runtime: Runtime, programs: Programs, request: pb.AttachRequest, channels: Channels
 ) -> Outcome:
-    """Follow one container until it ends, from now on; or talk to the test's handler."""
+    """Follow the output of a container from now on, until it ends; or run the program that the test
+    has given with `attach`. Failures as in `execute`."""
     try:
         container = running_container(runtime.core, request.container_id)
         tty = bool(container.config.tty)
@@ -104,16 +110,19 @@ async def attach(
         return _failed("attaching to", "an attach handler", error)
 
 
-def _failed(doing: str, who: str, error: Exception) -> Outcome:
-    """The runtime's own no, or a mistake in what a test has given."""
+def _failed(doing: str, what: str, error: Exception) -> Outcome:
+    """The outcome for an error: what the runtime refuses, or a mistake in a program of the test.
+
+    `doing` and `what`: words for texts, such as `attaching to` and `an attach handler`.
+    """
     if isinstance(error, CriError):
         return Outcome(failure=f"error {doing} container: {error.details()}")
-    log.error("%s of the test failed", who, exc_info=error)
+    log.error("%s of the test failed", what, exc_info=error)
     return Outcome(failure=f"error {doing} container: {type(error).__name__}: {error}")
 
 
 def running_container(core: Core, container_id: str) -> Container:
-    """Raises: CriError if there is no such container or it does not run (CRI-116)."""
+    """The container with that id. Raises CriError if there is none or it does not run (CRI-116)."""
     container = core.find_container(container_id)
     if container.state is not State.RUNNING:
         raise unknown(f"container is in CONTAINER_{container.state.name} state")
@@ -133,7 +142,8 @@ class _Console:
 
 @asynccontextmanager
 async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
-    """The streams as the program sees them; helpers for a terminal run beside it."""
+    """The caller's streams as a program sees them. With a terminal, tasks beside the program follow
+    its size and edit what is typed."""
     terminal, stdin = Terminal(), channels.stdin or ended()
     stdout = channels.stdout or Discard()
     if not tty:
@@ -176,7 +186,7 @@ def _invocations(
 
 
 def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...]) -> Program | None:
-    """The program that gives the answer of the container's `replies(...)`; None: none fits."""
+    """A program that gives the answer of the container's `replies(...)`; None: no rule fits."""
     now_ns = runtime.core.now_ns()
     rule = container.reply_rule(command, container.age_s(now_ns))
     if rule is None:
@@ -195,7 +205,8 @@ def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...])
 
 
 async def _follow(runtime: Runtime, container: Container, run: Invocation) -> None:
-    """Print what the container writes from now on; what the caller types goes to its program."""
+    """Write what the container writes from now on. What the caller types goes to the main
+    program."""
     stdin = runtime.main_programs.stdin_of(container)
     typing = asyncio.create_task(_pour(run.stdin, stdin, container))
     try:
@@ -232,7 +243,8 @@ def _lives(runtime: Runtime, container: Container) -> bool:
 async def _pour(
     typed: asyncio.StreamReader, stdin: asyncio.StreamReader | None, container: Container
 ) -> None:
-    """Into the main program, or nowhere; its input ends with the first caller's if it says so."""
+    """Pass on what is typed to the main program; None: drop it. With `stdin_once` the program's
+    input ends with that of the first caller."""
     while data := await typed.read(PIECE_BYTES):
         if stdin is not None:
             stdin.feed_data(data)
@@ -262,7 +274,7 @@ async def _while_running(
 
 
 async def stop(task: asyncio.Task[Any]) -> None:
-    """Cancel a helper and wait for its end; its own errors are of no interest."""
+    """Cancel a task and wait for its end. Its errors are dropped."""
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():

@@ -33,7 +33,8 @@ class Duplex(Protocol):
 async def forward(
     runtime: Runtime, programs: Programs, sandbox_id: str, port: int, stream: Duplex
 ) -> str:
-    """Carry one connection to a port of a pod; the text of what went wrong, "" if nothing."""
+    """Carry one connection to a port of a pod, until one side ends. The result is the text of what
+    went wrong; "": nothing."""
     try:
         sandbox = runtime.core.find_sandbox(sandbox_id)
     except CriError as error:
@@ -59,7 +60,7 @@ async def forward(
 
 
 async def _carry(target: Target, stream: Duplex) -> None:
-    """Bytes both ways until the pod's side has said everything."""
+    """Carry bytes both ways until the pod's side has sent everything."""
     async with AsyncExitStack() as stack:
         if callable(target):
             ours, theirs = socket.socketpair()

@@ -1,7 +1,7 @@
-"""The first protocol of every connection, and the one that carries SPDY on TCP.
+"""What speaks first on every connection, and what carries SPDY on TCP.
 
-What must never happen: bytes that a caller still has to read are thrown away by closing too early,
-or a caller that is gone keeps its program running.
+What must never happen here: closing too early destroys bytes that a caller still has to read, or a
+caller that is gone keeps its program running.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ LINGER_S: Final = 2.0
 
 
 class Server(Protocol):
-    """What connections need of the server; `server.StreamingServer` is it."""
+    """What connections need of the server; `server.StreamingServer` is one."""
 
     def opened(self, transport: asyncio.BaseTransport) -> None: ...
     def closed(self, transport: asyncio.BaseTransport) -> None: ...
 
     def give_to_web(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Have aiohttp take the connection over."""
+        """Hand a connection, and what was read from it, to aiohttp."""
 
     def take(self, path: str) -> Message | None:
-        """The request of a path, whose token is then used up; None: 404."""
+        """The request for a path; its token is used up. None: there is none, answer 404."""
 
     def work_of(self, request: pb.ExecRequest | pb.AttachRequest) -> Work:
-        """What is to be done with the streams of a request."""
+        """The work on the streams of an Exec or Attach request."""
 
     def forward_of(self, request: pb.PortForwardRequest) -> over_spdy.Forward:
-        """What carries one connection of a request."""
+        """The function that carries one connection of a PortForward request."""
 
     def run(self, work: Awaitable[None]) -> asyncio.Task[None]:
         """Do the work of one connection until it is done or the server stops."""
 
 
 class Front(asyncio.Protocol):
-    """Reads the head of the first request, then gives the connection to the protocol that speaks
-    it."""
+    """Reads the head of the first request, then hands the connection to the protocol that it asks
+    for."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -141,7 +141,8 @@ class SpdyFront(asyncio.Protocol):
             self._transport.close()
 
     async def _say_goodbye(self) -> None:
-        """Closing with unread bytes would destroy what the caller has not read yet."""
+        """Close the connection after the caller has, or after `LINGER_S`: closing with unread bytes
+        would destroy what the caller has not read yet."""
         self._link.session.go_away()
         self._link.flush()
         self._transport.resume_reading()
@@ -174,7 +175,7 @@ class SpdyFront(asyncio.Protocol):
         self._room.set()
 
     def _gone(self) -> None:
-        """The caller left: what a program still writes is not read."""
+        """Note that the caller is gone, so that programs stop to wait for it."""
         if not self._left.is_set():
             self._left.set()
             self._room.set()

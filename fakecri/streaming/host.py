@@ -1,7 +1,7 @@
-"""What a `FakeCRI` has as `streaming`: the programs to stream with, and the server behind the URLs.
+"""The attribute `streaming` of a `FakeCRI`: programs for streams, and the server behind their URLs.
 
 The server starts at the first Exec, Attach or PortForward and lives until `stop` or the end of its
-loop; on another loop there is another. What must never happen: a socket is opened in virtual time.
+loop; a fake that is used on another loop starts another. No socket is opened in virtual time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESPONSES: Final[dict[type[Any], type[Any]]] = {
 
 
 class Streaming(Programs):
-    """The streams of one fake runtime; `command`, `attach` and `forward` program them."""
+    """The streams of one fake runtime. `command`, `attach` and `forward` say what they reach."""
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         super().__init__()
@@ -39,14 +39,15 @@ class Streaming(Programs):
         self._server: StreamingServer | None = None
         self._starting = asyncio.Lock()
         self.host = "127.0.0.1"
-        """Where the server listens; set it before the first request."""
+        """Where the server listens. Set it, and `port`, before the first request."""
         self.port = 0
-        """0: a free one."""
+        """0: a free port."""
 
     async def answer(self, request: Message) -> Any:
-        """The response with the URL for a request that was checked already.
+        """The response, with a URL, to a request that was checked already.
 
-        Raises: CriError UNIMPLEMENTED in virtual time, RESOURCE_EXHAUSTED for too many requests.
+        Raises CriError: UNIMPLEMENTED in virtual time, RESOURCE_EXHAUSTED while too many requests
+        wait for their connection.
         """
         if isinstance(asyncio.get_running_loop(), VirtualLoop):
             raise CriError(
@@ -67,7 +68,8 @@ class Streaming(Programs):
         return RESPONSES[type(request)](url=self._server.url(self._tokens.put(copy), copy))
 
     def cut(self) -> None:
-        """The runtime crashed: connections break and URLs lead nowhere, but programs stay known."""
+        """Break all connections and forget all URLs, as a crash of the runtime does. Programs stay
+        known."""
         self._tokens.forget()
         if self._server is not None:
             self._server.cut()

@@ -1,7 +1,7 @@
-"""The head of an HTTP request, just enough to tell upgrades apart, and the answers to SPDY ones.
+"""The head of an HTTP request, as far as upgrades need it, and the answers to SPDY upgrades. Pure.
 
-Pure. WebSocket requests and everything else go to aiohttp; SPDY/3.1 is no upgrade that aiohttp
-knows, so its requests are read here.
+WebSocket requests and everything else go to aiohttp. It does not know SPDY/3.1, so requests for
+that are read here.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _REASONS: Final = {400: "Bad Request", 403: "Forbidden", 404: "Not Found"}
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Method, path without its query, and headers in order with lower-case names."""
+    """Method, path without its query, and headers in order, with lower-case names."""
 
     method: str
     path: str
     headers: tuple[tuple[str, str], ...]
 
     def values(self, name: str) -> list[str]:
-        """All values of a header, also those in one line with commas."""
+        """All values of a header: those of several lines, and those in one line with commas."""
         lines = (value for key, value in self.headers if key == name.lower())
         return [item.strip() for line in lines for item in line.split(",") if item.strip()]
 
     @property
     def wants_spdy(self) -> bool:
-        """It asks for an upgrade to SPDY/3.1."""
+        """Whether it asks for an upgrade to SPDY/3.1."""
         upgrade = "upgrade" in (value.lower() for value in self.values("Connection"))
         return upgrade and SPDY.lower() in (value.lower() for value in self.values("Upgrade"))
 
@@ -51,12 +51,12 @@ def parse_head(head: bytes) -> Head | None:
 
 
 def negotiate(asked: list[str], served: tuple[str, ...]) -> str | None:
-    """The first protocol the caller asks for that is served; None: there is none."""
+    """The first of the protocols that the caller asks for which is served; None: there is none."""
     return next((protocol for protocol in asked if protocol in served), None)
 
 
 def switching(protocol: str) -> bytes:
-    """The answer that starts SPDY."""
+    """The response that starts SPDY."""
     return (
         "HTTP/1.1 101 Switching Protocols\r\n"
         f"Connection: Upgrade\r\nUpgrade: {SPDY}\r\n{PROTOCOL_HEADER}: {protocol}\r\n\r\n"
@@ -64,7 +64,7 @@ def switching(protocol: str) -> bytes:
 
 
 def refusal(status: int, text: str, accepted: tuple[str, ...] = ()) -> bytes:
-    """An answer that ends the connection."""
+    """An error response, after which the connection ends."""
     body = f"{text}\n".encode()
     offers = "".join(f"{ACCEPTED_HEADER}: {protocol}\r\n" for protocol in accepted)
     return (

@@ -1,7 +1,7 @@
 """Exec, attach and port-forward over SPDY streams: which streams belong together, and their end.
 
-Protocols: `v4.channel.k8s.io` down to `channel.k8s.io` for commands (they differ in how the end is
-told and whether a terminal may change its size), `portforward.k8s.io` for ports.
+Protocols for commands: `v4.channel.k8s.io` down to `channel.k8s.io`; they differ in how the end is
+told, and in whether a terminal may change its size. For ports: `portforward.k8s.io`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ COMMAND_PROTOCOLS: Final = (
 )
 PORT_PROTOCOLS: Final = ("portforward.k8s.io",)
 CREATION_S: Final = 30.0
-"""How long the other side may take to open the streams it asked for."""
+"""How long the caller may take to open the streams that it asked for."""
 
 Forward: TypeAlias = Callable[[int, Duplex], Awaitable[str]]
 
 
 async def serve_command(link: SpdyLink, protocol: str, wanted: frozenset[str], work: Work) -> None:
-    """Collect the wanted streams, do the work, tell its end.
+    """Collect the wanted streams, do the work on them, tell the caller how it ended.
 
-    `wanted`: of stdin, stdout, stderr, resize. Raises: ConnectionError, TimeoutError.
+    `wanted`: names of stdin, stdout, stderr, resize. Raises ConnectionError when the caller leaves,
+    TimeoutError when it does not open its streams in time.
     """
     if protocol in COMMAND_PROTOCOLS[2:]:
         wanted -= {"resize"}
@@ -67,7 +68,7 @@ def _channels(streams: dict[str, SpdyStream]) -> Channels:
 
 
 async def serve_ports(link: SpdyLink, forward: Forward) -> None:
-    """Serve pairs of streams (data, error) with the same requestID until the caller leaves."""
+    """Serve pairs of streams (data, error) with the same requestID, until the caller leaves."""
     halves: dict[str, dict[str, SpdyStream]] = {}
     async with asyncio.TaskGroup() as connections:
         while (stream := await link.accept()) is not None:

@@ -1,9 +1,9 @@
 """Exec, attach and port-forward over WebSocket channels, and SPDY tunnelled through a WebSocket.
 
-A message is a channel byte and its data (binary), or a digit and base64 text (the `base64.`
-protocols). Commands: 0 stdin, 1 stdout, 2 stderr, 3 error, 4 resize; v5 adds `255 n`, the end of
-channel n. Ports: two channels for each, data and error, which begin with the port in two
-little-endian bytes.
+A message is the number of a channel in a byte, then data (binary), or a digit, then base64 text
+(the `base64.` protocols). Commands: 0 stdin, 1 stdout, 2 stderr, 3 error, 4 resize; v5 adds `255
+n`, the end of channel n. Ports: two channels for each, data and error, which begin with the port in
+two little-endian bytes.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ class ChannelSocket:
         self._ended: set[int] = set()  # only looked up, never iterated
 
     def reader(self, number: int) -> asyncio.StreamReader:
-        """What comes on that channel; messages on channels without a reader are dropped."""
+        """A reader of what comes on that channel. Messages on channels without a reader are
+        dropped."""
         self._readers[number] = self._valve.reader()
         return self._readers[number]
 
     def output(self, number: int) -> ChannelOutput:
-        """Where to write to that channel."""
+        """An output that writes to that channel."""
         return ChannelOutput(self, number)
 
     async def send(self, number: int, data: bytes) -> None:
@@ -66,7 +67,7 @@ class ChannelSocket:
             await self._socket.send_bytes(bytes((number,)) + data)
 
     async def receive(self) -> None:
-        """Feed the readers until the other side closes."""
+        """Feed the readers with what comes, until the other side closes."""
         async for message in self._socket:
             if message.type in (WSMsgType.BINARY, WSMsgType.TEXT) and message.data:
                 self._take(message.data)
@@ -96,7 +97,7 @@ class ChannelSocket:
 
 
 class ChannelOutput:
-    """One channel to write to, and for a forwarded port also its reader."""
+    """A channel to write to. For a forwarded port it also has a reader."""
 
     def __init__(self, socket: ChannelSocket, number: int) -> None:
         self._socket = socket
@@ -115,9 +116,10 @@ class _PortChannel(ChannelOutput):
 async def serve_command(
     socket: web.WebSocketResponse, protocol: str, wanted: frozenset[str], work: Work
 ) -> None:
-    """Do the work over channels, tell its end, close. `wanted`: of stdin, stdout, stderr, resize.
+    """Do the work over channels, tell the caller how it ended, and close.
 
-    Raises: ConnectionError when the caller leaves first.
+    `wanted`: names of stdin, stdout, stderr, resize. Raises ConnectionError when the caller leaves
+    first.
     """
     channels = ChannelSocket(socket, protocol)
     given = Channels(
@@ -143,7 +145,7 @@ async def serve_command(
 async def serve_port_channels(
     socket: web.WebSocketResponse, protocol: str, ports: tuple[int, ...], forward: Forward
 ) -> None:
-    """Forward one connection per port of the request, all through one socket."""
+    """Forward one connection for each port of the request, all through one WebSocket."""
     channels = ChannelSocket(socket, protocol)
 
     async def one(index: int, port: int) -> None:
@@ -218,7 +220,7 @@ async def serve_tunnel(socket: web.WebSocketResponse, forward: Forward) -> None:
 
 
 async def _until_closed(receiving: Awaitable[None], work: Awaitable[None]) -> None:
-    """Both at a time until the work is done or the caller leaves; the other one is cancelled."""
+    """Run both until the work is done or the caller has left; then cancel the other."""
     tasks: list[asyncio.Task[Any]] = [
         asyncio.ensure_future(receiving),
         asyncio.ensure_future(work),

@@ -42,7 +42,7 @@ PATHS: Final = {
 
 
 class StreamingServer:
-    """Serves the requests that have a token."""
+    """Serves each request that has a token, once."""
 
     def __init__(self, runtime: Runtime, programs: Programs, tokens: Tokens) -> None:
         self._runtime = runtime
@@ -61,7 +61,7 @@ class StreamingServer:
         self.address = ""
 
     async def start(self, host: str, port: int = 0) -> None:
-        """Listen; port 0 takes a free one. Raises: OSError."""
+        """Listen on a TCP port of `host`; 0: a free port. Raises OSError."""
         self._loop = asyncio.get_running_loop()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family)
@@ -72,11 +72,12 @@ class StreamingServer:
 
     @property
     def lives(self) -> bool:
-        """Whether the loop that runs is the one it listens on."""
+        """Whether it listens on the loop that runs now."""
         return self._loop is asyncio.get_running_loop()
 
     async def stop(self) -> None:
-        """End every connection, then the listener; all of it went with its loop, if that ended."""
+        """End every connection, then stop listening. If its loop has ended, nothing is left to
+        do."""
         if self._server is None or not self.lives:
             return
         self._server.close()
@@ -91,32 +92,32 @@ class StreamingServer:
         self._server = None
 
     def cut(self) -> None:
-        """Break every connection now; the listener stays."""
+        """Break every connection now; goes on listening."""
         for task in list(self._work):
             task.cancel()
         for transport in list(self._open):
             transport.close()
 
     def url(self, token: str, request: Message) -> str:
-        """Where the caller of `request` connects to."""
+        """The URL for the caller of `request`."""
         return f"http://{self.address}/{PATHS[type(request)]}/{token}"
 
     # -- for the fronts ------------------------------------------------------------------------
 
     def take(self, path: str) -> Message | None:
-        """The request of a path, whose token is then used up; None: 404."""
+        """The request for a path; its token is used up. None: there is none, answer 404."""
         kind, _, token = path.strip("/").partition("/")
         request = self._tokens.take(token)
         return request if request is not None and PATHS[type(request)] == kind else None
 
     def work_of(self, request: pb.ExecRequest | pb.AttachRequest) -> Work:
-        """What is to be done with the streams of a request."""
+        """The work on the streams of an Exec or Attach request."""
         if isinstance(request, pb.ExecRequest):
             return partial(execute, self._runtime, self._programs, request)
         return partial(attach, self._runtime, self._programs, request)
 
     def forward_of(self, request: pb.PortForwardRequest) -> over_spdy.Forward:
-        """What carries one connection of a request."""
+        """The function that carries one connection of a PortForward request."""
         return partial(forward, self._runtime, self._programs, request.pod_sandbox_id)
 
     def opened(self, transport: asyncio.BaseTransport) -> None:
@@ -133,7 +134,7 @@ class StreamingServer:
         return task
 
     def give_to_web(self, transport: asyncio.Transport, data: bytes) -> None:
-        """aiohttp takes the connection over."""
+        """Hand a connection, and what was read from it, to aiohttp."""
         protocol = self._web()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
@@ -177,7 +178,8 @@ class StreamingServer:
 
 
 def _log_of_requests() -> logging.Logger:
-    """What is no HTTP is answered with 400, and not told."""
+    """A logger for aiohttp that drops its reports: what is no HTTP is answered with 400, and that
+    is enough."""
     http = logging.getLogger(f"{__name__}.http")
     http.filters[:] = [_is_ours]
     return http
@@ -188,7 +190,8 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 
 async def _quiet(work: Awaitable[None]) -> None:
-    """A caller that leaves early is no error of the server; a bug in it is logged, not hidden."""
+    """Do the work of a connection. A caller that leaves early is no error; a bug of the server is
+    logged."""
     try:
         await work
     except (ConnectionError, TimeoutError) as error:

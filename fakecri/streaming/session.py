@@ -24,13 +24,14 @@ from fakecri.programs.main_programs import MainPrograms
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`exit_code` of the command; `failure` is set instead where it could not be run."""
+    """How a command or an attach ended: with the `exit_code` of the command, or with a `failure`,
+    the text of why there is none. It is sent on the error channel (metav1.Status; CRI-115)."""
 
     exit_code: int = 0
     failure: str = ""
 
     def text(self) -> str:
-        """One line for people; "" for success. All that the protocols before v4 carry."""
+        """The outcome in one line; "" for success. Protocols before v4 carry nothing else."""
         if self.failure:
             return f"Internal error occurred: {self.failure}"
         if self.exit_code:
@@ -38,7 +39,7 @@ class Outcome:
         return ""
 
     def to_json(self) -> bytes:
-        """The Status object of v4 and v5."""
+        """The outcome as the Status object that v4 and v5 carry."""
         if not self.text():
             return b'{"metadata":{},"status":"Success"}'
         status: dict[str, Any] = {"metadata": {}, "status": "Failure", "message": self.text()}
@@ -62,7 +63,7 @@ class Runtime:
 
 @dataclass(slots=True)
 class Channels:
-    """The streams one caller asked for; None: not asked for."""
+    """The streams of one caller; None: the caller did not ask for that one."""
 
     stdin: asyncio.StreamReader | None = None
     stdout: Output | None = None
@@ -71,11 +72,11 @@ class Channels:
 
 
 Work = Callable[[Channels], Awaitable[Outcome]]
-"""`execute` or `attach` with everything but the streams."""
+"""`execute` or `attach` with all arguments but the channels."""
 
 
 def wanted_of(request: pb.ExecRequest | pb.AttachRequest) -> frozenset[str]:
-    """The streams a request asks for (stdin, stdout, stderr, resize)."""
+    """The names of the streams that a request asks for: stdin, stdout, stderr, resize."""
     flags = {
         "stdin": request.stdin,
         "stdout": request.stdout,

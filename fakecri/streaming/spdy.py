@@ -1,15 +1,15 @@
 """One SPDY/3.1 session without I/O: bytes in, events out; commands in, bytes out.
 
-How it works, as in h11: `receive` takes what came from the network and returns what it means;
-`open`, `reply`, `send`, `reset`, `go_away` change the session; `outgoing` gives the bytes to send.
-The streams follow `TRANSITIONS`; pings are answered here.
+It works as h11 does: `receive` takes what came from the network and returns what it means; `open`,
+`reply`, `send`, `reset` and `go_away` change the session; `outgoing` gives the bytes to send. The
+streams follow `TRANSITIONS`; pings are answered here.
 
-Flow control is the network's own. SPDY/3.1 has windows, but the implementation that all of
-Kubernetes shares neither sends WINDOW_UPDATE nor waits for one: whoever waits for a window here
-stops for ever after 64 KiB. So windows are read and not applied, and nothing is withheld.
+Flow control is left to TCP. SPDY/3.1 has windows, but the implementation that all of Kubernetes
+shares neither sends WINDOW_UPDATE nor waits for one: a side that waits for a window stops for ever
+after 64 KiB. So windows are read and not applied, and nothing is withheld.
 
-What must never happen: DATA on a stream before its SYN_REPLY (peers drop it silently), a stream
-id used twice, or a peer's mistake ending as an exception other than `PeerError`.
+What must never happen: DATA on a stream before its SYN_REPLY (peers drop it silently), a stream id
+used twice, or a peer's mistake ending as an exception other than `PeerError`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from fakecri.streaming.spdy_frames import (
 from fakecri.streaming.spdy_headers import Headers
 
 PIECE_BYTES: Final = 32 * 1024
-"""Longest DATA frame sent, so that streams take turns."""
+"""The longest DATA frame that is sent, so that streams take turns."""
 
 
 class PeerError(Exception):
-    """The other side broke the protocol; a GOAWAY is in `outgoing`, then the session is over."""
+    """The other side broke the protocol. A GOAWAY is in `outgoing`; then the session has ended."""
 
 
 class UseError(RuntimeError):
@@ -50,7 +50,7 @@ class UseError(RuntimeError):
 
 
 class State(Enum):
-    """Of one stream, seen from here."""
+    """The states of a stream, as this side sees it."""
 
     OPEN = "open"
     SENT_ALL = "sent all"
@@ -59,7 +59,7 @@ class State(Enum):
 
 
 class Input(Enum):
-    """What moves a stream."""
+    """What changes the state of a stream."""
 
     SEND = "send"
     SEND_LAST = "send the last"
@@ -149,7 +149,7 @@ class Session:
     # -- what this side does -------------------------------------------------------------------
 
     def open(self, headers: Headers, *, last: bool = False) -> int:
-        """Open a stream; the id of it. `last`: nothing will be sent on it."""
+        """Open a stream; returns its id. `last`: nothing will be sent on it."""
         stream_id = self._next_id
         self._next_id += 2
         self._states[stream_id] = State.SENT_ALL if last else State.OPEN
@@ -157,14 +157,15 @@ class Session:
         return stream_id
 
     def reply(self, stream_id: int, headers: Headers = ()) -> None:
-        """Accept a stream of the other side. Raises: UseError if there is nothing to accept."""
+        """Accept a stream that the other side opened. Raises UseError if there is nothing to
+        accept."""
         if stream_id not in self._unanswered:
             raise UseError(f"stream {stream_id} waits for no reply")
         self._unanswered.discard(stream_id)
         self._send(SynReply(stream_id, headers))
 
     def send(self, stream_id: int, data: bytes, *, last: bool = False) -> None:
-        """Send bytes; `last` ends this direction. Raises: UseError unless the stream is open."""
+        """Send bytes; `last` ends this direction. Raises UseError unless the stream is open."""
         if stream_id in self._unanswered:
             raise UseError(f"stream {stream_id} must be accepted before anything is sent on it")
         what = Input.SEND_LAST if last else Input.SEND
@@ -177,31 +178,32 @@ class Session:
             self._send(Data(stream_id, pieces[-1] if pieces else b"", last))
 
     def reset(self, stream_id: int, status: int = CANCEL) -> None:
-        """Give a stream up; nothing happens if it is closed already."""
+        """Give a stream up; does nothing if it is closed already."""
         self._unanswered.discard(stream_id)
         if self._move(stream_id, Input.RESET):
             self._send(RstStream(stream_id, status))
 
     def go_away(self, status: int = 0) -> None:
-        """Say that this side is done; streams that are opened from now on are not looked at."""
+        """Tell the other side that no more streams are wanted; those it opens from now on are
+        ignored."""
         if not self._gone:
             self._gone = True
             self._send(GoAway(self._last_peer_id, status))
 
     def outgoing(self) -> bytes:
-        """The bytes to send now; they are given once."""
+        """The bytes to send now; each byte is given once."""
         given = bytes(self._outgoing)
         self._outgoing.clear()
         return given
 
     def state(self, stream_id: int) -> State:
-        """Raises: KeyError for an id that was never a stream."""
+        """The state of a stream. Raises KeyError for an id that was never a stream."""
         return self._states[stream_id]
 
     # -- what the other side does --------------------------------------------------------------
 
     def receive(self, data: bytes) -> list[Event]:
-        """What those bytes mean. Raises: PeerError; then the session is over."""
+        """The events that these bytes mean. Raises PeerError; then the session has ended."""
         events: list[Event] = []
         try:
             for frame in self._reader.feed(data):
@@ -256,7 +258,7 @@ class Session:
         return [*events, Ended(stream_id)] if last else events
 
     def _move(self, stream_id: int, what: Input) -> bool:
-        """Take the transition of the table; False if it has none."""
+        """Change the state of a stream as `TRANSITIONS` says; False if it has no such row."""
         state = self._states.get(stream_id)
         new = None if state is None else TRANSITIONS.get((state, what))
         if new is None:

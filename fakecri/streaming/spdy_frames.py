@@ -44,7 +44,7 @@ class FrameError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SynStream:
-    """Opens a stream; `fin`: its opener will send nothing on it."""
+    """Opens a stream. `fin`: the side that opens it will send nothing on it."""
 
     stream_id: int
     headers: Headers = ()
@@ -82,21 +82,21 @@ class RstStream:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """(flags, id, value) each."""
+    """Settings of the session, each as (flags, id, value)."""
 
     values: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Sent back as it is by the other side; odd ids are the client's."""
+    """The other side sends it back as it is; odd ids are the client's."""
 
     ping_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class GoAway:
-    """No new streams any more; those up to `last_stream_id` were handled."""
+    """No new streams are wanted; those up to `last_stream_id` were handled."""
 
     last_stream_id: int
     status: int = 0
@@ -141,13 +141,13 @@ Frame: TypeAlias = (
 
 
 class FrameWriter:
-    """Turns frames into bytes; one per direction of a session."""
+    """Turns frames into bytes; one for each direction of a session."""
 
     def __init__(self) -> None:
         self._zlib = zlib.compressobj(level=9, zdict=DICTIONARY)
 
     def encode(self, frame: Frame) -> bytes:
-        """The bytes of `frame`. Raises: FrameError for data longer than a frame can be."""
+        """The bytes of `frame`. Raises FrameError for data longer than a frame can be."""
         match frame:
             case Data(stream_id, data, fin):
                 if len(data) > MAX_DATA_BYTES:
@@ -181,14 +181,15 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Turns bytes, in whatever pieces they come, into frames; one per direction of a session."""
+    """Turns bytes, in pieces of any size, into frames; one for each direction of a session."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(zdict=DICTIONARY)
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are complete now. Raises: FrameError; then the session is over."""
+        """The frames that are complete with these bytes. Raises FrameError; then the session has
+        ended."""
         self._bytes += data
         while len(self._bytes) >= _HEAD.size:
             first, second = _HEAD.unpack_from(self._bytes)

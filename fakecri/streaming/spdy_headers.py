@@ -24,7 +24,8 @@ def pack_headers(headers: Headers) -> bytes:
 
 
 def unpack_headers(block: bytes) -> Headers:
-    """The headers of a name/value block. Raises: ValueError if it is cut or has a name twice."""
+    """The headers of a name/value block. Raises ValueError for one that is cut or has a name
+    twice."""
     at = U32.size
 
     def text() -> str:
@@ -47,7 +48,7 @@ def unpack_headers(block: bytes) -> Headers:
 
 
 def header(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """The first value of `name` in any case; "" if it is not there."""
+    """The first value of a header; `name` may be in any case. "": there is none."""
     return next((value for key, value in headers if key == name.lower()), "")
 
 

@@ -14,7 +14,7 @@ from fakecri.rules.faults import Rule, RuleBook
 TcpHandler: TypeAlias = Callable[
     [asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None
 ]
-"""What `asyncio.start_server` takes, too."""
+"""Serves one connection; the same shape as the callback of `asyncio.start_server`."""
 Target: TypeAlias = int | str | TcpHandler
 
 
@@ -25,7 +25,7 @@ class _StreamRule(Rule):
 
 
 class CommandRule(_StreamRule):
-    """A program under a name."""
+    """Containers have a program under a name."""
 
     def __init__(self, name: str, program: Program, match: Match) -> None:
         super().__init__(f"the command {name!r} in containers ({match})", match)
@@ -42,7 +42,7 @@ class AttachRule(_StreamRule):
 
 
 class PortRule(_StreamRule):
-    """What listens on a port of a pod."""
+    """What listens on a port of pods."""
 
     def __init__(self, port: int, target: Target, match: Match) -> None:
         super().__init__(f"port {port} of pods ({match})", match)
@@ -51,7 +51,8 @@ class PortRule(_StreamRule):
 
 
 class Programs:
-    """All of them, oldest first."""
+    """What a test has programmed for the streams: `rules`, oldest first; the newest one that fits
+    acts."""
 
     def __init__(self) -> None:
         self.rules = RuleBook()
@@ -65,10 +66,12 @@ class Programs:
         container: str | None = None,
         image: str | None = None,
     ) -> Rule:
-        """Containers that fit have this program: `program(Invocation) -> exit code`, may be async.
+        """Give a program to the containers that fit: `program(Invocation) -> exit code` (None: 0),
+        which may be async. It counts for ExecSync, Exec and scripts, from now on until the returned
+        rule ends.
 
-        Names may be patterns (`web*`). Exec runs it for every command whose first word is `name`
-        or ends with `/name`, unless a `replies(...)` behaviour of the container answers.
+        Names may be patterns (`web*`). The program runs for every command whose first word is
+        `name` or ends with `/name`, unless a `replies(...)` behaviour of the container answers.
         """
         return self.rules.add(CommandRule(name, program, Match(pod, container, image)))
 
@@ -80,15 +83,16 @@ class Programs:
         container: str | None = None,
         image: str | None = None,
     ) -> Rule:
-        """Clients that attach to containers that fit talk to `program(Invocation)`, not the log."""
+        """Let clients that attach to containers that fit talk to `program(Invocation)`, instead of
+        following the container's output."""
         return self.rules.add(AttachRule(program, Match(pod, container, image)))
 
     def forward(self, port: int, *, to: Target, pod: str | None = None) -> Rule:
-        """Port `port` (0: every port) of pods that fit leads `to` something.
+        """Let port `port` (0: every port) of the pods that fit lead to `to`.
 
-        A number is a port of this machine, a text `host:port`, and a function a handler as
-        `asyncio.start_server` takes it: `async def handler(reader, writer)`.
-        Raises: ValueError for a port that is none.
+        `to`: the number of a port of this machine, a text `host:port`, or a handler as
+        `asyncio.start_server` takes it: `async def handler(reader, writer)`. Raises ValueError for
+        a port that is none.
         """
         if not 0 <= port <= 65535:
             raise ValueError(f"port: wanted 0 to 65535, got {port}")
@@ -105,14 +109,15 @@ class Programs:
         return found
 
     def attach_of(self, subject: Subject) -> Program | None:
-        """The handler for one container; None: it has none."""
+        """The program that clients attached to one container talk to; None: they follow its
+        output."""
         for rule in reversed(self.rules):
             if isinstance(rule, AttachRule) and rule.match.fits(subject):
                 return _counted(rule, rule.program)
         return None
 
     def port_of(self, subject: Subject, port: int) -> Target | None:
-        """Where a port of a pod leads; None: nothing listens."""
+        """Where a port of a pod leads; None: nothing listens there."""
         for rule in reversed(self.rules):
             if isinstance(rule, PortRule) and rule.port in (0, port) and rule.match.fits(subject):
                 rule.take()
@@ -149,7 +154,7 @@ def address(to: int | str) -> tuple[str, int]:
 async def run_handler(
     handler: TcpHandler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Run a TCP handler to its end, then close its side."""
+    """Run a TCP handler to its end, then close its connection."""
     try:
         result = handler(reader, writer)
         if inspect.isawaitable(result):

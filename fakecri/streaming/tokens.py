@@ -1,6 +1,7 @@
-"""The requests that wait for their connection: a token each, used once, for a minute (CRI-115).
+"""The requests that wait for their connection. Each has a token, which is used once, within a
+minute (CRI-115).
 
-A token is all that a connection shows to be let in, so the next one must not be foreseeable.
+A connection needs nothing but the token, so the next one must not be foreseeable.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ class _Waiting:
 
 
 class Tokens:
-    """Gives a token for a request, and the request for its token, once. `rng`: repeatable tokens,
-    for tests; without it the operating system draws them."""
+    """Gives a token for a request, and for a token its request, once.
+
+    `rng`: makes tokens repeatable, for tests; by default the operating system draws them.
+    """
 
     def __init__(self, clock: Clock, rng: Rng | None = None) -> None:
         self._clock = clock
@@ -37,7 +40,8 @@ class Tokens:
         self._waiting: dict[str, _Waiting] = {}  # oldest first
 
     def put(self, request: Message) -> str:
-        """A new token for `request`. Raises: CriError RESOURCE_EXHAUSTED when too many wait."""
+        """A new token for `request`. Raises CriError RESOURCE_EXHAUSTED while too many requests
+        wait."""
         now_s = self._clock.monotonic_s()
         for token in [t for t, w in self._waiting.items() if w.until_s < now_s]:
             del self._waiting[token]
@@ -50,14 +54,14 @@ class Tokens:
         return token
 
     def take(self, token: str) -> Message | None:
-        """The request of `token`, which is then used up; None if there is none or it is too old."""
+        """The request of `token`, which is used up; None: there is none, or it is too old."""
         waiting = self._waiting.pop(token, None)
         if waiting is None or waiting.until_s < self._clock.monotonic_s():
             return None
         return waiting.request
 
     def forget(self) -> None:
-        """No token serves any more."""
+        """Forget all requests."""
         self._waiting.clear()
 
     def _draw(self) -> str:

@@ -60,26 +60,29 @@ class CriTarget(Protocol):
 
 
 class Answerer(Protocol):
-    """Answers calls that no rule disturbs: a fake runtime, or the way to a real one."""
+    """Answers the calls that no rule disturbs: a fake runtime, or the way to a real one."""
 
     @property
     def in_bytes(self) -> Mapping[str, type[Message]]:
-        """The methods that `call_bytes` answers, and the kinds of their answers."""
+        """The methods that `call_bytes` answers, with the types of their responses."""
 
     def call_now(self, method: str, request: Message) -> Message | None:
-        """A fresh message with the answer, or None if that may take time. What is answered now
-        cannot be late, so such a call needs no timer for its deadline."""
+        """A new message with the answer; None: the answer may take time.
+
+        A call that is answered now cannot be late, so it needs no timer for its deadline.
+        """
 
     def call_bytes(self, method: str, request: Message) -> bytes:
-        """The answer of one of `in_bytes`."""
+        """The answer of a method in `in_bytes`, the very same object while nothing in it
+        changes."""
 
     async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
-        """The answer of a unary call."""
+        """The answer of a unary call. Raises grpc.RpcError."""
 
     def stream(
         self, method: str, request: Message, timeout_s: float | None
     ) -> AsyncIterator[Message]:
-        """The answers of a streaming call."""
+        """The answers of a streaming call. Raises grpc.RpcError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The face every instrumented target has: recorder and fault rules around calls.
+"""Recorder and fault rules around the calls of a target.
 
-`FakeCRI` and the recording proxy are this plus a target; so a test asks and programs both in the
+`FakeCRI` and the recording proxy are `Instrumented`, so that a test asks and programs both in the
 same words.
 """
 
@@ -31,11 +31,11 @@ from simtime import Clock
 
 
 class Instrumented:
-    """Records calls and applies fault rules; `answerer` answers them.
+    """A call target that records calls and applies fault rules; `answerer` has the answers.
 
-    `books`: all rules there are, in the order of `rules()`; None: those of `faults` alone. `fake`:
-    what only a fake can be told; None where containers are real. `call_limit`: so many calls are
-    kept on record.
+    `books`: all books of rules, in the order of `rules()`; None: that of `faults` alone. `fake`:
+    what only a fake can be told; None in front of a real runtime. `call_limit`: so many calls are
+    remembered; older ones are forgotten.
     """
 
     def __init__(
@@ -61,13 +61,15 @@ class Instrumented:
     # -- for clients with gRPC stubs -----------------------------------------------------------
 
     def channel(self) -> InProcessChannel:
-        """A `grpc.aio.Channel` whose calls are answered here, without a socket: asyncio stubs of
-        any make work on it, in the time of the loop they run on. Serves v1 and v1alpha2."""
+        """A `grpc.aio.Channel` whose calls are answered here, without a socket. asyncio stubs of
+        any make work on it, on the clock of the loop they run on. It serves v1 and v1alpha2."""
         return InProcessChannel([CriHandlers(self)])
 
     def blocking_channel(self) -> BlockingChannel:
-        """The same for synchronous stubs: a `grpc.Channel` with a virtual loop of its own. Time
-        passes while a call waits, and in its `sleep`; close it, or use it in a `with` block."""
+        """The same for synchronous stubs: a `grpc.Channel` with a virtual loop of its own.
+
+        Time passes while a call waits, and in its `sleep`. Close it, or use it in a `with` block.
+        """
         return BlockingChannel([CriHandlers(self)])
 
     # -- CriTarget -----------------------------------------------------------------------------
@@ -115,8 +117,11 @@ class Instrumented:
     async def call_bytes(
         self, method: str, request: Any, *, timeout_s: float | None = None
     ) -> bytes:
-        """As `call`, with the answer as bytes: where it can be told, the very same bytes as long
-        as the answer stays the same, so that they need no second look."""
+        """As `call`, with the answer as bytes.
+
+        Where the fake can tell that an answer has not changed since the last call, the bytes are
+        the very same object, and the caller need not look at them again.
+        """
         kind = self._answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
         if kind is None or not fits or (self.faults.rules and self.faults.concern(method)):
@@ -135,8 +140,8 @@ class Instrumented:
         return data
 
     async def _in_time(self, call: Call, request: Message, timeout_s: float | None) -> Message:
-        """The answer after all rules, a copy of its own. Raises TimeoutError at the deadline, or
-        what broke it off."""
+        """The answer after all rules, a message that belongs to the caller. Raises TimeoutError at
+        the deadline, or the error that broke the call off."""
 
         async def proceed() -> Message:
             return await self._answerer.call(call.method, request, timeout_s)
@@ -158,7 +163,8 @@ class Instrumented:
         self.recorder.finish(call, self.clock.monotonic_s(), error=text)
 
     def _note_mistake(self, call: Call, error: BaseException) -> None:
-        """A rule's or handler's own mistake: no status of a runtime, but the call has ended."""
+        """Record that the call has ended by a mistake in a rule or a test's handler, which is no
+        status of a runtime."""
         text = ("INTERNAL", f"{type(error).__name__}: {error}")
         self.recorder.finish(call, self.clock.monotonic_s(), error=text)
 
@@ -240,10 +246,14 @@ class Instrumented:
         nth: int | None = None,
         where: Callable[[Call], bool] | None = None,
     ) -> On:
-        """The start of a rule on calls of `method`; see `On` for the verbs.
+        """Begin a rule on calls of `method` (the bare RPC name, such as StartContainer); a verb of
+        the `On` that is returned makes it: `cri.on("StartContainer", pod="web").fails("UNKNOWN",
+        "boom")`.
 
-        Names may be patterns; `nth` picks the n-th call that fits (from 1).
-        Raises: ValueError for a method CRI does not have.
+        The rule is about calls that fit everything given: `pod` (a name or a UID), `container` and
+        `image` may be patterns (`web*`); `where` is a predicate over the recorded call; `nth` picks
+        the n-th call that fits the rest, counted from 1. Raises ValueError for a method that CRI
+        does not have.
         """
         require_method(method)
         match = Match(pod, container, image, attempt)
@@ -258,46 +268,51 @@ class Instrumented:
         )
 
     def rules(self) -> list[Rule]:
-        """The rules in force: on behaviours, then on calls, each oldest first."""
+        """The rules in force: those on what containers do, then those on calls, each oldest
+        first."""
         return [rule for book in self._books for rule in book]
 
     def unused_rules(self) -> list[Rule]:
-        """The rules that never decided anything, also those that have ended."""
+        """The rules that never acted, also those that have ended."""
         return [rule for book in self._books for rule in book.unused()]
 
     # -- questions and assertions (see Recorder) -----------------------------------------------
 
     def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
-        """Calls of `method` (None: all) that fit pod=, container=, image=, attempt=."""
+        """The recorded calls that fit, oldest first; see `Recorder.calls`. `method` None: of all
+        methods."""
         return self.recorder.calls(method, since_s=since_s, **match)
 
     def count(self, method: str | None = None, **match: Any) -> int:
-        """How many such calls there were."""
+        """How many recorded calls fit."""
         return self.recorder.count(method, **match)
 
     def times_s(self, method: str | None = None, **match: Any) -> list[float]:
-        """When they arrived, the clock's monotonic seconds."""
+        """When the calls that fit arrived, in seconds on the clock's monotonic time."""
         return self.recorder.times_s(method, **match)
 
     def assert_called(self, method: str, *, times: int | None = None, **match: Any) -> None:
-        """Fails, with the nearest miss and the last calls, unless there were such calls."""
+        """Raises AssertionError, with the nearest miss and the last calls, unless calls fit: at
+        least one, or exactly `times`. Returns them."""
         __tracebackhide__ = True
         self.recorder.assert_called(method, times=times, **match)
 
     def assert_not_called(self, method: str, **match: Any) -> None:
-        """Fails if there was such a call."""
+        """Raises AssertionError if a call fits."""
         __tracebackhide__ = True
         self.recorder.assert_not_called(method, **match)
 
     def assert_order(self, steps: Sequence[str | tuple[str, str]]) -> None:
-        """Fails unless the calls came in this order (others between them allowed)."""
+        """Raises AssertionError unless calls came in this order; others may lie between them. See
+        `Recorder.assert_order` for the shapes of a step."""
         __tracebackhide__ = True
         self.recorder.assert_order(steps)
 
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **match: Any
     ) -> None:
-        """Fails unless those calls came at these seconds after the first one."""
+        """Raises AssertionError unless the calls that fit came `expected_s` seconds after the first
+        of them, with at most `slack_s` more in each gap."""
         __tracebackhide__ = True
         self.recorder.assert_series(method, expected_s, slack_s=slack_s, **match)
 

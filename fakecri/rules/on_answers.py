@@ -1,6 +1,6 @@
-"""The verbs that spoil answers: lost, late, old, replaced, or with wrong items and times.
+"""The verbs that change answers: lost, late, old, replaced, or with wrong items and times.
 
-What must never happen here: a verb that cannot act on that method is taken silently.
+What must never happen here: a verb that cannot act on that method is accepted in silence.
 """
 
 from __future__ import annotations
@@ -28,11 +28,15 @@ _READS: Final = frozenset(
     if not method.streams
     and (name.startswith("List") or name.endswith(("Status", "Stats", "Info")))
 )
-"""The methods that only look."""
+"""The methods that change nothing."""
 
 
 class AnswerVerbs(OnBase):
-    """The call has its effect (but for `answers` and `goes_stale`), its answer is not right."""
+    """Verbs that let a call have its effect and change its answer. (With `answers` and `goes_stale`
+    the call has no effect.)
+
+    `times`: how many calls the rule acts on before it ends; None: no limit.
+    """
 
     def loses_answer(
         self,
@@ -41,7 +45,8 @@ class AnswerVerbs(OnBase):
         *,
         times: int | None = None,
     ) -> Rule:
-        """The call takes effect, but the caller gets an error. Raises: ValueError for a stream."""
+        """The call takes effect, but its caller gets an error with that gRPC code and text. Raises
+        ValueError for a stream."""
         self._need_answer()
         error_code = status_code(code)
         require_text("message", message)
@@ -68,9 +73,11 @@ class AnswerVerbs(OnBase):
         return self._rule("answers", effect, times)
 
     def answers_late(self, after_s: float | None = None, *, times: int | None = None) -> Rule:
-        """The call takes effect at once, its answer comes `after_s` seconds later; None: not
-        before `rule.release()`, so a caller with a deadline sees DEADLINE_EXCEEDED. Raises:
-        ValueError for a stream."""
+        """The call takes effect at once, but its answer comes `after_s` seconds later.
+
+        None: not before `rule.release()`, so that a caller with a deadline sees DEADLINE_EXCEEDED.
+        Raises ValueError for a stream.
+        """
         self._need_answer()
         if after_s is not None:
             require_seconds("after_s", after_s)
@@ -84,10 +91,10 @@ class AnswerVerbs(OnBase):
         return self._rule(f"answers {when}", effect, times)
 
     def goes_stale(self, *, times: int | None = None) -> Rule:
-        """The answer is that of the moment this rule was made. (In front of a real runtime: the
-        first answer to each request under this rule, again and again.)
+        """The answer stays as it would have been when this rule was made.
 
-        Raises: ValueError for a method that does more than look.
+        In front of a real runtime: the first answer to each request under this rule is repeated.
+        Raises ValueError for a method that changes something.
         """
         if self._method not in _READS:
             raise ValueError(f"{self._method} changes something, so it cannot be stale")
@@ -107,7 +114,8 @@ class AnswerVerbs(OnBase):
     def changes_answer(
         self, change: Callable[[Any], None], *, verb: str = "changes", times: int | None = None
     ) -> Rule:
-        """The call takes effect; `change` alters the answer in place, of a stream each message."""
+        """The call takes effect; `change` alters its answer in place; of a stream, each message.
+        `verb`: what texts call the rule."""
         if not callable(change):
             raise TypeError(f"change: wanted a function of the answer, got {change!r}")
         if METHODS[self._method].streams:
@@ -129,8 +137,8 @@ class AnswerVerbs(OnBase):
         keep: int | None = None,
         times: int | None = None,
     ) -> Rule:
-        """The list lacks the items that fit (all, if nothing is named); `keep`: the first so many
-        of them are there. Raises: ValueError for a method that answers no list."""
+        """The list lacks the items that fit, but for the first `keep` of them. Without pod,
+        container and image every item fits. Raises ValueError for a method that answers no list."""
         field, match = self._list_field(), Match(pod, container, image)
         if keep is not None:
             require_count("keep", keep, 0, "a number of items from 0")
@@ -148,7 +156,8 @@ class AnswerVerbs(OnBase):
         image: str | None = None,
         times: int | None = None,
     ) -> Rule:
-        """The list has the items that fit twice. Raises: ValueError for a method without list."""
+        """The list has the items that fit twice. Raises ValueError for a method that answers no
+        list."""
         field, match = self._list_field(), Match(pod, container, image)
 
         def change(answer: Any) -> None:
@@ -157,7 +166,7 @@ class AnswerVerbs(OnBase):
         return self.changes_answer(change, verb=f"repeats {match}", times=times)
 
     def turns_back_time(self, by_s: float, *, times: int | None = None) -> Rule:
-        """Every time stamp of the answer lies `by_s` seconds earlier than it should."""
+        """Every time stamp of the answer is `by_s` seconds earlier than it should be."""
         require_seconds("by_s", by_s)
         by_ns = round(by_s * 1e9)
         verb = f"turns time back {by_s} s"

@@ -1,4 +1,4 @@
-"""What all verbs of fault rules stand on: which calls are meant, and what can act on them.
+"""What all verbs of fault rules need: which calls are meant, and what can act on them.
 
 The verbs are in `on.py`, those that change answers in `on_answers.py`.
 """
@@ -40,7 +40,7 @@ class Programmable(Protocol):
 
 
 class OnBase:
-    """The calls that a rule is to be about."""
+    """The calls that a rule is to be about, and the books that the rule goes into."""
 
     def __init__(
         self,
@@ -69,7 +69,8 @@ class OnBase:
             raise ValueError(f"{self._method} is no stream; wanted for example GetContainerEvents")
 
     def _need_answer(self) -> str:
-        """The method, which answers with one message. Raises: ValueError for a stream."""
+        """The name of the method, which answers with one message. Raises ValueError for a
+        stream."""
         if METHODS[self._method].streams:
             raise ValueError(
                 f"{self._method} answers with a stream, not with one message; wanted cuts_stream, "
@@ -89,12 +90,13 @@ class OnBase:
 
 
 def require_text(name: str, value: object) -> None:
-    """Raises: ValueError for what is no text."""
+    """Raises ValueError, which names the argument, unless the value is a text."""
     if not isinstance(value, str):
         raise ValueError(f"{name}: wanted a text, got {value!r}")
 
 
 def require_seconds(name: str, value: float) -> None:
-    """Raises: ValueError for what is no duration."""
+    """Raises ValueError, which names the argument, unless the value is a number of seconds from 0
+    on."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise ValueError(f"{name}: wanted seconds from 0, got {value!r}")

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from refkubelet.usage import UsageError
-
 USAGE_ERROR: Final = 2
 ROOT_DIR: Final = "/var/lib/kubelet"
 
@@ -28,13 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     _log_to_stderr(options.v)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users
-    import asyncio
+    import asyncio  # late, as what follows: --help and mistakes in flags are answered at once
 
-    from refkubelet.daemon import run
+    from refkubelet.daemon import USER_ERRORS, run
 
     try:
         return asyncio.run(run(options))
-    except UsageError as e:
+    except USER_ERRORS as e:
         print(f"refkubelet: {e}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:

@@ -31,11 +31,11 @@ from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.container_manager.devices.manager import DIRECTORY as DEVICE_PLUGINS
 from refkubelet.container_manager.devices.sockets import PluginSockets
+from refkubelet.container_manager.start_checks import check_driver, check_host
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.cycle import EvictionConfig
-from refkubelet.host.kernel_defaults import wrong_kernel_flags
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.kubelet import Kubelet, KubeletDeps
@@ -46,7 +46,6 @@ from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
 from refkubelet.server.http import KubeletServers, ServerCallbacks, ServerError, check_servers
 from refkubelet.server.pod_resources_server import PodResourcesServer
-from refkubelet.usage import UsageError
 from refkubelet.volumes.mounting import mounts_for
 from simtime import Clock, Ids, RealClock, Rng
 
@@ -60,6 +59,7 @@ USER_ERRORS: Final = (
     NodeNameError,
     ServerError,
 )
+"""What the command line tells in one line, without a traceback."""
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 SYSTEMD: Final = Path("/run/systemd/system")
 """Is there where systemd is the first process."""
@@ -68,51 +68,48 @@ CGROUP_DRIVER_PAUSE_S: Final = 2.0
 
 
 async def run(options: argparse.Namespace) -> int:
-    """Run until a signal; 0 then. Raises `UsageError` for what the user can set right."""
-    try:
-        config = configuration(options)
-        check_servers(config, insecure=options.insecure_server)
-        clock = RealClock()
-        machine = RealMachine(clock)
-        check_host(config, machine)
-        rng = Rng.from_system() if options.seed is None else Rng(options.seed)
-        async with contextlib.AsyncExitStack() as stack:
-            api = _api_client(options.kubeconfig)
-            if api is not None:
-                stack.push_async_callback(api.aclose)
-            runtime = await stack.enter_async_context(_runtime(config))
-            config = await with_cgroup_driver(config, runtime.client, clock)
-            check_driver(config, systemd_is_here=SYSTEMD.is_dir())
-            name, root_dir = node_name(options.hostname_override), _root_dir(options.root_dir)
-            ips = host_ips(options.node_ip, standalone=api is None)
-            deps = KubeletDeps(
-                target=runtime.client.target,
-                machine=machine,
-                clock=clock,
-                rng=rng,
-                ids=Ids(rng),
-                node_name=name,
-                root_dir=root_dir,
-                api=api,
-                network=SocketNetwork(),
-                host_ips=ips,
-                node_facts=node_facts(
-                    config,
-                    name,
-                    machine,
-                    root_dir=str(root_dir),
-                    node_ip=ips[0] if ips else "",
-                    runtime_version=runtime.version,
-                    apparmor=apparmor_enabled(),
-                ),
-                shutdown_source=Logind() if shutdown_groups(config) else None,
-                login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
-                device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
-                mounts=mounts_for(config.container_runtime_endpoint),
-            )
-            return await _serve(config, deps, insecure=options.insecure_server)
-    except USER_ERRORS as e:
-        raise UsageError(str(e)) from None
+    """Run until a signal; 0 then. Raises one of `USER_ERRORS` for what the user can set right."""
+    config = configuration(options)
+    check_servers(config, insecure=options.insecure_server)
+    clock = RealClock()
+    machine = RealMachine(clock)
+    check_host(config, machine)
+    rng = Rng.from_system() if options.seed is None else Rng(options.seed)
+    async with contextlib.AsyncExitStack() as stack:
+        api = _api_client(options.kubeconfig)
+        if api is not None:
+            stack.push_async_callback(api.aclose)
+        runtime = await stack.enter_async_context(_runtime(config))
+        config = await with_cgroup_driver(config, runtime.client, clock)
+        check_driver(config, systemd_is_here=SYSTEMD.is_dir())
+        name, root_dir = node_name(options.hostname_override), _root_dir(options.root_dir)
+        ips = host_ips(options.node_ip, standalone=api is None)
+        deps = KubeletDeps(
+            target=runtime.client.target,
+            machine=machine,
+            clock=clock,
+            rng=rng,
+            ids=Ids(rng),
+            node_name=name,
+            root_dir=root_dir,
+            api=api,
+            network=SocketNetwork(),
+            host_ips=ips,
+            node_facts=node_facts(
+                config,
+                name,
+                machine,
+                root_dir=str(root_dir),
+                node_ip=ips[0] if ips else "",
+                runtime_version=runtime.version,
+                apparmor=apparmor_enabled(),
+            ),
+            shutdown_source=Logind() if shutdown_groups(config) else None,
+            login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
+            device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
+            mounts=mounts_for(config.container_runtime_endpoint),
+        )
+        return await _serve(config, deps, insecure=options.insecure_server)
 
 
 async def _serve(config: KubeletConfiguration, deps: KubeletDeps, *, insecure: bool) -> int:
@@ -174,46 +171,6 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
     return config
 
 
-def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
-    """What the configuration forbids the machine to be. Raises `UsageError`."""
-    v1 = machine.cgroup_version() == 1
-    if config.fail_cgroup_v1 and v1:
-        raise UsageError(
-            "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is "
-            "unsupported and will be removed in a future release\n"
-            "  set failCgroupV1: false in the configuration to run here (it is true by default)"
-        )
-    if v1 and config.single_process_oom_kill is False:
-        raise UsageError(
-            "invalid configuration: singleProcessOOMKill must not be explicitly set to false when "
-            "using cgroup v1"
-        )
-    if config.fail_swap_on and machine.swap_is_on():
-        raise UsageError(
-            "running with swap on is not supported, please disable swap or set --fail-swap-on flag "
-            "to false\n  set failSwapOn: false in the configuration to run here (it is true by "
-            "default)"
-        )
-    if config.protect_kernel_defaults:
-        problems = wrong_kernel_flags(machine.kernel_flag)
-        if problems:
-            raise UsageError(
-                f"protectKernelDefaults is true: [{', '.join(problems)}]\n  set them in /proc/sys, "
-                "or protectKernelDefaults: false, with which they are left as they are"
-            )
-
-
-def check_driver(config: KubeletConfiguration, *, systemd_is_here: bool) -> None:
-    """Where systemd rules, groups it was not told of lose their limits. Raises `UsageError`."""
-    if config.cgroups_per_qos and config.cgroup_driver == "systemd" and systemd_is_here:
-        raise UsageError(
-            "the cgroup driver is systemd, and refkubelet makes its cgroups without systemd, which "
-            "would undo them\n"
-            "  set cgroupsPerQOS: false and enforceNodeAllocatable: [] in the configuration, or "
-            "let the runtime use cgroupfs"
-        )
-
-
 def _api_client(kubeconfig: str | None) -> LightkubeApiClient | None:
     return LightkubeApiClient.from_kubeconfig(kubeconfig) if kubeconfig else None
 
@@ -224,7 +181,7 @@ def _root_dir(path: str) -> Path:
         (root / "pods").mkdir(parents=True, exist_ok=True, mode=0o750)
     except OSError as e:
         reason = (e.strerror or str(e)).lower()
-        raise UsageError(f"--root-dir {path}: cannot be used: {reason}") from None
+        raise ConfigError(f"--root-dir {path}: cannot be used: {reason}") from None
     return root
 
 
@@ -237,7 +194,7 @@ def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:
         try:
             return (str(ipaddress.ip_address(node_ip)),)
         except ValueError:
-            raise UsageError(f"--node-ip {node_ip}: wanted an IP address") from None
+            raise ConfigError(f"--node-ip {node_ip}: wanted an IP address") from None
     if standalone:
         return ()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -2,21 +2,30 @@
 
 Operating system and policy of supplemental groups (LIFE-224), then what the scheduler has asked
 before: selector and affinity, name, host ports, taints (LIFE-226). Static pods, and pods bound to
-the node by hand, are asked these questions here only.
+the node by hand, are asked these questions here only. Last, whether the node has room for new pods:
+the eviction manager says what it is short of.
 Upstream: pkg/kubelet/lifecycle/predicate.go and the scheduler's plugins NodeAffinity, NodeName,
 NodePorts, TaintToleration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
 from refkubelet.admission.admit_handler import Rejection
-from refkubelet.model.objects import Node, Pod, Toleration
-from refkubelet.model.pod import is_static, labels, sidecars, uses_host_network
+from refkubelet.model.objects import Node, Pod
+from refkubelet.model.pod import (
+    is_critical,
+    is_static,
+    labels,
+    sidecars,
+    tolerates,
+    uses_host_network,
+)
+from refkubelet.model.qos import qos_class
 
 AFFINITY: Final = "NodeAffinity"
 NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
@@ -27,6 +36,9 @@ NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
         "TaintToleration": "node(s) had taints that the pod didn't tolerate",
     }
 )
+MEMORY_PRESSURE: Final = "MemoryPressure"
+MEMORY_TAINT: Final = "node.kubernetes.io/memory-pressure"
+EVICTED: Final = "Evicted"  # the reason of evictions, and of refusals under pressure
 ANY_ADDRESS: Final = "0.0.0.0"
 NODE_OS: Final = "linux"
 OS_LABEL: Final = "kubernetes.io/os"
@@ -158,19 +170,25 @@ def _collide(one: HostPort, other: HostPort) -> bool:
 
 def tolerates_all(pod: Pod, node: NodeView) -> bool:
     """Every NoExecute taint of the node is tolerated."""
-    tolerations = pod.spec.tolerations or ()
     return all(
-        any(_tolerates(toleration, key, value) for toleration in tolerations)
+        tolerates(pod, key, value, effect)
         for key, value, effect in node.taints
         if effect == "NoExecute"
     )
 
 
-def _tolerates(toleration: Toleration, key: str, value: str) -> bool:
-    if toleration.effect not in (None, "", "NoExecute"):
-        return False
-    if toleration.key not in (None, "", key):
-        return False
-    return toleration.operator == "Exists" or (
-        bool(toleration.key) and (toleration.value or "") == value
-    )
+def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | None:
+    """Refuses a new pod while the node is short of something (EVIC-110, EVIC-111). `conditions`:
+    the pressure conditions that are True.
+
+    Critical pods are always admitted. Under memory pressure alone so are pods that are not
+    BestEffort, and those that tolerate the taint; under any other pressure no others are.
+    Upstream: pkg/kubelet/eviction/eviction_manager.go: Admit.
+    """
+    if not conditions or is_critical(pod):
+        return None
+    if list(conditions) == [MEMORY_PRESSURE] and (
+        qos_class(pod) != "BestEffort" or tolerates(pod, MEMORY_TAINT, "", "NoSchedule")
+    ):
+        return None
+    return Rejection(EVICTED, f"The node had condition: [{' '.join(conditions)}]. ")

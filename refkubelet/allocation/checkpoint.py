@@ -15,8 +15,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.allocation.messages import resources_json
 from refkubelet.allocation.resources import PodResources
-from refkubelet.checkpoints.checksum import checksum
-from refkubelet.checkpoints.errors import CheckpointError, json_value
+from refkubelet.checkpoints.content import CheckpointError, checksum, json_value
 from refkubelet.golang.json import go_json
 from refkubelet.model.quantity import parse_nano
 

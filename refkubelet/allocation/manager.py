@@ -33,7 +33,7 @@ from refkubelet.allocation.state import ResourceState
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import log_failure
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import pod_ref, uid
+from refkubelet.model.pod import pod_ref, priority, uid
 from refkubelet.model.qos import qos_class
 from simtime import Clock
 
@@ -126,7 +126,7 @@ class AllocationManager:
         return PendingResize(
             uid(pod),
             increases=allocated is not pod and increases_requests(allocated, pod),
-            priority=pod.spec.priority or 0,
+            priority=priority(pod),
             guaranteed=qos_class(pod) == "Guaranteed",
             since=condition.lastTransitionTime if condition is not None else None,
         )

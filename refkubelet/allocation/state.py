@@ -20,7 +20,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 from refkubelet.allocation.checkpoint import data_of, decode, pod_text, whole
 from refkubelet.allocation.resources import PodResources
 from refkubelet.checkpoints.atomic_file import write_whole
-from refkubelet.checkpoints.errors import (
+from refkubelet.checkpoints.content import (
     CORRUPT,
     CheckpointError,
     StateFileError,

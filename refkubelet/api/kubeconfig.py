@@ -11,7 +11,7 @@ from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.config.models import User
 from lightkube.core.exceptions import ConfigError as LightkubeError
 
-from refkubelet.config.errors import ConfigError
+from refkubelet.config import ConfigError
 
 VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 """Of credential plug-ins."""

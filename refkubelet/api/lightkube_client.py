@@ -40,7 +40,7 @@ from refkubelet.api.answers import (
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.credential_plugin import PluginAuth
 from refkubelet.api.kubeconfig import read_kubeconfig
-from refkubelet.config.errors import ConfigError
+from refkubelet.config import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.checkpoints.errors import json_value
+from refkubelet.checkpoints.content import json_value
 
 FILE_MODE: Final = 0o600
 _TEMPORARY: Final = ".tmp"

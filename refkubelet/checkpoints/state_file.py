@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from refkubelet.checkpoints.atomic_file import write_whole
-from refkubelet.checkpoints.errors import StateFileError, drain_and_delete
+from refkubelet.checkpoints.content import StateFileError, drain_and_delete
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,14 @@ of `decode` (types), `validation` (values) and the defaults that depend on other
 eviction thresholds are texts in the file; `eviction_grammar` makes `eviction_thresholds` of them.
 """
 
-from refkubelet.config.errors import ConfigError, ConfigErrors
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.config.load import defaults_without_file, load_config, parse_config
+from refkubelet.config.load import (
+    ConfigError,
+    ConfigErrors,
+    defaults_without_file,
+    load_config,
+    parse_config,
+)
 
 __all__ = [
     "ConfigError",

@@ -1,7 +1,8 @@
-"""The values of imagePullCredentialsVerificationPolicy and of its allowlist (BACK-210). Pure."""
+"""What imagePullCredentialsVerificationPolicy and its allowlist mean (BACK-210). Pure."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.model.image_names import InvalidImageNameError, with_default_tag, without_tag
@@ -27,3 +28,29 @@ def is_allowlist_entry(text: str) -> bool:
     except InvalidImageNameError:
         return False
     return without_tag(text) == text
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPolicy:
+    """imagePullCredentialsVerificationPolicy, and preloadedImagesVerificationAllowlist."""
+
+    policy: str = NEVER_VERIFY_PRELOADED
+    allowlist: tuple[str, ...] = ()
+
+    def verifies(self, image: str, *, pulled_by_kubelet: bool) -> bool:
+        """Whether a pod has to show that it may use the present image.
+
+        >>> VerificationPolicy().verifies("a:1", pulled_by_kubelet=False)
+        False
+        """
+        if self.policy == NEVER_VERIFY_PRELOADED:
+            return pulled_by_kubelet
+        if self.policy == NEVER_VERIFY_ALLOWLISTED:
+            return not self._is_listed(without_tag(image))
+        return self.policy != NEVER_VERIFY
+
+    def _is_listed(self, name: str) -> bool:
+        return any(
+            name.startswith(entry[:-1]) if entry.endswith("/*") else name == entry
+            for entry in self.allowlist
+        )

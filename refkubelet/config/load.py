@@ -10,7 +10,6 @@ from typing import Any
 
 from refkubelet.config import gates
 from refkubelet.config.decode import Decoder, describe
-from refkubelet.config.errors import ConfigError, ConfigErrors
 from refkubelet.config.fields import info_of
 from refkubelet.config.kubelet_config import (
     API_VERSION,
@@ -30,6 +29,19 @@ from refkubelet.model.yaml.document import YamlError, read_yaml
 log = logging.getLogger(__name__)
 
 _TYPE_META = frozenset({"apiVersion", "kind"})
+
+
+class ConfigError(Exception):
+    """A mistake of the user. The text is complete: place, field, what was wanted, what was
+    found."""
+
+
+class ConfigErrors(ConfigError):
+    """All mistakes of one file: `problems`, one text each; the error's text has a line for each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 def load_config(path: str | Path) -> KubeletConfiguration:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from refkubelet.config.errors import ConfigError
+from refkubelet.config import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (
     eviction_reservation,
@@ -37,9 +37,8 @@ from refkubelet.container_manager.topology.manager import TopologyManager
 from refkubelet.container_manager.topology.merge import NumaInfo
 from refkubelet.container_manager.topology.policies import topology_policy
 from refkubelet.host.machine import Machine, internal_capacity
-from refkubelet.model.cpuset import format_cpuset
+from refkubelet.model.cpuset import ANYWHERE, Placement, format_cpuset
 from refkubelet.model.objects import Container, Pod, PodStatus
-from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import containers, uid
 from simtime import Clock
 

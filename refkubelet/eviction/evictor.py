@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from refkubelet.admission.node_fit import EVICTED
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.eviction.messages import REASON, EvictionText, evicted_status
+from refkubelet.eviction.messages import EvictionText, evicted_status
 from refkubelet.metrics import Durations
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import is_critical, log_name
@@ -72,7 +73,7 @@ class Evictor:
         """Send the event and kill the pod (EVIC-090, EVIC-094). A kill that fails or takes too long
         counts, too, and goes on in the background (EVIC-086). `disruption`: the pod gets the
         condition DisruptionTarget."""
-        self._events.pod_event(pod, "Warning", REASON, text.message, annotations=text.annotations)
+        self._events.pod_event(pod, "Warning", EVICTED, text.message, annotations=text.annotations)
         request = KillRequest(pod, evicted_status(pod, text.message, disruption), grace_s)
         try:
             await self._kill_pod(request)

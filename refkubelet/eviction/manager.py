@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.admission.admit_handler import Rejection
+from refkubelet.admission.node_fit import admit_under_pressure
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ImageFilesystems
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.candidates import Candidates, CandidateSearch
 from refkubelet.eviction.cycle import (
     HARD_GRACE_S,

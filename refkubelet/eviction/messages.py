@@ -1,5 +1,4 @@
-"""The texts of evictions in events, statuses and refusals (EVIC-056, EVIC-090..094, EVIC-111).
-Pure.
+"""The texts of evictions in events and statuses (EVIC-056, EVIC-090..094). Pure.
 
 Trailing spaces are part of upstream's texts. Upstream: pkg/kubelet/eviction/helpers.go:
 evictionMessage.
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.admission.node_fit import EVICTED
 from refkubelet.config.eviction_thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.cycle import Observation
@@ -20,7 +20,6 @@ from refkubelet.model.quantity import NANO, canonical, format_binary, format_dec
 from refkubelet.stats.usage import PodUsage
 from refkubelet.status.ended import ended_status
 
-REASON: Final = "Evicted"
 THRESHOLD_MET: Final = "EvictionThresholdMet"
 
 
@@ -35,11 +34,6 @@ class EvictionText:
 def reclaim_message(resource: str) -> str:
     """The message of the node event when a threshold acts (EVIC-056)."""
     return f"Attempting to reclaim {resource}"
-
-
-def node_condition_message(conditions: Iterable[str]) -> str:
-    """Why a pod is not admitted under pressure (EVIC-111)."""
-    return f"The node had condition: [{' '.join(conditions)}]. "
 
 
 def eviction_text(
@@ -133,4 +127,4 @@ def _request_text(container: Container, resource: str) -> str:
 def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
     """A function that makes the status of the evicted pod (EVIC-094). `disruption`: with the
     condition DisruptionTarget."""
-    return ended_status(pod, REASON, message, disruption=message if disruption else None)
+    return ended_status(pod, EVICTED, message, disruption=message if disruption else None)

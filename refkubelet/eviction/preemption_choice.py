@@ -53,15 +53,12 @@ def listed(requirements: Requirements) -> str:
 
 
 def preemptable(preemptor: Pod, pod: Pod) -> bool:
-    """Whether `pod` may be killed so that `preemptor` can run (PREE-003)."""
+    """Whether `pod` may be killed so that `preemptor` can run (PREE-003). A pod without a priority
+    is not compared: that is not the same as priority 0."""
     if is_critical(preemptor) and not is_critical(pod):
         return True
-    mine, other = _priority(preemptor), _priority(pod)
+    mine, other = preemptor.spec.priority, pod.spec.priority
     return mine is not None and other is not None and mine > other
-
-
-def _priority(pod: Pod) -> int | None:
-    return pod.spec.priority
 
 
 def pods_to_preempt(

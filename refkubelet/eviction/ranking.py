@@ -14,7 +14,7 @@ from typing import Final
 from refkubelet.config.eviction_thresholds import MEMORY, PIDS, STORAGE, resource_of
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import full_name, uid
+from refkubelet.model.pod import full_name, priority, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import resource_request
 from refkubelet.stats.usage import DiskUse, PodUsage
@@ -29,14 +29,14 @@ def memory_key(pod: Pod, usage: PodUsage | None) -> Key:
     """The key when memory is short, in bytes (EVIC-080)."""
     request = request_of(pod, MEMORY)
     if usage is None:
-        return (NO_STATS, _priority(pod), 0, full_name(pod))
+        return (NO_STATS, priority(pod), 0, full_name(pod))
     return _exceeding(pod, usage.memory_bytes, request, request)
 
 
 def disk_key(pod: Pod, used: DiskUse | None) -> Key:
     """The key when disk is short, in bytes (EVIC-081)."""
     if used is None:
-        return (NO_STATS, _priority(pod), 0, full_name(pod))
+        return (NO_STATS, priority(pod), 0, full_name(pod))
     request = request_of(pod, STORAGE)
     return _exceeding(pod, used.bytes, request, request)
 
@@ -45,15 +45,15 @@ def inodes_key(pod: Pod, used: DiskUse | None) -> Key:
     """The key when inodes are short (EVIC-081). No pod can request inodes; as in upstream the last
     number subtracts its request of ephemeral-storage."""
     if used is None:
-        return (NO_STATS, _priority(pod), 0, full_name(pod))
+        return (NO_STATS, priority(pod), 0, full_name(pod))
     return _exceeding(pod, used.inodes, 0, request_of(pod, STORAGE))
 
 
 def pids_key(pod: Pod, usage: PodUsage | None) -> Key:
     """The key when pids are short (EVIC-082): by priority, then by the number of processes."""
     if usage is None:
-        return (_priority(pod), NO_STATS, 0, full_name(pod))
-    return (_priority(pod), WITHIN, -usage.processes, full_name(pod))
+        return (priority(pod), NO_STATS, 0, full_name(pod))
+    return (priority(pod), WITHIN, -usage.processes, full_name(pod))
 
 
 def rank_pods(
@@ -80,10 +80,6 @@ def request_of(pod: Pod, resource: str) -> int:
     return resource_request(pod, resource) // NANO
 
 
-def _priority(pod: Pod) -> int:
-    return pod.spec.priority or 0
-
-
 def _exceeding(pod: Pod, used: int, request: int, subtracted: int) -> Key:
     first = EXCEEDS if used > request else WITHIN
-    return (first, _priority(pod), subtracted - used, full_name(pod))
+    return (first, priority(pod), subtracted - used, full_name(pod))

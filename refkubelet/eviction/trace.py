@@ -22,7 +22,7 @@ from refkubelet.eviction.layout import Layout, disk_of, disk_use
 from refkubelet.eviction.local_storage import Violation
 from refkubelet.eviction.ranking import request_of
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import full_name
+from refkubelet.model.pod import full_name, priority
 from refkubelet.model.quantity import format_binary, format_decimal
 from refkubelet.stats.usage import PodUsage
 
@@ -68,7 +68,6 @@ def rank_line(
     (EVIC-080)`. `place`: the rank, and the number of pods."""
     resource = resource_of(signal)
     rank, count = place
-    priority = pod.spec.priority or 0
     if usage is None:
         what, rules = "no statistics", [RANKED[resource], "EVIC-083"]
     elif resource == PIDS:
@@ -77,7 +76,7 @@ def rank_line(
         what, rules = _used(pod, usage, signal, layout), [RANKED[resource]]
     if disk_of(signal) is not None:
         rules.append(LAYOUTS[layout])
-    return f"rank {rank} of {count}: {what}, priority {priority} ({' '.join(rules)})"
+    return f"rank {rank} of {count}: {what}, priority {priority(pod)} ({' '.join(rules)})"
 
 
 def eviction_line(pod: Pod, why: str, grace_s: int) -> str:

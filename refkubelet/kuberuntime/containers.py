@@ -46,9 +46,9 @@ from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, Imag
 from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
+from refkubelet.model.cpuset import ANYWHERE
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.placement import ANYWHERE
 from refkubelet.model.pod import name_and_namespace, pod_ref, uid
 from simtime.clock import NANOSECONDS
 

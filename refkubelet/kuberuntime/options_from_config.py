@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.allocation.feasibility import LIMITED_SWAP
+from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
 from refkubelet.container_manager.cgroups.node_config import TIERED
@@ -23,7 +24,6 @@ from refkubelet.kuberuntime.common.runtime_options import (
     ImageOptions,
     MemoryOptions,
     RuntimeOptions,
-    VerificationPolicy,
 )
 from refkubelet.kuberuntime.config.dns import node_resolver
 from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits

@@ -41,8 +41,8 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
     with_resources,
 )
 from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import pod_ref
 
 NOT_IMPLEMENTED: Final = "not implemented"  # containerd 2.2 says so with the code UNKNOWN

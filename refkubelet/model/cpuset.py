@@ -1,11 +1,13 @@
-"""Sets of CPUs and the kernel's list format for them, `0-3,8,10-11`. Pure.
+"""Sets of CPUs, the kernel's lists of them, `0-3,8,10-11`, and where a container may run. Pure.
 
-Upstream: k8s.io/utils/cpuset: Parse, String.
+Rules: CG-031, CG-050. Upstream: k8s.io/utils/cpuset: Parse, String;
+pkg/kubelet/cm/internal_container_lifecycle_linux.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.golang.strconv import atoi, quoted
@@ -63,3 +65,18 @@ def format_cpuset(cpus: Iterable[int]) -> str:
         else:
             ranges.append([cpu, cpu])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a container may run, as the runtime is told it. The default leaves it to the kernel."""
+
+    cpus: str = ""
+    """A list in the kernel's format, such as `0-3,8`; "" for any CPU."""
+    memory_nodes: str = ""
+    """NUMA nodes, in the same format; "" for any."""
+    own_cpus: bool = False
+    """The CPUs are this container's alone, so that a CFS quota would only slow it down (CG-031)."""
+
+
+ANYWHERE: Final = Placement()

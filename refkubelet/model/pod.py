@@ -102,6 +102,16 @@ def is_critical(pod: Pod) -> bool:
     return is_static(pod) or is_mirror(pod) or priority(pod) >= SYSTEM_CRITICAL_PRIORITY
 
 
+def tolerates(pod: Pod, key: str, value: str, effect: str) -> bool:
+    """One of the pod's tolerations is for the taint with this key, value and effect."""
+    return any(
+        one.effect in (None, "", effect)
+        and one.key in (None, "", key)
+        and (one.operator == "Exists" or (bool(one.key) and (one.value or "") == value))
+        for one in pod.spec.tolerations or ()
+    )
+
+
 def uses_host_network(pod: Pod) -> bool:
     """The pod lives in the node's network (upstream: IsHostNetworkPod)."""
     return bool(pod.spec.hostNetwork)

@@ -11,11 +11,11 @@ import asyncio
 import logging
 from typing import Final
 
+from refkubelet.config import ConfigError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import log_failure
 from refkubelet.host.machine import KernelLogReader, Machine
 from refkubelet.node.oom_parse import BETWEEN, ROOT, read
-from refkubelet.usage import UsageError
 
 log = logging.getLogger(__name__)
 
@@ -23,13 +23,9 @@ REASON: Final = "SystemOOM"
 GATE: Final = "KubeletInUserNamespace"
 
 
-class KernelLogError(UsageError):
-    """The kernel's log cannot be read; the text says what to do."""
-
-
 def follow_kernel_log(machine: Machine, *, may_fail: bool) -> KernelLogReader | None:
     """Open the kernel's log, from now on. If that fails: None if it `may_fail` (gate
-    KubeletInUserNamespace), else raises `KernelLogError`."""
+    KubeletInUserNamespace), else raises `ConfigError`."""
     try:
         return machine.kernel_log()
     except OSError as error:
@@ -37,7 +33,7 @@ def follow_kernel_log(machine: Machine, *, may_fail: bool) -> KernelLogReader | 
         if may_fail:
             log.info("no events of system OOMs: the kernel's log cannot be read: %s", reason)
             return None
-        raise KernelLogError(
+        raise ConfigError(
             f"/dev/kmsg: wanted to read the kernel's log, for events of system OOMs: {reason}; "
             f"give the kubelet the device, or set featureGates.{GATE}: true to do without"
         ) from None

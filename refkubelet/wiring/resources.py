@@ -9,8 +9,8 @@ from pathlib import Path
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
-from refkubelet.checkpoints.errors import StateFileError
-from refkubelet.config.errors import ConfigError
+from refkubelet.checkpoints.content import StateFileError
+from refkubelet.config import ConfigError
 from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.providers.active import ActiveContainers, running_containers

@@ -30,7 +30,7 @@ ALLOWED = {
 # The floors of refkubelet, the lowest first: a room imports from lower floors only, and never from
 # its own (docs/architecture.md, "rooms on floors").
 FLOORS = (
-    ("golang", "usage"),
+    ("golang",),
     ("model",),
     ("failures", "metrics"),
     ("cri", "host", "checkpoints"),

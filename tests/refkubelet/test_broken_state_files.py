@@ -16,14 +16,13 @@ from node_world import Node, running_node
 from pods import container, manifest
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
-from refkubelet.checkpoints.checksum import checksum
+from refkubelet.checkpoints.content import checksum
 from refkubelet.config.kubelet_config import MemoryReservation
 from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.daemon import USER_ERRORS
 from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles
 from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
 from refkubelet.node.shutdown_state import load_times
-from refkubelet.usage import UsageError
 
 pytestmark = pytest.mark.virtual_time
 
@@ -121,7 +120,7 @@ async def next_start(node: Node) -> str | None:
     node.plugins = InProcessPlugins()
     try:
         await node.start()
-    except (UsageError, *USER_ERRORS) as error:  # what the command line tells in one line
+    except USER_ERRORS as error:  # what the command line tells in one line
         return str(error)
     await node.until(lambda: node.phase("web-golden") is not None, 10)
     await node.clock.sleep(3)

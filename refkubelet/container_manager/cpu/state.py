@@ -12,8 +12,7 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.checkpoints.checksum import checksum, go_map, go_struct
-from refkubelet.checkpoints.errors import CORRUPT, StateFileError
+from refkubelet.checkpoints.content import CORRUPT, StateFileError, checksum, go_map, go_struct
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset, parse_cpuset
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.cpu.assignment import (
     NotEnoughCpus,
     Packing,

@@ -15,8 +15,16 @@ from typing import Any, Final
 
 import msgspec
 
-from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
-from refkubelet.checkpoints.errors import CORRUPT, CheckpointError, json_value
+from refkubelet.checkpoints.content import (
+    CORRUPT,
+    CheckpointError,
+    checksum,
+    go_bytes,
+    go_map,
+    go_slice,
+    go_struct,
+    json_value,
+)
 from refkubelet.container_manager.devices.ledger import Entry
 from refkubelet.container_manager.devices.types import Allotment
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.checkpoints.atomic_file import write_whole
-from refkubelet.checkpoints.errors import CheckpointError
+from refkubelet.checkpoints.content import CheckpointError
 from refkubelet.container_manager.devices import checkpoint, convert
 from refkubelet.container_manager.devices.allocator import Allocator, AllocatorDeps
 from refkubelet.container_manager.devices.health import with_device_health

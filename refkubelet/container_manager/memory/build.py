@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.content import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import parsed

@@ -10,8 +10,14 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.checkpoints.checksum import checksum, go_map, go_slice, go_struct
-from refkubelet.checkpoints.errors import CORRUPT, StateFileError
+from refkubelet.checkpoints.content import (
+    CORRUPT,
+    StateFileError,
+    checksum,
+    go_map,
+    go_slice,
+    go_struct,
+)
 from refkubelet.container_manager.memory.state import Block, MemoryState, MemoryTable, NodeMemory
 from refkubelet.golang.strconv import quoted
 

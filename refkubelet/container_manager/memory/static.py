@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.memory.state import (
     Block,
     MemoryState,

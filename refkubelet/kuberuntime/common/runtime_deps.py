@@ -15,8 +15,8 @@ from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
 from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.placement import Placement
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simtime import Clock, Ids
 

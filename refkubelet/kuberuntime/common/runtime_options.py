@@ -9,14 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from refkubelet.config.image_policies import (
-    NEVER_VERIFY,
-    NEVER_VERIFY_ALLOWLISTED,
-    NEVER_VERIFY_PRELOADED,
-)
+from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.kuberuntime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.decisions.gc_choice import GcOptions
-from refkubelet.model.image_names import without_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +24,6 @@ class DnsOptions:
     node_searches: tuple[str, ...] = ()
     node_options: tuple[str, ...] = ()
     no_resolv_conf: bool = False  # resolvConf is empty: pods get 127.0.0.1
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationPolicy:
-    """imagePullCredentialsVerificationPolicy, and preloadedImagesVerificationAllowlist."""
-
-    policy: str = NEVER_VERIFY_PRELOADED
-    allowlist: tuple[str, ...] = ()
-
-    def verifies(self, image: str, *, pulled_by_kubelet: bool) -> bool:
-        """Whether a pod has to show that it may use the present image.
-
-        >>> VerificationPolicy().verifies("a:1", pulled_by_kubelet=False)
-        False
-        """
-        if self.policy == NEVER_VERIFY_PRELOADED:
-            return pulled_by_kubelet
-        if self.policy == NEVER_VERIFY_ALLOWLISTED:
-            return not self._is_listed(without_tag(image))
-        return self.policy != NEVER_VERIFY
-
-    def _is_listed(self, name: str) -> bool:
-        return any(
-            name.startswith(entry[:-1]) if entry.endswith("/*") else name == entry
-            for entry in self.allowlist
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,10 @@ from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.mounts import MountError, device_mounts, with_users
 from refkubelet.kuberuntime.config.sandbox import pod_labels
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
+from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path
 from refkubelet.model.objects import Container, Pod, to_dict
-from refkubelet.model.placement import ANYWHERE, Placement
 
 DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
 CONFIG_FAILURES: Final = (

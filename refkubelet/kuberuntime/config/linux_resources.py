@@ -11,8 +11,8 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
 from refkubelet.model.cgroups.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
 from refkubelet.model.cgroups.limits import page_bytes, page_size_name
+from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import containers, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import parse_nano

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
-from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles
 from refkubelet.kuberuntime.images.pull_records import (

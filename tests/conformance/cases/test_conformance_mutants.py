@@ -61,7 +61,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.eviction.evictor.is_critical", always(False), "evict-not-static",
     ),
     "static pods are refused under pressure": (
-        "refkubelet.eviction.admission.is_critical", always(False), "static-admitted",
+        "refkubelet.admission.node_fit.is_critical", always(False), "static-admitted",
     ),
     "sidecars stop together with the rest": (
         "refkubelet.kuberuntime.kill.termination_prerequisites", always({}), "sidecar-stops-last",

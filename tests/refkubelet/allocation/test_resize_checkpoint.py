@@ -16,8 +16,7 @@ from pods import container, make_pod
 from refkubelet.allocation.checkpoint import GO_TYPE, decode, encode
 from refkubelet.allocation.resources import PodResources, resources_of
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState
-from refkubelet.checkpoints.checksum import checksum
-from refkubelet.checkpoints.errors import CheckpointError, StateFileError
+from refkubelet.checkpoints.content import CheckpointError, StateFileError, checksum
 
 WRITTEN_BY_A_KUBELET = (
     r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'

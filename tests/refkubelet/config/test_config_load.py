@@ -11,8 +11,8 @@ import pytest
 import refkubelet
 from refkubelet.config import ConfigError, KubeletConfiguration, load_config, parse_config
 from refkubelet.config.fields import info_of
+from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.config.load import defaults_without_file, fields_not_acted_on
-from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.decisions.backoff import BackoffLimits
 from refkubelet.kuberuntime.options_from_config import restart_delays, verification_policy
 

@@ -21,8 +21,8 @@ from refkubelet.container_manager.topology.manager import allocated
 from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources
+from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import uid
 
 pytestmark = pytest.mark.virtual_time

@@ -11,6 +11,7 @@ from manager_world import Told
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
+from refkubelet.config import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.build import (
     ManagerDeps,
@@ -18,11 +19,14 @@ from refkubelet.container_manager.cgroups.build import (
     container_manager,
 )
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerError
-from refkubelet.daemon import check_driver, check_host
-from refkubelet.host.kernel_defaults import WANTED, wrong_kernel_flags
+from refkubelet.container_manager.start_checks import (
+    WANTED,
+    check_driver,
+    check_host,
+    wrong_kernel_flags,
+)
 from refkubelet.host.real_machine import RealMachine
 from refkubelet.model.quantity import NANO
-from refkubelet.usage import UsageError
 from simtime import RealClock
 
 FINE = {f"proc/sys/{flag}": f"{value}\n" for flag, value in WANTED.items()}
@@ -50,7 +54,7 @@ def test_cgroup_v1_needs_to_be_allowed_CG_014(tmp_path: Path) -> None:
         "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is "
         "unsupported and will be removed in a future release\n  set failCgroupV1: false"
     )
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(ConfigError) as refused:
         check_host(configured(), old)
     assert str(refused.value).startswith(wanted)
     check_host(configured(fail_cgroup_v1=False), old)
@@ -61,7 +65,7 @@ def test_cgroup_v1_needs_to_be_allowed_CG_014(tmp_path: Path) -> None:
 def test_swap_needs_to_be_allowed_CG_037(tmp_path: Path) -> None:
     swapping = machine(tmp_path, {"proc/swaps": "Filename Type\n/dev/sda partition\n"})
     allowed = configured(fail_cgroup_v1=False)
-    with pytest.raises(UsageError, match="running with swap on is not supported, please disable"):
+    with pytest.raises(ConfigError, match="running with swap on is not supported, please disable"):
         check_host(allowed, swapping)
     check_host(replace(allowed, fail_swap_on=False), swapping)
 
@@ -71,7 +75,7 @@ def test_kernel_flags_are_only_looked_at_when_they_are_protected_CG_037(tmp_path
     config = configured(fail_cgroup_v1=False)
     check_host(config, odd)
     wanted = r"\[invalid kernel flag: kernel/panic, expected value: 10, actual value: 0\]"
-    with pytest.raises(UsageError, match=wanted):
+    with pytest.raises(ConfigError, match=wanted):
         check_host(replace(config, protect_kernel_defaults=True), odd)
     right = machine(tmp_path, FINE)
     check_host(replace(config, protect_kernel_defaults=True), right)
@@ -107,7 +111,7 @@ def test_groups_are_not_made_behind_the_back_of_systemd_CG_013(
     if fits:
         check_driver(config, systemd_is_here=systemd)
         return
-    with pytest.raises(UsageError, match="the cgroup driver is systemd, and refkubelet makes"):
+    with pytest.raises(ConfigError, match="the cgroup driver is systemd, and refkubelet makes"):
         check_driver(config, systemd_is_here=systemd)
 
 

@@ -9,9 +9,9 @@ from eviction_helpers import MI, hard, row, soft, uses
 from pods import container, make_pod
 
 from fakecri import FakeNode
+from refkubelet.admission.node_fit import admit_under_pressure
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
 from refkubelet.cri.usage import FilesystemUsage, ImageFilesystems
-from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.cycle import (
     Observation,
     grace_override_s,
@@ -21,7 +21,6 @@ from refkubelet.eviction.local_storage import Violation, local_storage_violation
 from refkubelet.eviction.messages import (
     evicted_status,
     eviction_text,
-    node_condition_message,
 )
 from refkubelet.eviction.observer import NodeObservations, Observer
 from refkubelet.host.machine import FilesystemStats, MemoryStats
@@ -236,4 +235,3 @@ def test_the_rejection_names_the_conditions_EVIC_111() -> None:
     assert rejection is not None
     assert rejection.reason == "Evicted"
     assert rejection.message == "The node had condition: [MemoryPressure]. "
-    assert node_condition_message(["A", "B"]) == "The node had condition: [A B]. "

@@ -8,9 +8,9 @@ import pytest
 from eviction_helpers import MI, hard, row, soft, uses
 from pods import container, make_pod
 
+from refkubelet.admission.node_fit import MEMORY_TAINT, admit_under_pressure
 from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdValue
-from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, Observation, evaluate
 from refkubelet.eviction.layout import (
     Layout,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.config import KubeletConfiguration
+from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
 from refkubelet.container_manager.cgroups.node_config import reservations_of
 from refkubelet.daemon import host_ips
@@ -27,7 +27,6 @@ from refkubelet.node.status import (
     node_status,
 )
 from refkubelet.node.versions import runtime_version
-from refkubelet.usage import UsageError
 from simtime import RealClock
 
 
@@ -113,7 +112,7 @@ def test_the_address_of_a_node_NODE_032(flag: str, standalone: bool, wanted: Any
 
 
 def test_a_wrong_node_ip_is_a_usage_error_NODE_032() -> None:
-    with pytest.raises(UsageError, match=r"--node-ip 1\.2\.3: wanted an IP address"):
+    with pytest.raises(ConfigError, match=r"--node-ip 1\.2\.3: wanted an IP address"):
         host_ips("1.2.3", standalone=True)
 
 

@@ -15,7 +15,7 @@ from pods import make_pod
 
 from fakecri.machine.logind import FakeLock, FakeLogind
 from refkubelet.admission.admit_handler import PodAdmitAttributes
-from refkubelet.config.errors import ConfigError
+from refkubelet.config import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority
 from refkubelet.config.load import load_config

@@ -13,13 +13,13 @@ from pods import container, make_pod
 
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
+from refkubelet.config import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.daemon import check_host
+from refkubelet.container_manager.start_checks import check_host
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.kuberuntime.options_from_config import Surroundings, runtime_options
 from refkubelet.node.oom_parse import BETWEEN, OomKill, read
-from refkubelet.node.oom_watcher import KernelLogError, OomWatcher, follow_kernel_log
-from refkubelet.usage import UsageError
+from refkubelet.node.oom_watcher import OomWatcher, follow_kernel_log
 
 pytestmark = pytest.mark.virtual_time
 
@@ -136,7 +136,7 @@ async def test_an_oom_at_a_limit_is_no_event_EVIC_124() -> None:
 def test_a_kernel_log_that_cannot_be_read_ends_the_start_EVIC_124() -> None:
     node: Any = FakeNode()
     node.log.error = PermissionError(errno.EPERM, "Operation not permitted")
-    with pytest.raises(KernelLogError, match=r"^/dev/kmsg: .*not permitted; .*KubeletInUserNamesp"):
+    with pytest.raises(ConfigError, match=r"^/dev/kmsg: .*not permitted; .*KubeletInUserNamesp"):
         follow_kernel_log(node, may_fail=False)
     assert follow_kernel_log(node, may_fail=True) is None
 
@@ -166,7 +166,7 @@ def test_whole_groups_die_on_v2_only_EVIC_122(
     if not refused:
         check_host(config, host)
         return
-    with pytest.raises(UsageError, match="must not be explicitly set to false"):
+    with pytest.raises(ConfigError, match="must not be explicitly set to false"):
         check_host(config, host)
 
 

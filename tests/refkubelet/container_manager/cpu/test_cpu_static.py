@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from resource_world import SERVER, Around, container, cpus_of, named, pod
 
-from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.cpu.policy_options import (
     StaticOptions,

@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
-from refkubelet.checkpoints.errors import CheckpointError
+from refkubelet.checkpoints.content import (
+    CheckpointError,
+    checksum,
+    go_bytes,
+    go_map,
+    go_slice,
+    go_struct,
+)
 from refkubelet.container_manager.devices import checkpoint
 from refkubelet.container_manager.devices.checkpoint import Checkpoint
 from refkubelet.container_manager.devices.types import Allotment

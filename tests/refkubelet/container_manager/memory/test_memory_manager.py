@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from resource_world import GI, MI, Around, container, machine, named, pod
 
 from fakecri import HugePages as Pages
-from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.memory.manager import MemoryManager
 from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
 from refkubelet.container_manager.memory.reserved import Reservation, machine_memory

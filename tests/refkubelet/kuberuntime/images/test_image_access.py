@@ -13,11 +13,8 @@ from image_bench import ABSENT, PULLED, Bench, login, only
 from pods import IMAGE
 from runtime_doubles import IMAGE_ID, Slow
 
-from refkubelet.config.image_policies import ALWAYS_VERIFY
-from refkubelet.kuberuntime.common.runtime_options import (
-    ImageOptions,
-    VerificationPolicy,
-)
+from refkubelet.config.image_policies import ALWAYS_VERIFY, VerificationPolicy
+from refkubelet.kuberuntime.common.runtime_options import ImageOptions
 
 pytestmark = pytest.mark.virtual_time
 

@@ -15,9 +15,9 @@ from refkubelet.config.image_policies import (
     NEVER_VERIFY,
     NEVER_VERIFY_ALLOWLISTED,
     POLICIES,
+    VerificationPolicy,
     is_allowlist_entry,
 )
-from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.kuberuntime.images.pull_record_files import (
     PullRecordFiles,

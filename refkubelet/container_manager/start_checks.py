@@ -64,7 +64,7 @@ def check_host(config: KubeletConfiguration, machine: Host) -> None:
 
 
 def check_driver(config: KubeletConfiguration, *, systemd_is_here: bool) -> None:
-    """Where systemd rules, groups it was not told of lose their limits. Raises `ConfigError`."""
+    """Where systemd rules, cgroups it was not told of lose their limits. Raises `ConfigError`."""
     if config.cgroups_per_qos and config.cgroup_driver == "systemd" and systemd_is_here:
         raise ConfigError(
             "the cgroup driver is systemd, and refkubelet makes its cgroups without systemd, which "

@@ -28,11 +28,11 @@ from refkubelet.failures import Complaints
 from refkubelet.model.cgroups.cpu_shares import shares_of_weight
 from refkubelet.model.cgroups.limits import ResourceConfig, parse_cpu_max
 from refkubelet.model.cgroups.names import (
-    QOS_GROUPS,
+    QOS_CGROUPS,
     CgroupName,
     CgroupNameError,
     parse_path,
-    pod_group,
+    pod_cgroup,
 )
 from refkubelet.model.cgroups.values import (
     PodRequest,
@@ -80,7 +80,7 @@ class ContainerManager:
         self._deps = deps
         self._tree = deps.tree
         self._classes: Mapping[QosClass, CgroupName] = {
-            qos: (*node.root, *words) for qos, words in QOS_GROUPS.items()
+            qos: (*node.root, *words) for qos, words in QOS_CGROUPS.items()
         }
         self._requests: dict[str, tuple[Pod, PodRequest]] = {}
         self._enforced = False
@@ -234,7 +234,7 @@ class ContainerManager:
         await self._tree.destroy(name, self._deps.kill, self._deps.clock)
 
     def _name(self, pod: Pod) -> CgroupName:
-        return pod_group(self.node.root, pod)
+        return pod_cgroup(self.node.root, pod)
 
     # For resizes of running pods (CG-065, CG-066)
 

@@ -18,7 +18,7 @@ from refkubelet.container_manager.cgroups.allocatable import (
 )
 from refkubelet.host.machine import MachineTopology, page_sizes
 from refkubelet.model.cgroups.limits import Version
-from refkubelet.model.cgroups.names import SYSTEMD, CgroupName, cgroup_path, node_group, pod_group
+from refkubelet.model.cgroups.names import SYSTEMD, CgroupName, cgroup_path, node_cgroup, pod_cgroup
 from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.cpuset import format_cpuset
 from refkubelet.model.objects import Pod
@@ -76,7 +76,7 @@ def node_cgroups(
     kube, system = parsed(config.kube_reserved), parsed(config.system_reserved)
     memory_qos = version == 2 and config.feature_gates.get("MemoryQoS", False)
     return NodeCgroups(
-        root=node_group(config.cgroup_root),
+        root=node_cgroup(config.cgroup_root),
         capacity=capacity,
         reserved=(system, kube),
         enforce_pods="pods" in config.enforce_node_allocatable,
@@ -135,12 +135,12 @@ def pods_cgroup(config: KubeletConfiguration) -> str:
     """The path of the cgroup that holds all pods; "" where pods have no cgroups."""
     if not config.cgroups_per_qos:
         return ""
-    return cgroup_path(node_group(config.cgroup_root), config.cgroup_driver)
+    return cgroup_path(node_cgroup(config.cgroup_root), config.cgroup_driver)
 
 
 def pod_cgroup_of(config: KubeletConfiguration) -> Callable[[Pod], str] | None:
     """What finds the path of a pod's cgroup; None where pods have none."""
     if not config.cgroups_per_qos:
         return None
-    root = node_group(config.cgroup_root)
-    return lambda pod: cgroup_path(pod_group(root, pod), config.cgroup_driver)
+    root = node_cgroup(config.cgroup_root)
+    return lambda pod: cgroup_path(pod_cgroup(root, pod), config.cgroup_driver)

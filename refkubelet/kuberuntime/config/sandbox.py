@@ -16,7 +16,7 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.dns import dns_config
 from refkubelet.kuberuntime.config.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.kuberuntime.config.security import sandbox_security
-from refkubelet.model.cgroups.names import cgroup_path, pod_group, words_of
+from refkubelet.model.cgroups.names import cgroup_path, pod_cgroup, words_of
 from refkubelet.model.names import pod_log_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
@@ -133,7 +133,7 @@ def _linux(pod: Pod, options: RuntimeOptions, runtime: PodRuntime, *, own_cpus: 
 def cgroup_parent(pod: Pod, root: str, driver: str) -> str:
     """The full path of the pod's cgroup below `root` (e.g. `/kubepods`), the one that the container
     manager makes (CG-010, CG-012). `driver`: `cgroupfs` or `systemd`. Raises `CgroupNameError`."""
-    return cgroup_path(pod_group(words_of(root), pod), driver)
+    return cgroup_path(pod_cgroup(words_of(root), pod), driver)
 
 
 def dotted(sysctl: str) -> str:

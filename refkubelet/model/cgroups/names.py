@@ -17,8 +17,8 @@ from refkubelet.model.qos import QosClass, qos_class
 CgroupName = tuple[str, ...]
 
 SYSTEMD: Final = "systemd"
-NODE_GROUP: Final = "kubepods"
-QOS_GROUPS: Final[Mapping[QosClass, CgroupName]] = {
+NODE_CGROUP: Final = "kubepods"
+QOS_CGROUPS: Final[Mapping[QosClass, CgroupName]] = {
     "Guaranteed": (),
     "Burstable": ("burstable",),
     "BestEffort": ("besteffort",),
@@ -31,14 +31,14 @@ class CgroupNameError(ValueError):
     """No cgroup can have that name."""
 
 
-def node_group(cgroup_root: str) -> CgroupName:
+def node_cgroup(cgroup_root: str) -> CgroupName:
     """The cgroup of all pods, below the configured root ("" and "/": the top)."""
-    return (*words_of(cgroup_root), NODE_GROUP)
+    return (*words_of(cgroup_root), NODE_CGROUP)
 
 
-def pod_group(root: CgroupName, pod: Pod) -> CgroupName:
+def pod_cgroup(root: CgroupName, pod: Pod) -> CgroupName:
     """The pod's cgroup below the node's. Raises `CgroupNameError` (CG-011)."""
-    return (*root, *QOS_GROUPS[qos_class(pod)], pod_word(uid(pod)))
+    return (*root, *QOS_CGROUPS[qos_class(pod)], pod_word(uid(pod)))
 
 
 def pod_word(pod_uid: str) -> str:

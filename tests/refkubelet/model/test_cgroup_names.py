@@ -10,9 +10,9 @@ from pods import make_pod
 from refkubelet.model.cgroups.names import (
     CgroupNameError,
     cgroup_path,
-    node_group,
+    node_cgroup,
     parse_path,
-    pod_group,
+    pod_cgroup,
     pod_uid,
     pod_word,
     words_of,
@@ -44,7 +44,7 @@ WORDS = st.lists(
     ],
 )
 def test_paths_of_pods_CG_010_CG_011(qos: str, uid: str, cgroupfs: str, systemd: str) -> None:
-    group = pod_group(node_group("/"), make_pod(uid=uid, status={"qosClass": qos}))
+    group = pod_cgroup(node_cgroup("/"), make_pod(uid=uid, status={"qosClass": qos}))
     assert cgroup_path(group, "cgroupfs") == cgroupfs
     assert cgroup_path(group, "systemd") == systemd
 
@@ -59,8 +59,8 @@ def test_paths_of_pods_CG_010_CG_011(qos: str, uid: str, cgroupfs: str, systemd:
     ],
 )
 def test_the_root_comes_first_CG_011(root: str, cgroupfs: str, systemd: str) -> None:
-    assert cgroup_path(node_group(root), "cgroupfs") == cgroupfs
-    assert cgroup_path(node_group(root), "systemd") == systemd
+    assert cgroup_path(node_cgroup(root), "cgroupfs") == cgroupfs
+    assert cgroup_path(node_cgroup(root), "systemd") == systemd
 
 
 @pytest.mark.parametrize("uid", ["a_b", "a/b"])

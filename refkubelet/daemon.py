@@ -44,7 +44,8 @@ from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
-from refkubelet.server.http import KubeletServers, ServerCallbacks, ServerError, check_servers
+from refkubelet.server.http import KubeletServers, ServerError, check_servers
+from refkubelet.server.pages import ServerCallbacks
 from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.volumes.mounting import mounts_for
 from simtime import Clock, Ids, RealClock, Rng

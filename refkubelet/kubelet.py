@@ -133,7 +133,7 @@ class Kubelet:
             # CG-035, NODE-050: without the cgroups above them no pod may start
             Part("runtime watch", runtime.watch.run, fatal=(ContainerManagerError,)),
             Part("pleg", (runtime.pleg.evented or runtime.pleg.generic).run),
-            Part("status manager", work.statuses.run),
+            Part("status manager", work.statuses.writer.run),
             Part("events", self.recorder.run),
             Part("pod config", sources.config.run),
             Part("volume stats", after(self.stats.volumes.run)),

@@ -32,16 +32,6 @@ class Allocations(Protocol):
         """Remember the resources `pod` names as allocated to it."""
 
 
-class AsWritten:
-    """Allocations of a kubelet that keeps none: every pod has what its spec says."""
-
-    def allocated(self, pod: Pod) -> Pod:
-        return pod
-
-    def allocate(self, pod: Pod) -> None:
-        return
-
-
 class PodAdmission:
     """Asks `handlers`, in their order. `active_pods`: those that count (LIFE-012)."""
 
@@ -49,11 +39,11 @@ class PodAdmission:
         self,
         handlers: tuple[AdmitHandler, ...],
         active_pods: Callable[[], tuple[Pod, ...]],
-        allocations: Allocations | None = None,
+        allocations: Allocations,
     ) -> None:
         self._handlers = handlers
         self._active_pods = active_pods
-        self._allocations = allocations or AsWritten()
+        self._allocations = allocations
         self._one_at_a_time = asyncio.Lock()
 
     def allocated_pods(self) -> tuple[Pod, ...]:

@@ -178,11 +178,11 @@ def tolerates_all(pod: Pod, node: NodeView) -> bool:
 
 
 def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | None:
-    """Refuses a new pod while the node is short of something (EVIC-110, EVIC-111). `conditions`:
-    the pressure conditions that are True.
+    """The refusal of a new pod under pressure conditions; None: admitted (EVIC-110, EVIC-111).
+    `conditions`: the pressure conditions that are True.
 
-    Critical pods are always admitted. Under memory pressure alone so are pods that are not
-    BestEffort, and those that tolerate the taint; under any other pressure no others are.
+    Critical pods are always admitted. If memory pressure is the only condition, so are pods that
+    are not BestEffort and pods that tolerate its taint; all other pods are refused.
     Upstream: pkg/kubelet/eviction/eviction_manager.go: Admit.
     """
     if not conditions or is_critical(pod):

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -22,13 +22,17 @@ import msgspec
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.container_manager.devices.inventory import Amounts
-from refkubelet.container_manager.devices.registration import is_extended_resource
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
-from refkubelet.model.quantity import NANO
+from refkubelet.node.patches import (
+    adoption_patch,
+    sent,
+    with_devices,
+    without_devices,
+    without_heartbeat,
+)
 from refkubelet.node.status import (
-    ATTACH_DETACH,
     Condition,
     NodeFacts,
     conditions,
@@ -46,15 +50,6 @@ JITTER: Final = 0.04  # added to the period between two updates, at most, as a f
 TRIES: Final = 5  # of one update, without a pause
 SOON_S: Final = 0.1
 SOON_FOR_S: Final = 120.0
-_ADOPTED_LABELS: Final = (
-    "kubernetes.io/hostname",
-    "kubernetes.io/os",
-    "kubernetes.io/arch",
-    "beta.kubernetes.io/os",
-    "beta.kubernetes.io/arch",
-)
-
-
 _OF_THE_MACHINE: Final = ("kubernetes.io/os", "kubernetes.io/arch")
 
 NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -81,8 +76,10 @@ class NodeSettings:
     """An unchanged status is written again after this time (`nodeStatusReportFrequency`)."""
     pressures: Callable[[], Sequence[Condition]] = _nothing
     """The pressure conditions that the eviction manager has computed."""
-    not_ready: Callable[[], Sequence[str]] = _nothing
-    """Why the node is not ready; empty: it is ready (NODE-022)."""
+    runtime_errors: Callable[[], Sequence[str]] = _nothing
+    """Why the runtime is not ready; empty: it is."""
+    shutdown_errors: Callable[[], Sequence[str]] = _nothing
+    """That the node shuts down; empty: it does not."""
     devices: NodeDevices | None = None
     """The devices of device plugins (CG-084)."""
     runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
@@ -93,6 +90,10 @@ class NodeSettings:
     """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
     look: Callable[[], Awaitable[None]] = _no_look
     """Asks the runtime for its status, outside of the usual period."""
+
+    def not_ready(self) -> list[str]:
+        """Why the node is not ready, the runtime's reasons first; empty: it is ready (NODE-022)."""
+        return [*self.runtime_errors(), *self.shutdown_errors()]
 
 
 class NodeDevices(Protocol):
@@ -262,61 +263,5 @@ class NodeRegistrar:
         self._written_to = _uid(node)
 
 
-def sent(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The status as a patch that replaces the list of addresses; merged, it would keep addresses
-    that the node no longer has (NODE-011)."""
-    return {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
-
-
 def _uid(node: Node) -> str:
     return (node.metadata.uid if node.metadata is not None else None) or ""
-
-
-def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:
-    """The facts with the present devices in capacity and allocatable."""
-    return replace(
-        facts,
-        capacity={**facts.capacity, **_nano(amounts.capacity)},
-        allocatable={**facts.allocatable, **_nano(amounts.allocatable)},
-    )
-
-
-def _nano(numbers: Mapping[str, int]) -> dict[str, int]:
-    return {name: number * NANO for name, number in numbers.items()}
-
-
-def without_devices(status: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """`status` with amount 0 for the extended resources of `before`: those of an earlier machine of
-    the same name do not count until their plugins register (upstream:
-    reconcileExtendedResource)."""
-    old = before.get("capacity") or {}
-    none = {name: "0" for name in old if is_extended_resource(name)}
-    return {
-        **status,
-        "capacity": {**none, **status["capacity"]},
-        "allocatable": {**none, **status["allocatable"]},
-    }
-
-
-def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The corrections to an existing Node's metadata; empty: none (NODE-004)."""
-    labels = metadata.get("labels") or {}
-    wrong = {
-        key: facts.labels[key]
-        for key in _ADOPTED_LABELS
-        if key in facts.labels and labels.get(key) != facts.labels[key]
-    }
-    patch: dict[str, Any] = {"labels": wrong} if wrong else {}
-    managed = (metadata.get("annotations") or {}).get(ATTACH_DETACH)
-    if facts.attach_detach and managed != "true":
-        patch["annotations"] = {ATTACH_DETACH: "true"}
-    return patch
-
-
-def without_heartbeat(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without lastHeartbeatTime, which changes with every update."""
-    rows = [
-        {k: v for k, v in row.items() if k != "lastHeartbeatTime"}
-        for row in status.get("conditions", ())
-    ]
-    return {**status, "conditions": rows}

@@ -232,7 +232,7 @@ class Housekeeping:
         """Make workers for active pods without one, whose UID came back (MIRR-006); their UIDs."""
         if wanted.uids <= working.keys():
             return frozenset()
-        missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
+        missing = [p for p in self._deps.handlers.new_pods.active_pods() if uid(p) not in working]
         for pod in missing:
             with self._guarded(f"worker of {pod_ref(pod)}"):
                 self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)

@@ -1,4 +1,4 @@
-"""How the sync loop handles operations on pods: store the pod, ask admission, tell its worker.
+"""How the sync loop handles operations on pods: store the pod, ask `new_pods`, tell its worker.
 
 What must never happen here: a wait for a pod, except in admission; a decision about containers; an
 error of one pod that stops the other pods of its batch.
@@ -10,30 +10,17 @@ HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from refkubelet.admission.admit_handler import UNEXPECTED, AdmitHandler, Refusal, Rejection
-from refkubelet.admission.manager import Allocations, PodAdmission
-from refkubelet.admission.rejection_reasons import reason_label
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import RuntimePodStatus
-from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.model.pod import (
-    full_name,
-    has_terminal_phase,
-    is_mirror,
-    is_terminal,
-    pod_ref,
-    uid,
-)
-from refkubelet.model.qos import qos_class
+from refkubelet.model.pod import full_name, has_terminal_phase, is_mirror, pod_ref, uid
 from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pod_workers.sync_status import StatusCache, SyncPodType, UpdatePodOptions
@@ -42,6 +29,7 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.status.conditions import readiness_is_outdated
 from refkubelet.status.generate import past_active_deadline
 from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop.new_pods import NewPods
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -65,15 +53,11 @@ class HandlerDeps:
     pods: PodManager
     workers: PodWorkers
     statuses: StatusManager
-    recorder: EventRecorder
     cache: StatusCache
     deletor: Deletor
+    new_pods: NewPods
     sources_ready: Callable[[], bool]
     """Whether all sources have been seen (SRC-070)."""
-    admission: tuple[AdmitHandler, ...] = ()
-    """The handlers that may refuse a pod, in the order in which they are asked."""
-    allocations: Allocations | None = None
-    """The allocated resources of pods; None: they are not recorded."""
     resizes: ResizeTriggers | None = None
     """None: pods are never resized."""
 
@@ -88,15 +72,13 @@ class _PodList:
 
 
 class PodHandlers:
-    """One method per operation. `rejections`: how many pods were refused, by reason."""
+    """One method per operation."""
 
     def __init__(self, deps: HandlerDeps) -> None:
         self._deps = deps
-        self.rejections: Counter[str] = Counter()
         self._pod_list = _PodList()
         self._complaints = Complaints(log, deps.clock)
-        self._asked_about = ""  # the UID of the pod that is being admitted
-        self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
+        self.new_pods = deps.new_pods
 
     async def handle_pod_additions(self, pods: Sequence[Pod]) -> None:
         """Admit new pods, oldest first; a refused pod never gets a worker (LIFE-010). Waits for
@@ -107,8 +89,8 @@ class PodHandlers:
                 self._deps.pods.add(pod)
                 if is_mirror(pod):
                     self._wake_static_of(pod)
-                elif await self._may_run(pod):
-                    if resizes is not None and not self._ends(pod):
+                elif await self.new_pods.may_run(pod):
+                    if resizes is not None and not self.new_pods.ends(pod):
                         resizes.admitted(pod)
                         admitted.append(pod)
                     self.tell_worker(SyncPodType.CREATE, pod)
@@ -195,7 +177,7 @@ class PodHandlers:
         """Hand the pod and its current mirror to its worker. A pod that is being admitted has no
         worker yet, and nothing is done."""
         deps = self._deps
-        if uid(pod) == self._asked_about:
+        if uid(pod) == self.new_pods.asked_about:
             return
         deps.workers.update_pod(UpdatePodOptions(update_type, pod, deps.pods.mirror_of(pod)))
 
@@ -230,7 +212,7 @@ class PodHandlers:
 
     def pleg_event(self, event: PodLifecycleEvent) -> None:
         """Sync the pod, and remove its dead containers (LIFE-003, PLEG-012)."""
-        if event.uid == self._asked_about:
+        if event.uid == self.new_pods.asked_about:
             return  # its worker will start with the status in the cache
         pod = self._deps.pods.get(event.uid)
         if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
@@ -249,61 +231,13 @@ class PodHandlers:
         if pod is not None:
             self.handle_pod_syncs([pod])
 
-    def active_pods(self) -> tuple[Pod, ...]:
-        """All pods except those that have ended (LIFE-012)."""
-        return tuple(pod for pod in self._deps.pods.pods() if not self._is_inactive(pod))
-
-    def _is_inactive(self, pod: Pod) -> bool:
-        deps = self._deps
-        if deps.workers.is_pod_known_terminated(uid(pod)):
-            return True
-        over = has_terminal_phase(pod) or is_terminal(deps.statuses.get(uid(pod)))
-        return over and not deps.workers.is_pod_termination_requested(uid(pod))
-
-    async def _may_run(self, pod: Pod) -> bool:
-        """Ask admission, and reject the pod if it refuses. Pods that are ending or have ended are
-        not asked about (LIFE-010)."""
-        if self._ends(pod):
-            return True
-        self._asked_about = uid(pod)
-        try:
-            rejection = await self._admit(pod)
-        finally:
-            self._asked_about = ""
-        if rejection is not None:
-            self._reject(pod, rejection.reason, rejection.message)
-        return rejection is None
-
-    def _ends(self, pod: Pod) -> bool:
-        return self._deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod)
-
-    async def _admit(self, pod: Pod) -> Refusal | None:
-        """The refusal of the pod, or None. An admission handler that raises refuses the pod."""
-        try:
-            return await self.admission.add(pod)
-        except Exception as error:
-            log.exception("admission of %s failed", pod_ref(pod))
-            return Rejection(UNEXPECTED, f"Unexpected error during admission: {error}")
-
-    def _reject(self, pod: Pod, reason: str, message: str) -> None:
-        """Make the pod Failed with that reason and message, and leave an event (LIFE-011)."""
-        self.rejections[reason_label(reason)] += 1
-        self._deps.recorder.pod_event(pod, "Warning", reason, message)
-        status = PodStatus(
-            phase="Failed",
-            reason=reason,
-            message=f"Pod was rejected: {message}",
-            qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
-        )
-        self._deps.statuses.set_pod_status(pod, status)
-
     def _wake_static_of(self, mirror: Pod) -> None:
         """Tell the static pod's worker about its mirror, even one that was removed (MIRR-030)."""
         static = self._deps.pods.static_of(mirror)
         if static is None:
             log.debug("mirror %s has no static pod", full_name(mirror))
             return
-        if uid(static) == self._asked_about:
+        if uid(static) == self.new_pods.asked_about:
             return  # its worker will start with the newest mirror
         self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))
 

@@ -76,11 +76,11 @@ class Later:
 
     def active_pods(self) -> tuple[Pod, ...]:
         """All pods but those that are over (LIFE-012)."""
-        return self.handlers().active_pods()
+        return self.handlers().new_pods.active_pods()
 
     def allocated_pods(self) -> tuple[Pod, ...]:
         """The active pods, with what they were allocated."""
-        return self.handlers().admission.allocated_pods()
+        return self.handlers().new_pods.admission.allocated_pods()
 
     def sync_by_uid(self, pod_uid: str) -> None:
         """Sync that pod if it is a pod of this node."""

@@ -8,6 +8,7 @@ from refkubelet.admission.admit_handler import AdmitHandler
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.sync_loop.housekeeping import CleanupDeps, Housekeeping
 from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SyncLoop
+from refkubelet.sync_loop.new_pods import NewPods
 from refkubelet.sync_loop.pod_handlers import HandlerDeps, PodHandlers
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
@@ -40,12 +41,17 @@ def build_loop(
             pods=sources.pods,
             workers=work.workers,
             statuses=work.statuses,
-            recorder=base.recorder,
             cache=runtime.pleg.cache,
             deletor=runtime.deletions,
             sources_ready=sources.seen.ready,
-            admission=admission,
-            allocations=allocation.manager,
+            new_pods=NewPods(
+                handlers=admission,
+                allocations=allocation.manager,
+                pods=sources.pods,
+                workers=work.workers,
+                statuses=work.statuses,
+                recorder=base.recorder,
+            ),
             resizes=ResizeTriggers(allocation.manager, allocation.conditions),
         )
     )

@@ -87,7 +87,7 @@ def _of_refusals_and_images(parts: MeasuredParts) -> list[Numbers]:
         Numbers(
             name="admission_rejections_total",
             help="Pods that were refused.",
-            read=lambda: by(parts.handlers.rejections),
+            read=lambda: by(parts.handlers.new_pods.rejections),
             labels=("reason",),
             kind="counter",
         ),
@@ -175,7 +175,7 @@ def _of_pods(parts: MeasuredParts) -> list[Numbers]:
         return Counter((_true(is_static(pod)),) for pod in parts.pods.pods())
 
     def active() -> Values:
-        return Counter((_true(is_static(pod)),) for pod in parts.handlers.active_pods())
+        return Counter((_true(is_static(pod)),) for pod in parts.handlers.new_pods.active_pods())
 
     def mirrors() -> float:
         return sum(is_mirror(pod) for pod in parts.pods.pods_and_mirrors())

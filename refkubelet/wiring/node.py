@@ -46,11 +46,6 @@ def build_node(
     upkeep: Upkeep,
 ) -> Node:
     shutdown = _shutdown(base, work, hurry=lambda: registrar.hurry() if registrar else None)
-
-    def not_ready() -> list[str]:
-        """NODE-022: the runtime, then shutdown."""
-        return [*runtime.state.not_ready(), *(shutdown.not_ready() if shutdown else [])]
-
     config, deps = base.config, base.deps
     registrar: NodeRegistrar | None = None
     if deps.api is not None and deps.node_facts is not None:
@@ -60,7 +55,8 @@ def build_node(
             update_s=config.node_status_update_frequency_s,
             report_s=config.node_status_report_frequency_s,
             pressures=upkeep.eviction.node_conditions,
-            not_ready=not_ready,
+            runtime_errors=runtime.state.not_ready,
+            shutdown_errors=shutdown.not_ready if shutdown else tuple,
             devices=resources.devices,
             runtime=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
             random=deps.rng.stream("node status").random,

@@ -108,7 +108,7 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
             base.recorder,
             conditions,
             pod=sources.pods.get,
-            admit=lambda pod: later.handlers().admission.resize(pod),
+            admit=lambda pod: later.handlers().new_pods.admission.resize(pod),
             sync=lambda pod: later.handlers().handle_pod_syncs([pod]),
             sources_ready=sources.seen.ready,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.container_manager.cgroups.build import CGROUP_V1_WARNING
+from refkubelet.container_manager.cgroups.build import before_the_first_pod
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
@@ -78,7 +78,12 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
     pleg = _pleg(base, manager, options)
     healthy = pleg.evented.healthy if pleg.evented is not None else lambda: None
     state = RuntimeState(deps.clock, pleg.generic.healthy, healthy)
-    watch = RuntimeWatch(manager, state, deps.clock, lambda: _before_the_first_pod(base))
+    watch = RuntimeWatch(
+        manager,
+        state,
+        deps.clock,
+        lambda: before_the_first_pod(deps.machine, later.cgroups(), base.recorder),
+    )
     return RuntimeParts(
         deps=runtime_deps,
         options=options,
@@ -114,12 +119,3 @@ def _pleg(base: Base, manager: RuntimeManager, options: RuntimeOptions) -> Pleg:
         return Pleg(cache, generic, None)
     events = PodEventReader(base.client, clock, options.own_directories).events
     return Pleg(cache, generic, EventedPLEG(generic, events, cache, clock))
-
-
-def _before_the_first_pod(base: Base) -> None:
-    """CG-014, CG-035: when the runtime is ready for the first time."""
-    if base.deps.machine.cgroup_version() == 1:
-        base.recorder.node_event("Warning", "CgroupV1", CGROUP_V1_WARNING)
-    cgroups = base.later.cgroups()
-    if cgroups is not None:
-        cgroups.start()

@@ -19,7 +19,8 @@ from refkubelet.pod_workers.step_deps import StepDeps, StepHooks
 from refkubelet.pod_workers.steps import PodSteps
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
-from refkubelet.status.manager import StatusDeps, StatusManager
+from refkubelet.status.manager import StatusManager
+from refkubelet.status.writer import StatusDeps
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.wiring.base import Base

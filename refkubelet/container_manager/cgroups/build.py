@@ -1,6 +1,6 @@
 """A container manager for this machine, with what must hold before a kubelet may start.
 
-Rules: CG-014, CG-015, CG-034, CG-037. Upstream: pkg/kubelet/cm/container_manager_linux.go:
+Rules: CG-014, CG-015, CG-034, CG-035, CG-037. Upstream: pkg/kubelet/cm/container_manager_linux.go:
 NewContainerManager, validateSystemRequirements.
 """
 
@@ -84,3 +84,14 @@ def container_manager(
         has_exclusive_cpus=deps.has_exclusive_cpus,
     )
     return ContainerManager(node, manager_deps)
+
+
+def before_the_first_pod(
+    machine: Machine, cgroups: ContainerManager | None, recorder: EventRecorder
+) -> None:
+    """When the runtime is ready for the first time: the warning of cgroup v1 (CG-014), and the
+    cgroups above the pods (CG-035), where pods have any. Raises `ContainerManagerError`."""
+    if machine.cgroup_version() == 1:
+        recorder.node_event("Warning", "CgroupV1", CGROUP_V1_WARNING)
+    if cgroups is not None:
+        cgroups.start()

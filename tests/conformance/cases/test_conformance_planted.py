@@ -27,7 +27,7 @@ from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pleg import compute
 from refkubelet.probes import decide
 from refkubelet.status import generate, readiness
-from refkubelet.status.manager import StatusManager
+from refkubelet.status.writer import StatusWriter
 from simtime.clock import NANOSECONDS
 
 CASES = {case.id: case for case in load_cases()}
@@ -50,7 +50,7 @@ STATIC_UID = hashes.static_pod_uid
 WITH_PROBES = readiness._Scope._with_probes
 EVENTS = compute.compute_events
 WITH_PHASE = generate._with_phase
-SEND = StatusManager._send
+SEND = StatusWriter._send
 PLAIN = InitPlan._plain
 PRE_STOP = ContainerKiller._pre_stop
 COUNT_OUTCOME = decide.count_outcome
@@ -117,11 +117,11 @@ def counts_in_memory() -> Callable[..., int]:
     return next_attempt
 
 
-async def confirms_what_is_newest(manager: Any, api: Any, pod_uid: str) -> None:
-    await SEND(manager, api, pod_uid)
-    entry = manager._statuses.get(pod_uid)
+async def confirms_what_is_newest(writer: Any, api: Any, pod_uid: str) -> None:
+    await SEND(writer, api, pod_uid)
+    entry = writer._statuses.get(pod_uid)
     if entry is not None:
-        manager._confirmed[pod_uid] = entry.version
+        writer._confirmed[pod_uid] = entry.version
 
 
 async def detects_running_only(gc: Any) -> None:
@@ -209,7 +209,7 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         "phase-from-outside",
     ),
     "what was not sent is confirmed": (
-        "refkubelet.status.manager.StatusManager._send", confirms_what_is_newest,
+        "refkubelet.status.writer.StatusWriter._send", confirms_what_is_newest,
         "status-changed-meanwhile",
     ),
     "the crash loop forgets the UID": (

@@ -285,14 +285,14 @@ async def test_a_failing_handler_fails_its_own_pod_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running_node(tmp_path) as node:
-        add = node.kubelet.loop.handlers.admission.add
+        add = node.kubelet.loop.handlers.new_pods.admission.add
 
         async def broken(pod: Pod) -> Any:
             if pod.metadata is not None and (pod.metadata.name or "").startswith("bad"):
                 raise RuntimeError("a bug")
             return await add(pod)
 
-        vars(node.kubelet.loop.handlers.admission)["add"] = broken
+        vars(node.kubelet.loop.handlers.new_pods.admission)["add"] = broken
         node.apply(manifest(name="bad"), "a.yaml")
         node.apply(manifest(name="good"), "b.yaml")
         await node.until(lambda: node.phase(f"good-{NODE}") == "Running")

@@ -16,7 +16,8 @@ from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.cri.records import RuntimeConditions
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.eviction.manager import PressureCondition
-from refkubelet.node.register import NodeRegistrar, NodeSettings, adoption_patch
+from refkubelet.node.patches import adoption_patch
+from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.status import (
     NodeFacts,
     default_labels,
@@ -47,7 +48,7 @@ class World:
             FACTS,
             register=register,
             pressures=lambda: self.pressures,
-            not_ready=lambda: self.not_ready,
+            runtime_errors=lambda: self.not_ready,
             runtime=lambda: self.told,
             random=lambda: self.drawn,
             look=self.look,

@@ -15,7 +15,8 @@ import pytest
 from pods import make_pod
 
 from refkubelet.config import KubeletConfiguration
-from refkubelet.server.http import KubeletServers, ServerCallbacks, ServerError, is_loopback
+from refkubelet.server.http import KubeletServers, ServerError, is_loopback
+from refkubelet.server.pages import ServerCallbacks
 
 
 def free_port() -> int:

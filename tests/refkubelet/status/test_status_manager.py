@@ -25,7 +25,8 @@ from refkubelet.model.objects import (
 )
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, uid
 from refkubelet.pods.manager import PodManager
-from refkubelet.status.manager import StatusDeps, StatusManager
+from refkubelet.status.manager import StatusManager
+from refkubelet.status.writer import StatusDeps
 from simtime import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
@@ -81,7 +82,7 @@ class World:
 async def running_manager() -> AsyncIterator[World]:
     """A world whose status manager writes; on a virtual loop."""
     world = World()
-    writer = asyncio.create_task(world.manager.run())
+    writer = asyncio.create_task(world.manager.writer.run())
     try:
         yield world
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.model.quantity import NANO
-from refkubelet.node.register import with_devices, without_devices
+from refkubelet.node.patches import with_devices, without_devices
 from refkubelet.node.status import NodeFacts, node_status
 
 FACTS = NodeFacts("n", capacity={"cpu": 2 * NANO}, allocatable={"cpu": NANO})

@@ -1,0 +1,203 @@
+"""Writes the versions of statuses that the API server has not confirmed, in the background.
+
+A status is sent as GET and strategic-merge PATCH; every 10 s the writer also sends statuses that
+others changed at the API server, and deletes pods that have finished.
+What must never happen here: two writers; a status written to another pod of the same name
+(STAT-024).
+Rules: STAT-020..031. Upstream: pkg/kubelet/status/status_manager.go: Start, syncBatch, syncPod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.failures import Complaints
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import (
+    full_name,
+    generation_of,
+    is_being_deleted,
+    is_mirror,
+    is_static,
+    is_terminal,
+    name_and_namespace,
+    uid,
+)
+from refkubelet.status.merge import merge_pod_status
+from refkubelet.status.normalize import normalize_status, statuses_equal
+from refkubelet.status.patch import status_patch
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+FULL_PASS_S: Final = 10.0
+
+
+class KnownPods(Protocol):
+    """The part of the pod manager that statuses need."""
+
+    def get(self, uid: str) -> Pod | None: ...
+
+    def mirror_of(self, pod: Pod) -> Pod | None: ...
+
+    def translate_uid(self, pod_uid: str) -> str: ...
+
+    def pods_and_mirrors(self) -> tuple[Pod, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDeps:
+    """What the manager works with. `api` None: standalone, statuses stay in memory (SRC-052).
+    `could_run`: whether containers of the pod with that UID may still run (LIFE-052)."""
+
+    clock: Clock
+    pods: KnownPods
+    could_run: Callable[[str], bool]
+    api: ApiClient | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedStatus:
+    """A cached status; `finished`: the pod's termination is complete (STAT-030)."""
+
+    pod: Pod
+    status: PodStatus
+    version: int
+    finished: bool = False
+
+
+class StatusWriter:
+    """The only task that writes. `statuses`: by pod UID, kept by the status manager, which sets
+    `changed` after each new version."""
+
+    def __init__(self, deps: StatusDeps, statuses: dict[str, VersionedStatus]) -> None:
+        self._deps = deps
+        self._statuses = statuses
+        self._confirmed: dict[str, int] = {}  # versions by the UID at the API server
+        # By the UID at the API server: its status and ours, compared and found equal.
+        self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}
+        self.changed = asyncio.Event()
+        self._complaints = Complaints(log, deps.clock)
+
+    def forget(self, pod_uid: str) -> None:
+        """The pod with that UID has no status any more."""
+        self._complaints.over(pod_uid)
+
+    async def run(self) -> None:
+        """Write statuses until cancelled: at each change, and everything every 10 s (STAT-020)."""
+        clock = self._deps.clock
+        full_pass_s = clock.monotonic_s() + FULL_PASS_S
+        while True:
+            await self._wait_for_change(full_pass_s - clock.monotonic_s())
+            everything = clock.monotonic_s() >= full_pass_s
+            if everything:
+                full_pass_s = clock.monotonic_s() + FULL_PASS_S
+            try:
+                await self.sync_batch(everything=everything)
+            except Exception as error:
+                self._complaints.failed("writing pod statuses failed", error)
+
+    async def _wait_for_change(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(timeout_s, 0.0)):
+                await self.changed.wait()
+        self.changed.clear()
+
+    async def sync_batch(self, *, everything: bool) -> None:
+        """Write the new versions; with `everything` also delete finished pods, and write statuses
+        that others changed at the API server (STAT-021)."""
+        if self._deps.api is None:
+            return
+        if everything:
+            self._forget_confirmations()
+        for pod_uid, entry in list(self._statuses.items()):
+            try:
+                if self._must_send(pod_uid, entry, everything):
+                    await self._send(self._deps.api, pod_uid)
+            except Exception as error:  # the other statuses are written all the same
+                what = f"the status of {full_name(entry.pod)} is not written"
+                self._complaints.failed(what, error, key=pod_uid)
+            else:
+                self._complaints.over(pod_uid)
+
+    def _forget_confirmations(self) -> None:
+        mirrors = {uid(p) for p in self._deps.pods.pods_and_mirrors() if is_mirror(p)}
+        for api_uid in [u for u in self._confirmed if u not in self._statuses]:
+            if api_uid not in mirrors:
+                del self._confirmed[api_uid]
+                self._equal.pop(api_uid, None)
+
+    def _must_send(self, pod_uid: str, entry: VersionedStatus, everything: bool) -> bool:
+        pod = self._deps.pods.get(pod_uid)
+        api_pod: Pod | None = pod
+        if is_static(pod or entry.pod):
+            api_pod = self._deps.pods.mirror_of(entry.pod)
+            if api_pod is None or self._deps.pods.translate_uid(uid(api_pod)) != pod_uid:
+                return False  # STAT-025; or the mirror is that of a newer static pod
+        api_uid = uid(api_pod) if api_pod is not None else pod_uid
+        if self._confirmed.get(api_uid, 0) < entry.version:
+            return True
+        if not everything or api_pod is None:
+            return False
+        return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
+
+    def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
+        """Whether the API server's status differs in a field that the kubelet owns. Two objects
+        that were equal are not compared again: they are frozen."""
+        api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
+        equal = self._equal.get(api_uid)
+        if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:
+            return False
+        seen = normalize_status(api_pod, api_pod.status or PodStatus())
+        if not statuses_equal(seen, entry.status):
+            return True
+        self._equal[api_uid] = pair
+        return False
+
+    async def _send(self, api: ApiClient, pod_uid: str) -> None:
+        """Write the pod's status, and delete the pod if it has finished. An error
+        of the API server is logged; the next pass tries again."""
+        entry = self._statuses.get(pod_uid)
+        if entry is None:
+            return
+        name, namespace = name_and_namespace(entry.pod)
+        try:
+            live = await api.get_pod(namespace, name)
+            if self._deps.pods.translate_uid(uid(live)) != pod_uid:
+                self._statuses.pop(pod_uid, None)  # STAT-024
+                return
+            live = await self._patch(api, live, entry)
+            self._confirmed[uid(live)] = entry.version
+            if _can_be_deleted(live, entry.finished):
+                await api.delete_pod(namespace, name, grace_period_s=0, uid=uid(live))
+                self._statuses.pop(pod_uid, None)
+        except ApiError as error:
+            if not error.not_found:
+                log.warning("status of %s_%s not written: %s", name, namespace, error)
+
+    async def _patch(self, api: ApiClient, live: Pod, entry: VersionedStatus) -> Pod:
+        merged = merge_pod_status(
+            live.status,
+            entry.status,
+            could_run=self._deps.could_run(uid(live)),
+            now=self._deps.clock.now().replace(microsecond=0),
+            generation=generation_of(live),
+        )
+        patch = status_patch(uid(live), live.status, merged)
+        if patch is None:
+            return live
+        return await api.patch_pod_status(
+            live.metadata.namespace or "", live.metadata.name or "", patch
+        )
+
+
+def _can_be_deleted(pod: Pod, finished: bool) -> bool:
+    """Whether the pod has finished and the API server has its terminal phase (STAT-030)."""
+    deleted = is_being_deleted(pod)
+    return deleted and not is_mirror(pod) and is_terminal(pod.status) and finished

@@ -148,6 +148,18 @@ def conflict(resource: str, name: str, why: str) -> StatusError:
     )
 
 
+def precondition_failed(
+    resource: str, name: str, field: str, wanted: str, found: str
+) -> StatusError:
+    """409 Conflict: the object has another `field`, UID or ResourceVersion, than the client
+    wants."""
+    return conflict(
+        resource,
+        name,
+        f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}",
+    )
+
+
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 with one cause per wrong field. `kind` is `Pod`, `Node`, ..., `group` its API group."""
     texts = [cause.text for cause in causes]

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fakeapi.bodies import copy_json
-from fakeapi.errors import conflict, not_found
+from fakeapi.errors import not_found, precondition_failed
 from fakeapi.requests.routes import Route
 from fakeapi.requests.shapes import check_shape
 from fakeapi.resources import Resource
@@ -101,16 +101,14 @@ def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]
     name, metadata = obj["metadata"]["name"], obj["metadata"]
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")
     if uid and uid != metadata["uid"]:
-        raise conflict(
-            resource.qualified,
-            name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-            f"{metadata['uid']}",
+        raise precondition_failed(
+            resource.qualified, name, field="UID", wanted=uid, found=metadata["uid"]
         )
     if version and version != metadata["resourceVersion"]:
-        raise conflict(
+        raise precondition_failed(
             resource.qualified,
             name,
-            f"Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in "
-            f"object meta: {metadata['resourceVersion']}",
+            field="ResourceVersion",
+            wanted=version,
+            found=metadata["resourceVersion"],
         )

@@ -19,6 +19,7 @@ from fakeapi.errors import (
     invalid,
     invalid_value,
     not_found,
+    precondition_failed,
     required,
 )
 from fakeapi.patches.patch import apply_patch
@@ -144,11 +145,7 @@ class Operations:
         """
         resource, name = route.resource, route.name
         new = self._checked(route, body)
-        given = new["metadata"].setdefault("name", name)
-        if given != name:
-            raise bad_request(
-                f"the name of the object ({given}) does not match the name on the URL ({name})"
-            )
+        _check_name(new["metadata"].setdefault("name", name), name)
         old = self._store.get(route.key)
         if old is None and resource.strategy.allow_create_on_update and not route.subresource:
             return self.create(route, body, dry_run=dry_run), True
@@ -170,11 +167,8 @@ class Operations:
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
             raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
         given = patched["metadata"].get("name")
-        if isinstance(given, str) and given != route.name:
-            raise bad_request(
-                f"the name of the object ({given}) does not match the name on the URL "
-                f"({route.name})"
-            )
+        if isinstance(given, str):
+            _check_name(given, route.name)
         try:
             new = self._checked(route, patched)
         except StatusError as error:
@@ -247,11 +241,8 @@ class Operations:
         was, now = old["metadata"], new["metadata"]
         uid, version = now.get("uid"), now.get("resourceVersion")
         if uid and uid != was["uid"]:
-            raise conflict(
-                resource.qualified,
-                name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-                f"{was['uid']}",
+            raise precondition_failed(
+                resource.qualified, name, field="UID", wanted=uid, found=was["uid"]
             )
         if version and version not in ("0", was["resourceVersion"]):
             raise conflict(resource.qualified, name, MODIFIED)
@@ -279,6 +270,13 @@ class Operations:
         if leaving and not metadata.get("deletionGracePeriodSeconds"):
             return self._store.remove(route.key)
         return stored
+
+
+def _check_name(given: str, name: str) -> None:
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
 
 
 def _encode_continue(key: Key) -> str:

@@ -27,6 +27,18 @@ def asks(name: str, memory: str = "", cpu: str = "", *, limited: bool = False) -
     return container(name, runs(), resources=resources)
 
 
+async def oom_killed(node: Node, name: str) -> None:
+    """Expect that the kernel kills that container of the pod `web`, and that it is started
+    again."""
+    await node.run_until(
+        lambda: node.container("web", name).get("restartCount", 0) >= 1,
+        within_s=2 * limits.START_S,
+        what=f"a restart of {name}",
+    )
+    last = node.container("web", name)["lastState"]["terminated"]
+    expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+
+
 async def scores(node: Node, plan: PodPlan) -> dict[str, int]:
     """The oom_score_adj that the runtime was given for the pod's containers, by name."""
     await node.api.create_pod(plan)
@@ -107,13 +119,7 @@ async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: No
     limited: dict[str, Any] = {"resources": {"limits": {"memory": "16Mi"}}}
     eater = container("main", runs(memory_bytes=64 * MI), **limited)
     await node.apply_static(pod("web", eater, container("other", runs())))
-    await node.run_until(
-        lambda: node.container("web", "main").get("restartCount", 0) >= 1,
-        within_s=2 * limits.START_S,
-        what="a restart of main",
-    )
-    last = node.container("web", "main")["lastState"]["terminated"]
-    expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+    await oom_killed(node, "main")
     expect(node, node.running("web", "other"), "the other container runs on")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
@@ -220,12 +226,6 @@ async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> Non
     big = container("big", runs(memory_bytes=40 * MI))
     small = container("small", runs(memory_bytes=30 * MI))
     await node.apply_static(pod("web", big, small, **together))
-    await node.run_until(
-        lambda: node.container("web", "big").get("restartCount", 0) >= 1,
-        within_s=2 * limits.START_S,
-        what="a restart of big",
-    )
-    last = node.container("web", "big")["lastState"]["terminated"]
-    expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+    await oom_killed(node, "big")
     expect_equal(node, node.container("web", "small").get("restartCount"), 0, "restarts of small")
     expect(node, node.running("web", "small"), "the other container runs on")

@@ -28,14 +28,19 @@ async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> N
         expect_equal(node, told, {f"Attempting to reclaim {resource}"}, "events of the node")
 
 
+def expect_condition(node: Node, kind: str, reason: str, message: str) -> None:
+    """Expect that the Node's condition of that type has this reason and message."""
+    seen = node.api.node_condition(kind)
+    expect_equal(node, (seen["reason"], seen["message"]), (reason, message), "reason and message")
+
+
 @conformance(id="pressure-pids", rules=["EVIC-025", "EVIC-062", "EVIC-056"], needs=[API, PRESSURE])
 async def few_processes_left(node: Node) -> None:
     """Below a threshold of pid.available an ordinary pod is evicted, and the Node has
     PIDPressure."""
     await ends_pods(node, "pid.available", "pids", "PIDPressure")
-    seen = node.api.node_condition("PIDPressure")
-    wanted = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
-    expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
+    message = "kubelet has insufficient PID available"
+    expect_condition(node, "PIDPressure", "KubeletHasInsufficientPID", message)
 
 
 @conformance(id="pressure-disk", rules=["EVIC-022", "EVIC-061", "EVIC-056"], needs=[API, PRESSURE])
@@ -43,9 +48,8 @@ async def little_disk_left(node: Node) -> None:
     """Below a threshold of nodefs.available an ordinary pod is evicted, and the Node has
     DiskPressure."""
     await ends_pods(node, "nodefs.available", "ephemeral-storage", "DiskPressure")
-    seen = node.api.node_condition("DiskPressure")
-    wanted = ("KubeletHasDiskPressure", "kubelet has disk pressure")
-    expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
+    message = "kubelet has disk pressure"
+    expect_condition(node, "DiskPressure", "KubeletHasDiskPressure", message)
 
 
 @conformance(id="pressure-inodes", rules=["EVIC-022", "EVIC-056"], needs=[API, PRESSURE])

@@ -156,18 +156,25 @@ async def _reason_of(node: Node, code: str, text: str) -> dict[str, str]:
         return waiting(node, "web")
 
 
+def _expect_waiting(node: Node, state: dict[str, str], reason: str, why: str) -> None:
+    """Expect the waiting state to have that reason, or already the back-off that follows it; both
+    tell `why` the image could not be pulled."""
+    text = f"image pull failed for {MISSING_IMAGE} because {why}"
+    wanted = {"reason": reason, "message": text}
+    back_off = {
+        "reason": "ImagePullBackOff",
+        "message": f'Back-off pulling image "{MISSING_IMAGE}": {reason}: {text}',
+    }
+    expect(node, state in (wanted, back_off), f"waiting = {wanted} or {back_off}", state)
+
+
 @conformance(id="registry-unavailable", rules=["BACK-205"], needs=[STATUS, FAULTS])
 async def a_registry_that_is_away_has_a_reason_of_its_own(node: Node) -> None:
     """The text of a pull error that begins with RegistryUnavailable becomes that reason, with the
     rest as the message."""
     state = await _reason_of(node, "UNKNOWN", "RegistryUnavailable: no route")
-    text = f"image pull failed for {MISSING_IMAGE} because the registry is unavailable: no route"
-    wanted = {"reason": "RegistryUnavailable", "message": text}
-    back_off = {
-        "reason": "ImagePullBackOff",
-        "message": f'Back-off pulling image "{MISSING_IMAGE}": RegistryUnavailable: {text}',
-    }
-    expect(node, state in (wanted, back_off), f"waiting = {wanted} or {back_off}", state)
+    why = "the registry is unavailable: no route"
+    _expect_waiting(node, state, "RegistryUnavailable", why)
 
 
 @conformance(id="signature-refused", rules=["BACK-205"], needs=[STATUS, FAULTS])
@@ -175,13 +182,8 @@ async def a_refused_signature_has_a_reason_of_its_own(node: Node) -> None:
     """The text of a pull error that begins with SignatureValidationFailed becomes that reason, with
     the rest as the message."""
     state = await _reason_of(node, "UNKNOWN", "SignatureValidationFailed: unknown key")
-    text = f"image pull failed for {MISSING_IMAGE} because the signature validation failed: unknown key"  # noqa: E501
-    wanted = {"reason": "SignatureValidationFailed", "message": text}
-    back_off = {
-        "reason": "ImagePullBackOff",
-        "message": f'Back-off pulling image "{MISSING_IMAGE}": SignatureValidationFailed: {text}',
-    }
-    expect(node, state in (wanted, back_off), f"waiting = {wanted} or {back_off}", state)
+    why = "the signature validation failed: unknown key"
+    _expect_waiting(node, state, "SignatureValidationFailed", why)
 
 
 @conformance(id="pull-error-with-code", rules=["BACK-205"], needs=[STATUS, FAULTS])

@@ -6,7 +6,7 @@ from criapi.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
-from conformance.harness.manifests import container, pod
+from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
@@ -60,6 +60,18 @@ async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: No
     expect_equal(node, node.api.phase("web"), "Running", "phase")
 
 
+async def fails_at_its_second_exit(node: Node, main: Container) -> None:
+    """Run the container `main` in a pod `job` with policy Never, and expect one restart, then phase
+    Failed."""
+    await node.api.create_pod(pod("job", main, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api.phase("job") == "Failed",
+        within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
+        what="phase Failed",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
+
+
 @conformance(id="restart-rule", rules=["LIFE-124", "BACK-102"], needs=[API])
 async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
     """A rule for exit code 42 restarts a container with policy Never; its next exit, with 1, is
@@ -70,13 +82,7 @@ async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
         restartPolicy="Never",
         restartPolicyRules=[rule("Restart", 42)],
     )
-    await node.api.create_pod(pod("job", main, restartPolicy="Never"))
-    await node.run_until(
-        lambda: node.api.phase("job") == "Failed",
-        within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
-        what="phase Failed",
-    )
-    expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
+    await fails_at_its_second_exit(node, main)
     state = node.api.container("job", "main").get("state", {})
     expect_equal(node, state.get("terminated", {}).get("exitCode"), 1, "exit code")
 
@@ -90,13 +96,7 @@ async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
         restartPolicy="Never",
         restartPolicyRules=[rule("Restart", 0, 3, operator="NotIn")],
     )
-    await node.api.create_pod(pod("job", main, restartPolicy="Never"))
-    await node.run_until(
-        lambda: node.api.phase("job") == "Failed",
-        within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
-        what="phase Failed",
-    )
-    expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
+    await fails_at_its_second_exit(node, main)
 
 
 @conformance(id="init-restart-rule", rules=["LIFE-124", "LIFE-120", "LIFE-160"], needs=[API])

@@ -40,9 +40,9 @@ def _stub(service: Any) -> list[str]:
     return [
         f"class {name}Stub:",
         "    @overload",
-        f"    def __new__(cls, channel: rpc.Channel) -> {name}Stub: ...",
-        "    @overload",
         f"    def __new__(cls, channel: rpc.AsyncChannel) -> {name}AsyncStub: ...",
+        "    @overload",
+        f"    def __new__(cls, channel: rpc.Channel) -> {name}Stub: ...",
         *(f"    {m.name}: {_callable(m, 'Unary', 'ServerStream')}" for m in service.method),
     ]
 

@@ -80,10 +80,12 @@ async def asynchronous_stubs(
     await runtime.Version(cri.StatusRequest())  # type: ignore[arg-type]
 
 
-def stub_of_a_channel(untyped: Any) -> RuntimeServiceAsyncStub:
+def stub_of_a_channel(fake: FakeCRI, untyped: Any) -> None:
     """Which kind of stub it is, a channel of unknown type does not tell."""
-    stub: RuntimeServiceAsyncStub = RuntimeServiceStub(untyped)
-    return stub
+    assert_type(RuntimeServiceStub(fake.channel()), RuntimeServiceAsyncStub)
+    assert_type(RuntimeServiceAsyncStub(untyped), RuntimeServiceAsyncStub)
+    blocking: RuntimeServiceStub = RuntimeServiceStub(fake.blocking_channel())
+    assert_type(blocking.Version(cri.VersionRequest()), cri.VersionResponse)
 
 
 class Blocking(RuntimeServiceServicer):

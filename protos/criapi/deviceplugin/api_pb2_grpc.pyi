@@ -6,9 +6,9 @@ from criapi.deviceplugin import api_pb2
 
 class RegistrationStub:
     @overload
-    def __new__(cls, channel: rpc.Channel) -> RegistrationStub: ...
-    @overload
     def __new__(cls, channel: rpc.AsyncChannel) -> RegistrationAsyncStub: ...
+    @overload
+    def __new__(cls, channel: rpc.Channel) -> RegistrationStub: ...
     Register: rpc.Unary[api_pb2.RegisterRequest, api_pb2.Empty]
 
 class RegistrationAsyncStub(RegistrationStub):
@@ -22,9 +22,9 @@ def add_RegistrationServicer_to_server(servicer: RegistrationServicer, server: A
 
 class DevicePluginStub:
     @overload
-    def __new__(cls, channel: rpc.Channel) -> DevicePluginStub: ...
-    @overload
     def __new__(cls, channel: rpc.AsyncChannel) -> DevicePluginAsyncStub: ...
+    @overload
+    def __new__(cls, channel: rpc.Channel) -> DevicePluginStub: ...
     GetDevicePluginOptions: rpc.Unary[api_pb2.Empty, api_pb2.DevicePluginOptions]
     ListAndWatch: rpc.ServerStream[api_pb2.Empty, api_pb2.ListAndWatchResponse]
     GetPreferredAllocation: rpc.Unary[api_pb2.PreferredAllocationRequest, api_pb2.PreferredAllocationResponse]

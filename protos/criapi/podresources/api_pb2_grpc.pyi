@@ -6,9 +6,9 @@ from criapi.podresources import api_pb2
 
 class PodResourcesListerStub:
     @overload
-    def __new__(cls, channel: rpc.Channel) -> PodResourcesListerStub: ...
-    @overload
     def __new__(cls, channel: rpc.AsyncChannel) -> PodResourcesListerAsyncStub: ...
+    @overload
+    def __new__(cls, channel: rpc.Channel) -> PodResourcesListerStub: ...
     List: rpc.Unary[api_pb2.ListPodResourcesRequest, api_pb2.ListPodResourcesResponse]
     GetAllocatableResources: rpc.Unary[api_pb2.AllocatableResourcesRequest, api_pb2.AllocatableResourcesResponse]
     Get: rpc.Unary[api_pb2.GetPodResourcesRequest, api_pb2.GetPodResourcesResponse]

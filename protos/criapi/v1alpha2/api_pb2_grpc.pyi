@@ -6,9 +6,9 @@ from criapi.v1alpha2 import api_pb2
 
 class RuntimeServiceStub:
     @overload
-    def __new__(cls, channel: rpc.Channel) -> RuntimeServiceStub: ...
-    @overload
     def __new__(cls, channel: rpc.AsyncChannel) -> RuntimeServiceAsyncStub: ...
+    @overload
+    def __new__(cls, channel: rpc.Channel) -> RuntimeServiceStub: ...
     Version: rpc.Unary[api_pb2.VersionRequest, api_pb2.VersionResponse]
     RunPodSandbox: rpc.Unary[api_pb2.RunPodSandboxRequest, api_pb2.RunPodSandboxResponse]
     StopPodSandbox: rpc.Unary[api_pb2.StopPodSandboxRequest, api_pb2.StopPodSandboxResponse]
@@ -91,9 +91,9 @@ def add_RuntimeServiceServicer_to_server(servicer: RuntimeServiceServicer, serve
 
 class ImageServiceStub:
     @overload
-    def __new__(cls, channel: rpc.Channel) -> ImageServiceStub: ...
-    @overload
     def __new__(cls, channel: rpc.AsyncChannel) -> ImageServiceAsyncStub: ...
+    @overload
+    def __new__(cls, channel: rpc.Channel) -> ImageServiceStub: ...
     ListImages: rpc.Unary[api_pb2.ListImagesRequest, api_pb2.ListImagesResponse]
     ImageStatus: rpc.Unary[api_pb2.ImageStatusRequest, api_pb2.ImageStatusResponse]
     PullImage: rpc.Unary[api_pb2.PullImageRequest, api_pb2.PullImageResponse]

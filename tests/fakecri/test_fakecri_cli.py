@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import run_pod, sandbox_status
 
 from fakecri.cli import main
 from fakecri.control.client import ControlClient
@@ -269,10 +270,5 @@ async def test_serve_gives_pods_addresses_of_the_network_that_was_asked_for(tmp_
     listen = f"unix://{tmp_path}/cri.sock"
     words = ("serve", "--listen", listen, "--pod-network", "fd00:9::/64")
     async with running(*words), GrpcUpstream(listen) as client:
-        config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="a", uid="a"))
-        made = await client.call(
-            "RunPodSandbox", cri.RunPodSandboxRequest(config=config), timeout_s=5
-        )
-        request = cri.PodSandboxStatusRequest(pod_sandbox_id=made.pod_sandbox_id)
-        status = await client.call("PodSandboxStatus", request, timeout_s=5)
-        assert status.status.network.ip == "fd00:9::2"
+        status = await sandbox_status(client, await run_pod(client))
+        assert status.network.ip == "fd00:9::2"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import run_pod
 
 from fakecri import FakeCRI
 from fakecri.clockwork.files import HostFiles
@@ -19,8 +20,7 @@ from fakecri.server import GrpcUpstream
 
 @pytest.mark.virtual_time
 async def test_the_fixture_works_in_virtual_time(fakecri: FakeCRI) -> None:
-    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="web", uid="u"))
-    await fakecri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    await run_pod(fakecri)
     created_at_ns = fakecri.sandboxes()[0].created_at_ns
     assert created_at_ns // 10**18 == 1  # 2026-01-01, the start of virtual time
     assert fakecri.times_s("RunPodSandbox") == [0.0]

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI
 from fakecri.streaming import spdy
@@ -28,23 +29,11 @@ class Node:
     container: str = ""
 
     async def start(self, pod: str = "web", **fields: Any) -> None:
-        metadata = cri.PodSandboxMetadata(name=pod, namespace="default", uid=pod)
-        config = cri.PodSandboxConfig(metadata=metadata)
-        answer: Any = await self.fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-        self.sandbox = answer.pod_sandbox_id
-        wanted = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name="c"),
-            image=cri.ImageSpec(image="localhost/busybox:1"),
-            envs=[cri.KeyValue(key="A", value=b"1")],
-            **fields,
-        )
-        create = cri.CreateContainerRequest(
-            pod_sandbox_id=self.sandbox, config=wanted, sandbox_config=config
-        )
-        answer = await self.fake.call("CreateContainer", create)
-        self.container = answer.container_id
-        start = cri.StartContainerRequest(container_id=self.container)
-        await self.fake.call("StartContainer", start)
+        config = pod_config(pod)
+        self.sandbox = await run_pod(self.fake, config)
+        envs = [cri.KeyValue(key="A", value=b"1")]
+        self.container = await create(self.fake, self.sandbox, config, envs=envs, **fields)
+        await start(self.fake, self.container)
 
     async def exec(self, *command: str, **streams: bool) -> str:
         streams = streams or {"stdout": True, "stderr": True}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import started
 
 import fakecri
 from fakecri import FakeCRI
@@ -126,23 +127,9 @@ async def test_wrong_answers_of_functions_are_mistakes_of_the_call() -> None:
     with pytest.raises(TypeError, match="wanted a VersionResponse as answer, got NoneType"):
         await runtime.call("Version", cri.VersionRequest())
     runtime.behaves(loose.replies(handler=lambda _: None), container="web")
-    container = await running(runtime)
+    container = await started(runtime, "web", "shop")
     with pytest.raises(TypeError, match="gave None; wanted a Reply or an exit code"):
         await runtime.call("ExecSync", cri.ExecSyncRequest(container_id=container, cmd=["x"]))
-
-
-async def running(runtime: Any) -> str:
-    pod = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
-    web = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
-    )
-    sandbox = await runtime.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod))
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=web, sandbox_config=pod
-    )
-    made = await runtime.call("CreateContainer", create)
-    await runtime.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
-    return str(made.container_id)
 
 
 @pytest.mark.parametrize(

@@ -10,27 +10,16 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from runtime_calls import UNKNOWN_ID, container_config, pod_config, run_pod
 
 from fakecri import FakeCRI, replies
 
 T = TypeVar("T")
-IMAGE = "localhost/busybox:1"
 MEBIBYTE = "a" * (1 << 20)
-UNKNOWN_ID = "f" * 64
-
-
-def pod(name: str = "web", **fields: Any) -> cri.PodSandboxConfig:
-    metadata = cri.PodSandboxMetadata(name=name, uid="uid", namespace="ns")
-    return cri.PodSandboxConfig(metadata=metadata, **fields)
-
-
-def config(name: str = "c", image: str = IMAGE, **fields: Any) -> cri.ContainerConfig:
-    return cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name=name), image=cri.ImageSpec(image=image), **fields
-    )
 
 
 async def outcome(call: Awaitable[Any]) -> tuple[str, str]:
+    """Code and text, of a call that need not fail."""
     try:
         await call
     except grpc.RpcError as error:
@@ -47,8 +36,7 @@ class World:
         self.created = self.running = self.exited = ""
 
     async def set_up(self) -> World:
-        answer = await self.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod()))
-        self.sandbox = answer.pod_sandbox_id
+        self.sandbox = await run_pod(self.fake)
         self.created, self.running, self.exited = [await self.create(n) for n in "abc"]
         for container in (self.running, self.exited):
             await self.call("StartContainer", cri.StartContainerRequest(container_id=container))
@@ -63,7 +51,9 @@ class World:
 
     def request(self, name: str = "new", **fields: Any) -> cri.CreateContainerRequest:
         return cri.CreateContainerRequest(
-            pod_sandbox_id=self.sandbox, config=config(name, **fields), sandbox_config=pod()
+            pod_sandbox_id=self.sandbox,
+            config=container_config(name, **fields),
+            sandbox_config=pod_config(),
         )
 
 
@@ -209,16 +199,16 @@ REFUSED: list[tuple[str, Make, str, str]] = [
         "tty and stderr cannot both be true",
     ),
     # too much
-    ("run with a 1 MiB name", of_run(pod(MEBIBYTE)), "UNKNOWN", "argument list too long"),
+    ("run with a 1 MiB name", of_run(pod_config(MEBIBYTE)), "UNKNOWN", "argument list too long"),
     (
         "run with a 1 MiB label",
-        of_run(pod("x", labels={"k": MEBIBYTE})),
+        of_run(pod_config("x", labels={"k": MEBIBYTE})),
         "INVALID_ARGUMENT",
         TOO_LONG,
     ),
     (
         "run with a 1 MiB handler",
-        of_run(pod("x"), MEBIBYTE),
+        of_run(pod_config("x"), MEBIBYTE),
         "UNKNOWN",
         '... (1048576 characters)" is configured',
     ),
@@ -348,7 +338,7 @@ async def test_unknown_ids_in_the_words_of_every_method_CRI_023(
 async def test_an_ambiguous_prefix_is_an_error_and_selects_nothing_CRI_022() -> None:
     fake = FakeCRI()
     for number in range(17):  # two of 17 ids begin with the same digit
-        await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod(f"p{number}")))
+        await run_pod(fake, pod_config(f"p{number}"))
     digits = [s.id[0] for s in fake.sandboxes()]
     twice = next(d for d in digits if digits.count(d) > 1)
     request = cri.PodSandboxStatusRequest(pod_sandbox_id=twice)
@@ -373,11 +363,10 @@ async def test_unknown_enum_values_are_taken_as_containerd_takes_them() -> None:
     wanted = cri.ContainerFilter(state=cri.ContainerStateValue(state=state))
     listed = await world.call("ListContainers", cri.ListContainersRequest(filter=wanted))
     assert not listed.containers
-    odd = pod("odd")
+    odd = pod_config("odd")
     odd.linux.security_context.namespace_options.network = state
-    await world.call("RunPodSandbox", cri.RunPodSandboxRequest(config=odd))
+    world.sandbox = await run_pod(fake, odd)
     mount = cri.Mount(container_path="/x", host_path="/tmp", propagation=state)
-    world.sandbox = fake.sandboxes()[-1].id
     container = await world.create("odd", mounts=[mount], stop_signal=state)
     request = cri.ContainerStatusRequest(container_id=container)
     status = (await world.call("ContainerStatus", request)).status

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from method_calls import new_container, pod, run_pod
+from runtime_calls import hear, pod_config, run_pod, started, stop
 
 from fakecri import FakeCRI
 
@@ -17,16 +17,12 @@ from fakecri import FakeCRI
 async def test_events_tell_every_change_with_the_state_of_that_moment_CRI_140_CRI_141() -> None:
     fake = FakeCRI()
     events: list[Any] = []
-
-    async def listen() -> None:
-        async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-            events.append(event)
-
-    listener = asyncio.create_task(listen())
+    listener = asyncio.create_task(hear(fake, events))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    sandbox, first = await new_container(fake, "a")
-    _, second = await new_container(fake, "b")
+    first = await started(fake, "a")
+    sandbox = fake.sandboxes()[0].id
+    second = await started(fake, "b")
     await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
     await fake.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox))
     await asyncio.sleep(1)
@@ -63,9 +59,9 @@ async def test_events_wait_for_a_subscriber_as_long_as_told_CRI_143(
     keep_s: float, seen: list[str]
 ) -> None:
     fake = FakeCRI(keep_events_s=keep_s)
-    await run_pod(fake, pod("one"))
+    await run_pod(fake, pod_config("one"))
     await asyncio.sleep(10)
-    await run_pod(fake, pod("two"))
+    await run_pod(fake, pod_config("two"))
     for expected in (seen, []):  # a second subscriber finds nothing left
         names = []
         try:
@@ -83,14 +79,9 @@ async def test_events_wait_for_a_subscriber_as_long_as_told_CRI_143(
 async def test_all_subscribers_hear_everything_in_messages_of_their_own_CRI_143() -> None:
     fake = FakeCRI()
     heard: list[list[Any]] = [[], []]
-
-    async def listen(events: list[Any]) -> None:
-        async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-            events.append(event)
-
-    listeners = [asyncio.create_task(listen(events)) for events in heard]
+    listeners = [asyncio.create_task(hear(fake, events)) for events in heard]
     await asyncio.sleep(1)
-    await run_pod(fake, pod())
+    await run_pod(fake)
     await asyncio.sleep(1)
     assert len(heard[0]) == 2
     assert heard[0] == heard[1]
@@ -98,3 +89,20 @@ async def test_all_subscribers_hear_everything_in_messages_of_their_own_CRI_143(
     assert heard[0] != heard[1]
     for listener in listeners:
         listener.cancel()
+
+
+@pytest.mark.virtual_time
+async def test_events_tell_every_change_with_the_whole_pod_CRI_140_CRI_141() -> None:
+    fake = FakeCRI()
+    created, begun = cri.CONTAINER_CREATED_EVENT, cri.CONTAINER_STARTED_EVENT
+    seen: list[Any] = []
+    listener = asyncio.create_task(hear(fake, seen))
+    await asyncio.sleep(0)
+    container = await started(fake)
+    await stop(fake, container, 0)
+    await asyncio.sleep(1)
+    listener.cancel()
+    assert seen[-1].containers_statuses[0].exit_code == 137
+    assert seen[-1].pod_sandbox_status.metadata.name == "web"
+    told = [event.container_event_type for event in seen]
+    assert told == [created, begun, created, begun, cri.CONTAINER_STOPPED_EVENT]

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
-from runtime_calls import now_s, refused, started
+from runtime_calls import now_s, refused, run_exec, started
 
 from fakecri import (
     FakeCRI,
     replies,
 )
-
-
-async def run_exec(fake: FakeCRI, container: str, *command: str, timeout_s: int = 0) -> Any:
-    request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=timeout_s)
-    return await fake.call("ExecSync", request)
 
 
 @pytest.mark.virtual_time

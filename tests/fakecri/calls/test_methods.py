@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from method_calls import UNKNOWN_ID, new_container, pod, run_pod
+from runtime_calls import UNKNOWN_ID, run_pod, started
 
 from fakecri import FakeCRI
 
@@ -58,7 +58,7 @@ async def test_every_method_of_both_services_is_played() -> None:
 @pytest.mark.virtual_time
 async def test_resources_of_a_pod_are_kept_also_when_it_is_stopped_CRI_122() -> None:
     fake = FakeCRI()
-    sandbox = await run_pod(fake, pod())
+    sandbox = await run_pod(fake)
     await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
     wanted = cri.LinuxContainerResources(cpu_shares=512)
     request = cri.UpdatePodSandboxResourcesRequest(pod_sandbox_id=sandbox, resources=wanted)
@@ -88,7 +88,7 @@ async def test_streaming_lists_send_each_item_once_in_batches_CRI_150(
     assert await streamed(fake, method, request_message) == []
     fake.limit_list_batches(2)
     for number in range(5):
-        await new_container(fake, in_pod=f"p{number}")
+        await started(fake, pod=f"p{number}")
     sizes = [len(getattr(m, field)) for m in await streamed(fake, method, request_message)]
     assert sizes == [2, 2, 1]
 
@@ -109,8 +109,8 @@ async def test_images_are_streamed_in_batches_too_CRI_150() -> None:
 @pytest.mark.virtual_time
 async def test_streaming_lists_filter_like_the_unary_ones_CRI_150() -> None:
     fake = FakeCRI()
-    _, container = await new_container(fake, "a")
-    await new_container(fake, "b")
+    container = await started(fake, "a")
+    await started(fake, "b")
     request = cri.StreamContainersRequest(filter=cri.ContainerFilter(id=container[:9]))
     (message,) = await streamed(fake, "StreamContainers", request)
     assert [c.metadata.name for c in message.containers] == ["a"]

@@ -9,10 +9,10 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, FakeNode, exits
 from fakecri.core.objects import State
-from simtime import run_virtual
 
 EVERY_BOX = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter())
 EVERY = cri.ListContainersRequest(filter=cri.ContainerFilter())
@@ -46,10 +46,7 @@ class World:
 
     def config(self) -> cri.PodSandboxConfig:
         name = f"p{self.pods}"
-        config = cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(name=name, namespace="d", uid=name),
-            labels={"pod": name},
-        )
+        config = pod_config(name, labels={"pod": name})
         if self.cgroups:
             config.linux.cgroup_parent = f"/{name}"
         return config
@@ -77,10 +74,7 @@ class World:
                 self._from_outside(what)
 
     async def _create(self, box: str, which: int) -> None:
-        config = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name=("short", "long")[which % 2], attempt=which),
-            image=cri.ImageSpec(image="localhost/busybox:1"),
-        )
+        config = container_config(("short", "long")[which % 2], which)
         await self.call(
             "CreateContainer", pod_sandbox_id=box, config=config, sandbox_config=self.config()
         )
@@ -149,14 +143,12 @@ BEGIN = (("run", 0), ("create", 0), ("create", 1), ("start", 0), ("start", 1))
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
-def test_whatever_happens_lists_tell_of_it_CRI_080(steps: list[tuple[str, int]]) -> None:
-    async def main() -> None:
-        world = World()
-        for what, which in (*BEGIN, *steps):
-            await world.do(what, which)
-            await world.check()
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_whatever_happens_lists_tell_of_it_CRI_080(steps: list[tuple[str, int]]) -> None:
+    world = World()
+    for what, which in (*BEGIN, *steps):
+        await world.do(what, which)
+        await world.check()
 
 
 @pytest.mark.virtual_time

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from method_calls import UNKNOWN_ID, new_container, pod, refused, run_pod
+from runtime_calls import UNKNOWN_ID, created, pod_config, refused, run_pod, started
 
 from fakecri import FakeCRI, uses
 
@@ -17,9 +17,10 @@ async def test_pod_statistics_are_those_of_its_running_containers_CRI_124() -> N
     fake = FakeCRI()
     fake.behaves(uses(memory_bytes=1000, cpu_millicores=500, pids=3), container="a")
     fake.behaves(uses(memory_bytes=20, pids=2), container="b")
-    sandbox, _ = await new_container(fake, "a")
-    await new_container(fake, "b")
-    await new_container(fake, "c", start=False)
+    await started(fake, "a")
+    sandbox = fake.sandboxes()[0].id
+    await started(fake, "b")
+    await created(fake, "c")
     await asyncio.sleep(4)
     request = cri.PodSandboxStatsRequest(pod_sandbox_id=sandbox[:6])
     stats: Any = (await fake.call("PodSandboxStats", request)).stats  # type: ignore[attr-defined]
@@ -37,8 +38,8 @@ async def test_pod_statistics_are_those_of_its_running_containers_CRI_124() -> N
 @pytest.mark.virtual_time
 async def test_pod_statistics_of_stopped_and_unknown_pods_CRI_124() -> None:
     fake = FakeCRI()
-    first = await run_pod(fake, pod("one", labels={"app": "x"}))
-    await run_pod(fake, pod("two"))
+    first = await run_pod(fake, pod_config("one", labels={"app": "x"}))
+    await run_pod(fake, pod_config("two"))
     wanted = cri.PodSandboxStatsFilter(label_selector={"app": "x"})
     listed: Any = await fake.call(
         "ListPodSandboxStats", cri.ListPodSandboxStatsRequest(filter=wanted)
@@ -59,7 +60,8 @@ async def test_pod_statistics_of_stopped_and_unknown_pods_CRI_124() -> None:
 async def test_metrics_have_the_labels_that_their_descriptors_name_CRI_125() -> None:
     fake = FakeCRI()
     fake.behaves(uses(memory_bytes=4096))
-    sandbox, container = await new_container(fake)
+    container = await started(fake)
+    sandbox = fake.sandboxes()[0].id
     described: Any = await fake.call("ListMetricDescriptors", cri.ListMetricDescriptorsRequest())
     keys = {d.name: list(d.label_keys) for d in described.descriptors}
     answer: Any = await fake.call("ListPodSandboxMetrics", cri.ListPodSandboxMetricsRequest())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from method_calls import IMAGE, new_container, pod, refused, run_pod
+from runtime_calls import IMAGE, UNKNOWN_ID, created, pod_config, refused, run_pod, started
 
 from fakecri import FakeCRI, RegistryImage, exits, ignores, oom_kills_child, registry_of
 
@@ -31,10 +31,10 @@ async def test_identity_and_handlers_are_programmable_CRI_003_CRI_030_CRI_132() 
     assert [h.name for h in answer.runtime_handlers] == ["", "kata"]
     assert answer.features.supplemental_groups_policy
     assert json.loads(answer.info["config"])["runtimeName"] == "containerd"
-    sandbox = await run_pod(fake, pod(), "kata")
+    sandbox = await run_pod(fake, handler="kata")
     listed: Any = await fake.call("ListPodSandbox", cri.ListPodSandboxRequest())
     assert [(i.id, i.runtime_handler) for i in listed.items] == [(sandbox, "kata")]
-    code, text = await refused(run_pod(fake, pod("other"), "gvisor"))
+    code, text = await refused(run_pod(fake, pod_config("other"), "gvisor"))
     assert code == "UNKNOWN"
     assert text.endswith('no runtime for "gvisor" is configured')
 
@@ -48,12 +48,12 @@ async def test_container_status_echoes_user_and_stop_signal_CRI_084() -> None:
         supplemental_groups=[4000, 3000],
     )
     linux = cri.LinuxContainerConfig(security_context=security)
-    _, container = await new_container(fake, linux=linux, stop_signal=cri.SIGINT)
+    container = await started(fake, linux=linux, stop_signal=cri.SIGINT)
     shown = await status(fake, container)
     user = shown.user.linux
     assert (user.uid, user.gid, list(user.supplemental_groups)) == (1000, 3000, [3000, 4000])
     assert shown.stop_signal == cri.SIGINT
-    _, other = await new_container(fake, "other")
+    other = await started(fake, "other")
     shown = await status(fake, other)
     assert (shown.user.linux.uid, shown.stop_signal) == (0, cri.SIGTERM)
 
@@ -73,10 +73,10 @@ async def test_the_stop_signal_is_of_the_request_then_of_the_image_CRI_061(
     of_request: Any, of_image: str, ignored: str, code: int, took_s: int
 ) -> None:
     fake = FakeCRI(registry=registry_of({"r.io/app:1": RegistryImage(stop_signal=of_image)}))
-    image = cri.ImageSpec(image="r.io/app:1")
-    await fake.call("PullImage", cri.PullImageRequest(image=image))
+    image = "r.io/app:1"
+    await fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image=image)))
     fake.behaves(ignores(ignored))
-    _, container = await new_container(fake, image=image, stop_signal=of_request)
+    container = await started(fake, image=image, stop_signal=of_request)
     request = cri.StopContainerRequest(container_id=container, timeout=5)
     await fake.call("StopContainer", request)
     assert (await status(fake, container)).exit_code == code
@@ -87,7 +87,7 @@ async def test_the_stop_signal_is_of_the_request_then_of_the_image_CRI_061(
 async def test_an_oom_kill_of_a_child_is_sticky_whatever_the_exit_code_CRI_071() -> None:
     fake = FakeCRI()
     fake.behaves(oom_kills_child(at_s=1), exits(4, after_s=3))
-    _, container = await new_container(fake)
+    container = await started(fake)
     seen = []
     for wait_s in (0.5, 1, 2):
         await asyncio.sleep(wait_s)
@@ -104,7 +104,8 @@ async def test_an_oom_kill_of_a_child_is_sticky_whatever_the_exit_code_CRI_071()
 async def test_verbose_statuses_carry_json_CRI_043_CRI_085() -> None:
     fake = FakeCRI()
     env = [cri.KeyValue(key="A", value=b"1")]
-    sandbox, container = await new_container(fake, command=["sh"], args=["-c"], envs=env)
+    sandbox = await run_pod(fake)
+    container = await started(fake, command=["sh"], args=["-c"], envs=env)
     info = json.loads((await status(fake, container, verbose=True)).info["info"])
     assert info["sandboxID"] == sandbox
     assert info["runtimeSpec"]["process"]["args"] == ["sh", "-c"]
@@ -121,7 +122,7 @@ async def test_verbose_statuses_carry_json_CRI_043_CRI_085() -> None:
 async def test_a_checkpoint_is_a_tar_with_configuration_and_status_CRI_135(tmp_path: Path) -> None:
     location = tmp_path / "checkpoint.tar"
     fake = FakeCRI()
-    _, container = await new_container(fake, "db", command=["serve"])
+    container = await started(fake, "db", command=["serve"])
     request = cri.CheckpointContainerRequest(container_id=container, location=str(location))
     await fake.call("CheckpointContainer", request)
     assert location.stat().st_mode & 0o777 == 0o600
@@ -131,3 +132,28 @@ async def test_a_checkpoint_is_a_tar_with_configuration_and_status_CRI_135(tmp_p
     assert files["config.dump"]["name"] == "db"
     assert files["spec.dump"]["process"]["args"] == ["serve"]
     assert files["status.dump"]["state"] == "CONTAINER_RUNNING"
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("name", "location", "code", "words"),
+    [
+        ("nope", "/x", "NOT_FOUND", "not found"),
+        ("created", "/x", "UNKNOWN", "CONTAINER_CREATED"),
+        ("running", "", "UNKNOWN", "no location"),
+        ("running", "none/x.tar", "UNKNOWN", ": no such file or directory"),
+    ],
+)
+async def test_what_cannot_be_checkpointed_says_why_CRI_135(
+    name: str, location: str, code: str, words: str, tmp_path: Path
+) -> None:
+    fake = FakeCRI()
+    containers = {"created": await created(fake, "created"), "running": await started(fake)}
+    if location.startswith("none"):
+        location = str(tmp_path / location)
+    request = cri.CheckpointContainerRequest(
+        container_id=containers.get(name, UNKNOWN_ID), location=location
+    )
+    found, text = await refused(fake.call("CheckpointContainer", request))
+    assert found == code
+    assert words in text

@@ -8,15 +8,14 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from criapi.v1.api_pb2_grpc import ImageServiceStub, RuntimeServiceStub
+from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, exits
 from fakecri.channel.blocking import BlockingChannel
 from simtime import NothingToWaitFor
 
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
-WEB = cri.ContainerConfig(
-    metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
-)
+POD = pod_config("shop")
+WEB = container_config("web")
 
 
 @pytest.fixture

@@ -12,11 +12,12 @@ import grpc.aio
 import pytest
 from criapi.v1 import api_pb2 as cri
 from criapi.v1.api_pb2_grpc import ImageServiceStub, RuntimeServiceStub
+from runtime_calls import pod_config
 
 from fakecri import FakeCRI
 from fakecri.server import serve
 
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
+POD = pod_config("shop")
 
 
 @pytest.fixture(params=["in process", "socket"])

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import started
 
 import fakecri
 from fakecri import FakeCRI, exits, replies
@@ -17,30 +18,16 @@ from fakecri.server import serve
 from simtime import run_virtual
 
 
-async def start(fake: FakeCRI, name: str = "web") -> str:
-    pod = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name=name, uid=name))
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod))
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name=name), image=cri.ImageSpec(image="localhost/busybox:1")
-    )
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=pod
-    )
-    made: Any = await fake.call("CreateContainer", create)
-    await fake.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
-    return str(made.container_id)
-
-
 def test_time_goes_on_from_loop_to_loop(fakecri: FakeCRI) -> None:
     fakecri.behaves(exits(3, after_s=10), container="second")
 
     async def first() -> None:
         await asyncio.sleep(100)
-        await start(fakecri, "first")
+        await started(fakecri, "first", "first")
         await asyncio.sleep(5)
 
     async def second() -> str:
-        await start(fakecri, "second")
+        await started(fakecri, "second", "second")
         await asyncio.sleep(9)
         assert fakecri.container("second").state.name == "RUNNING"
         await asyncio.sleep(2)
@@ -58,7 +45,7 @@ def test_what_passes_on_a_loop_before_anybody_asks_counts(fakecri: FakeCRI) -> N
 
     async def first() -> None:
         await asyncio.sleep(5)
-        await start(fakecri)
+        await started(fakecri, "web")
 
     async def second() -> tuple[float, str]:
         await asyncio.sleep(100)
@@ -70,12 +57,12 @@ def test_what_passes_on_a_loop_before_anybody_asks_counts(fakecri: FakeCRI) -> N
 
 def test_real_time_can_follow_virtual_time(fakecri: FakeCRI) -> None:
     async def later() -> int:
-        await start(fakecri, "second")
+        await started(fakecri, "second", "second")
         return fakecri.container("second").started_at_ns
 
     async def hour() -> None:
         await asyncio.sleep(3600)
-        await start(fakecri)
+        await started(fakecri, "web")
 
     run_virtual(hour)
     assert asyncio.run(later()) > fakecri.container("web").started_at_ns
@@ -109,7 +96,7 @@ def test_streams_start_anew_on_another_loop(fakecri: FakeCRI) -> None:
         await fakecri.stop_streaming()
         return heard
 
-    container = asyncio.run(start(fakecri))
+    container = asyncio.run(started(fakecri, "web"))
     asyncio.run(url())  # a test that forgets `stop_streaming`
     assert b"\x01hello" in asyncio.run(hear())
 
@@ -117,7 +104,7 @@ def test_streams_start_anew_on_another_loop(fakecri: FakeCRI) -> None:
 async def test_calls_that_gave_up_waiting_are_forgotten() -> None:
     fake = FakeCRI()
     fake.behaves(replies("probe", delay_s=0.001), container="web")
-    container = await start(fake)
+    container = await started(fake, "web")
     for command in ("probe", "cat"):
         for _ in range(3):
             request = cri.ExecSyncRequest(container_id=container, cmd=[command], timeout=1)
@@ -146,11 +133,9 @@ def test_an_unknown_clock_is_refused() -> None:
         pass
 
 
-def test_a_socket_is_refused_in_virtual_time(tmp_path: Path) -> None:
-    async def main() -> None:
+@pytest.mark.virtual_time
+async def test_a_socket_is_refused_in_virtual_time(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="a gRPC server needs real time"):
         async with serve(FakeCRI(), f"unix://{tmp_path}/cri.sock"):
             pass
-
-    with pytest.raises(RuntimeError, match="a gRPC server needs real time"):
-        run_virtual(main)
     assert list(tmp_path.iterdir()) == []

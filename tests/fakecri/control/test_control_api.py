@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as pb
+from runtime_calls import started
 
 from fakecri import CriError, FakeCRI
 from fakecri.control.api import ROUTES, Control
@@ -34,26 +35,6 @@ class Asking:
             return [json.loads(line) for line in response.lines.splitlines()]
         return response.data
 
-    async def start_web(self) -> str:
-        config = pb.PodSandboxConfig(
-            metadata=pb.PodSandboxMetadata(name="shop", namespace="default", uid="u1")
-        )
-        run = pb.RunPodSandboxRequest(config=config)
-        sandbox: Any = await self.cri.call("RunPodSandbox", run)
-        create = pb.CreateContainerRequest(
-            pod_sandbox_id=sandbox.pod_sandbox_id,
-            sandbox_config=config,
-            config=pb.ContainerConfig(
-                metadata=pb.ContainerMetadata(name="web"),
-                image=pb.ImageSpec(image="localhost/busybox:1"),
-            ),
-        )
-        made: Any = await self.cri.call("CreateContainer", create)
-        await self.cri.call(
-            "StartContainer", pb.StartContainerRequest(container_id=made.container_id)
-        )
-        return str(made.container_id)
-
 
 @pytest.mark.virtual_time
 async def test_behaviours_and_faults_of_a_body_take_effect() -> None:
@@ -68,7 +49,7 @@ async def test_behaviours_and_faults_of_a_body_take_effect() -> None:
         (1, None, True),
         (2, 1, True),
     ]
-    await asking.start_web()
+    await started(asking.cri, "web", "shop")
     await asyncio.sleep(2.1)
     assert (await asking.ask("GET /v1/containers"))[0]["exit_code"] == 7
     with pytest.raises(CriError, match="away"):
@@ -112,7 +93,7 @@ async def test_rules_can_be_removed_and_the_unused_listed() -> None:
 )
 async def test_actions_end_containers(verb: str, arguments: dict[str, Any], state: object) -> None:
     asking = Asking()
-    await asking.start_web()
+    await started(asking.cri, "web", "shop")
     await asking.ask(f"POST /v1/actions/{verb}", arguments)
     row = (await asking.ask("GET /v1/containers?container=web"))[0]
     assert (row["state"], row["exit_code"]) == state
@@ -121,7 +102,7 @@ async def test_actions_end_containers(verb: str, arguments: dict[str, Any], stat
 @pytest.mark.virtual_time
 async def test_drop_kill_sandbox_crash_and_restart() -> None:
     asking = Asking()
-    await asking.start_web()
+    await started(asking.cri, "web", "shop")
     await asking.ask("POST /v1/actions/drop", {"container": "web"})
     assert await asking.ask("GET /v1/containers") == []
     await asking.ask("POST /v1/actions/kill_sandbox", {"pod": "shop"})
@@ -154,7 +135,7 @@ async def test_the_node_changes_and_the_runtime_sees_it() -> None:
 @pytest.mark.virtual_time
 async def test_calls_are_filtered_counted_and_forgotten() -> None:
     asking = Asking()
-    await asking.start_web()
+    await started(asking.cri, "web", "shop")
     rows = await asking.ask("GET /v1/calls?container=web")
     assert [(row["method"], row["pod"], row["attempt"]) for row in rows] == [
         ("CreateContainer", "shop", 0),
@@ -170,7 +151,7 @@ async def test_calls_are_filtered_counted_and_forgotten() -> None:
 @pytest.mark.virtual_time
 async def test_assertions_answer_with_the_words_of_the_python_ones() -> None:
     asking = Asking()
-    await asking.start_web()
+    await started(asking.cri, "web", "shop")
     order = ["RunPodSandbox", {"method": "StartContainer", "container": "web"}]
     await asking.ask("POST /v1/assert", {"order": order})
     called: dict[str, Any] = {"method": "StartContainer", "container": "web", "times": 1}

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from criapi.v1 import api_pb2 as cri
+from runtime_calls import started
 
 import fakecri
 from fakecri.cli import main
 from fakecri.control.client import ControlClient, ControlError
 from fakecri.control.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from fakecri.cri.endpoint import EndpointError
+from fakecri.server import GrpcUpstream
 
 
 @pytest.fixture(scope="module")
@@ -110,66 +110,40 @@ def test_a_connection_that_ends_early_disturbs_nobody(fake: fakecri.ServedFake) 
     assert fake.ctl().request("GET", "/v1/clock")["mode"] == "manual"
 
 
-@asynccontextmanager
-async def pod_running(fake: fakecri.ServedFake) -> AsyncIterator[Any]:
-    from criapi.v1 import api_pb2 as pb
-
-    from fakecri.server import GrpcUpstream
-
-    async with GrpcUpstream(fake.endpoint) as client:
-        config = pb.PodSandboxConfig(metadata=pb.PodSandboxMetadata(name="shop", uid="u1"))
-        run = pb.RunPodSandboxRequest(config=config)
-        sandbox: Any = await client.call("RunPodSandbox", run, timeout_s=10)
-        create = pb.CreateContainerRequest(
-            pod_sandbox_id=sandbox.pod_sandbox_id,
-            sandbox_config=config,
-            config=pb.ContainerConfig(
-                metadata=pb.ContainerMetadata(name="web"),
-                image=pb.ImageSpec(image="localhost/busybox:1"),
-            ),
-        )
-        made: Any = await client.call("CreateContainer", create, timeout_s=10)
-        start = pb.StartContainerRequest(container_id=made.container_id)
-        await client.call("StartContainer", start, timeout_s=10)
-        yield made.container_id
-        remove = pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
-        await client.call("RemovePodSandbox", remove, timeout_s=10)
-
-
-def test_ctl_programs_drives_and_questions_a_fake(
+async def test_ctl_programs_drives_and_questions_a_fake(
     fake: fakecri.ServedFake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ctl(fake, "behave", "--container", "web", "exits: {code: 3, after_s: 60}") == 0
     assert ctl(fake, "fault", "Status", "--nth", "2", "fails: {code: UNAVAILABLE}") == 0
     assert "containers (container='web') behave (0 hits)" in capsys.readouterr().out
-
-    async def body() -> None:
-        async with pod_running(fake):
-            assert ctl(fake, "wait", "StartContainer", "--container", "web") == 0
-            assert ctl(fake, "containers", "--container", "web") == 0
-            assert capsys.readouterr().out.endswith("/shop/web#0  RUNNING\n")
-            assert ctl(fake, "advance", "61") == 0
-            assert ctl(fake, "--json", "containers") == 0
-            rows = json.loads(capsys.readouterr().out.partition("\n")[2])
-            assert [(row["state"], row["exit_code"]) for row in rows] == [("EXITED", 3)]
-            assert ctl(fake, "--json", "calls", "StartContainer") == 0
-            assert json.loads(capsys.readouterr().out)["container"] == "web"
-            assert ctl(fake, "calls", "--limit", "1") == 0
-            assert "StartContainer shop/web#0" in capsys.readouterr().out
-            assert ctl(fake, "assert", "order", "RunPodSandbox", "StartContainer") == 0
-            assert ctl(fake, "assert", "called", "StartContainer", "--times", "2") == 1
-            assert "expected 2 x StartContainer" in capsys.readouterr().err
-            assert ctl(fake, "drop", "--container", "web") == 0
-            assert ctl(fake, "node", "--memory-used", "6Gi", "--disk-used", "1Gi") == 0
-            assert ctl(fake, "node", "--pid-limit", "99", "--pids-used", "9", "--swap", "1Gi") == 0
-            assert (fake.node.pid_limit, fake.node.swap_total_bytes) == (99, 2**30)
-            assert ctl(fake, "oom", "--process", "java") == 0
-            assert ctl(fake, "kernel-says", "hello") == 0
-            assert fake.node.log.texts[-1] == "hello"
-            assert fake.node.base_memory_used_bytes == 6 * 2**30
-            assert fake.node.filesystems["/"].base_used_bytes == 2**30
-
-    asyncio.run(body())
+    async with GrpcUpstream(fake.endpoint) as client:
+        await started(client, "web", "shop")
+        sandbox = fake.sandboxes()[0].id
+        assert ctl(fake, "wait", "StartContainer", "--container", "web") == 0
+        assert ctl(fake, "containers", "--container", "web") == 0
+        assert capsys.readouterr().out.endswith("/shop/web#0  RUNNING\n")
+        assert ctl(fake, "advance", "61") == 0
+        assert ctl(fake, "--json", "containers") == 0
+        rows = json.loads(capsys.readouterr().out.partition("\n")[2])
+        assert [(row["state"], row["exit_code"]) for row in rows] == [("EXITED", 3)]
+        assert ctl(fake, "--json", "calls", "StartContainer") == 0
+        assert json.loads(capsys.readouterr().out)["container"] == "web"
+        assert ctl(fake, "calls", "--limit", "1") == 0
+        assert "StartContainer shop/web#0" in capsys.readouterr().out
+        assert ctl(fake, "assert", "order", "RunPodSandbox", "StartContainer") == 0
+        assert ctl(fake, "assert", "called", "StartContainer", "--times", "2") == 1
+        assert "expected 2 x StartContainer" in capsys.readouterr().err
+        assert ctl(fake, "drop", "--container", "web") == 0
+        assert ctl(fake, "node", "--memory-used", "6Gi", "--disk-used", "1Gi") == 0
+        assert ctl(fake, "node", "--pid-limit", "99", "--pids-used", "9", "--swap", "1Gi") == 0
+        assert (fake.node.pid_limit, fake.node.swap_total_bytes) == (99, 2**30)
+        assert ctl(fake, "oom", "--process", "java") == 0
+        assert ctl(fake, "kernel-says", "hello") == 0
+        assert fake.node.log.texts[-1] == "hello"
+        assert fake.node.base_memory_used_bytes == 6 * 2**30
+        assert fake.node.filesystems["/"].base_used_bytes == 2**30
+        remove = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
+        await client.call("RemovePodSandbox", remove, timeout_s=10)
 
 
 MISTAKES = [

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_calls import pod_config, refused, run_pod, started, status, virtual
+from runtime_calls import pod_config, refused, run_pod, started, status
 
 from fakecri import (
     FakeCRI,
     exits,
 )
+from simtime import run_virtual
 
 
 @pytest.mark.virtual_time
@@ -84,7 +85,5 @@ async def test_after_a_reboot_nothing_runs() -> None:
 
 
 def test_one_seed_gives_the_same_ids() -> None:
-    async def main(fake: FakeCRI) -> str:
-        return await started(fake)
-
-    assert virtual(main) == virtual(main)
+    first, second = [run_virtual(lambda: started(FakeCRI())) for _ in range(2)]
+    assert first == second

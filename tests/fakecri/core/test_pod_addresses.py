@@ -8,16 +8,14 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import pod_config, run_pod, sandbox_status
 
 from fakecri import FakeCRI
 from fakecri.cli import main
 
 
 async def run(fake: FakeCRI, name: str) -> cri.PodSandboxStatus:
-    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name=name, uid=name))
-    made = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-    request = cri.PodSandboxStatusRequest(pod_sandbox_id=made.pod_sandbox_id)
-    return (await fake.call("PodSandboxStatus", request)).status
+    return await sandbox_status(fake, await run_pod(fake, pod_config(name)))
 
 
 async def stop(fake: FakeCRI, status: cri.PodSandboxStatus) -> None:
@@ -94,7 +92,7 @@ async def test_addresses_come_back_in_turn_CRI_036() -> None:
 @pytest.mark.virtual_time
 async def test_pods_without_addresses_take_none_CRI_033() -> None:
     fake = FakeCRI(pod_network="10.77.0.0/30")
-    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="host", uid="host"))
+    config = pod_config("host")
     config.linux.security_context.namespace_options.network = cri.NODE
-    await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    await run_pod(fake, config)
     assert (await run(fake, "a")).network.ip == "10.77.0.2"

@@ -4,70 +4,20 @@ and calls that break off halfway."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import create, created, now_s, pod_config, refused, run_pod, start, started
 
 from fakecri import FakeCRI, exits, prints, start_fails, start_hangs, stops, uses
-from simtime import run_virtual
-
-T = TypeVar("T")
-
-
-def pod(name: str = "shop", attempt: int = 0, **fields: Any) -> cri.PodSandboxConfig:
-    meta = cri.PodSandboxMetadata(name=name, uid=f"u-{name}", namespace="d", attempt=attempt)
-    return cri.PodSandboxConfig(metadata=meta, **fields)
-
-
-def virtual(main: Callable[[FakeCRI], Awaitable[T]]) -> T:
-    async def body() -> T:
-        return await main(FakeCRI())
-
-    return run_virtual(body)
-
-
-async def run_pod(fake: FakeCRI, config: cri.PodSandboxConfig) -> str:
-    answer: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-    return str(answer.pod_sandbox_id)
-
-
-async def created(fake: FakeCRI, attempt: int = 0, *, memory_limit: int = 0) -> str:
-    sandbox = fake.sandboxes()[-1].id if fake.sandboxes() else await run_pod(fake, pod())
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="web", attempt=attempt),
-        image=cri.ImageSpec(image="localhost/busybox:1"),
-    )
-    config.linux.resources.memory_limit_in_bytes = memory_limit
-    request = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox, config=config, sandbox_config=pod()
-    )
-    answer: Any = await fake.call("CreateContainer", request)
-    return str(answer.container_id)
-
-
-async def start(fake: FakeCRI, identity: str, *, timeout_s: float | None = None) -> None:
-    request = cri.StartContainerRequest(container_id=identity)
-    await fake.call("StartContainer", request, timeout_s=timeout_s)
-
-
-async def refused(call: Awaitable[Any]) -> tuple[str, str]:
-    with pytest.raises(grpc.RpcError) as failure:
-        await call
-    return failure.value.code().name, failure.value.details()
-
-
-def now_s() -> float:
-    return asyncio.get_running_loop().time()
 
 
 @pytest.mark.virtual_time
 async def test_a_start_may_take_its_time_and_is_one_at_a_time_CRI_055() -> None:
     fake = FakeCRI()
     fake.behaves(start_hangs(4))
-    web = await created(fake)
+    web = await created(fake, "web")
     first = asyncio.create_task(start(fake, web))
     await asyncio.sleep(1)
     assert "already in starting state" in (await refused(start(fake, web)))[1]
@@ -80,7 +30,7 @@ async def test_a_start_may_take_its_time_and_is_one_at_a_time_CRI_055() -> None:
 async def test_a_start_that_hangs_has_failed_when_its_caller_gives_up_CRI_056() -> None:
     fake = FakeCRI()
     fake.behaves(start_hangs())
-    code, _ = await refused(start(fake, await created(fake), timeout_s=120))
+    code, _ = await refused(start(fake, await created(fake, "web"), timeout_s=120))
     assert code == "DEADLINE_EXCEEDED"
     assert now_s() == pytest.approx(120)
     web = fake.container()
@@ -92,7 +42,7 @@ async def test_a_start_that_hangs_has_failed_when_its_caller_gives_up_CRI_056() 
 async def test_a_container_is_not_removed_during_its_start_CRI_066(method: str) -> None:
     fake = FakeCRI()
     fake.behaves(start_hangs(4))
-    web = await created(fake)
+    web = await created(fake, "web")
     first = asyncio.create_task(start(fake, web))
     await asyncio.sleep(1)
     request: Any = (
@@ -114,7 +64,7 @@ async def test_a_container_is_not_removed_during_its_start_CRI_066(method: str) 
 async def test_a_hanging_start_of_a_container_that_goes_away_fails() -> None:
     fake = FakeCRI()
     fake.behaves(start_hangs(4))
-    web = await created(fake)
+    web = await created(fake, "web")
     asyncio.get_running_loop().call_later(1, fake.drop, "web")
     assert (await refused(start(fake, web)))[0] == "NOT_FOUND"
 
@@ -125,7 +75,7 @@ async def test_the_first_attempts_crash() -> None:
     rule = fake.behaves(exits(1, after_s=1), container="web", first_attempts=2)
     states = []
     for attempt in range(4):
-        await start(fake, await created(fake, attempt))
+        await started(fake, "web", attempt=attempt)
         await asyncio.sleep(2)
         states.append(fake.container().state.name)
     assert rule.hits == 2
@@ -137,8 +87,8 @@ async def test_the_first_attempts_crash() -> None:
 async def test_a_start_fails_in_the_first_attempt_only() -> None:
     fake = FakeCRI()
     fake.behaves(start_fails("no such file"), first_attempts=1)
-    assert (await refused(start(fake, await created(fake, 0))))[1] == "no such file"
-    await start(fake, await created(fake, 1))
+    assert (await refused(started(fake, "web")))[1] == "no such file"
+    await started(fake, "web", attempt=1)
 
 
 @pytest.mark.virtual_time
@@ -146,8 +96,8 @@ async def test_a_pod_brings_its_behaviours_along() -> None:
     fake = FakeCRI()
     fake.behaves(exits(9, after_s=60), prints("of a rule"), container="web")
     words = "{exits: {code: 4, after_s: 1}, prints: [{text: a}, {text: b, at_s: 0.5}]}"
-    await run_pod(fake, pod(annotations={"fakecri/web": words, "fakecri/other": "nonsense"}))
-    await start(fake, await created(fake))
+    await run_pod(fake, pod_config(annotations={"fakecri/web": words, "fakecri/other": "nonsense"}))
+    await started(fake, "web")
     await asyncio.sleep(2)
     assert fake.container().exit_code == 4
     assert [line.text for line in fake.container().log] == ["a", "b"]
@@ -165,8 +115,8 @@ async def test_a_pod_brings_its_behaviours_along() -> None:
 )
 async def test_a_mistake_in_an_annotation_is_a_failed_start(words: str, text: str) -> None:
     fake = FakeCRI()
-    await run_pod(fake, pod(annotations={"fakecri/web": words}))
-    assert (await refused(start(fake, await created(fake))))[1].startswith(text)
+    await run_pod(fake, pod_config(annotations={"fakecri/web": words}))
+    assert (await refused(start(fake, await created(fake, "web"))))[1].startswith(text)
     assert fake.container().message.startswith(text)
 
 
@@ -174,7 +124,7 @@ async def test_a_mistake_in_an_annotation_is_a_failed_start(words: str, text: st
 async def test_a_signal_ends_with_code_reason_and_message() -> None:
     fake = FakeCRI()
     fake.behaves(stops(3, after_s=1, reason="Draining", message="half done"))
-    web = await created(fake)
+    web = await created(fake, "web")
     await start(fake, web)
     await fake.call("StopContainer", cri.StopContainerRequest(container_id=web, timeout=9))
     ended = fake.container()
@@ -191,7 +141,8 @@ async def test_a_changed_limit_counts_from_then_on_CRI_121(
 ) -> None:
     fake = FakeCRI()
     fake.behaves(uses(memory_bytes=[(0, 100), (20, 200)]))
-    web = await created(fake, memory_limit=1000 if ends_at_s else 150)
+    at_first = cri.LinuxContainerResources(memory_limit_in_bytes=1000 if ends_at_s else 150)
+    web = await created(fake, "web", linux=cri.LinuxContainerConfig(resources=at_first))
     await start(fake, web)
     await asyncio.sleep(10)
     resources = cri.LinuxContainerResources(memory_limit_in_bytes=limit)
@@ -211,7 +162,7 @@ async def test_a_changed_limit_counts_from_then_on_CRI_121(
 async def test_the_number_of_processes_follows_its_curve_CRI_124() -> None:
     fake = FakeCRI()
     fake.behaves(uses(pids=[(0, 1), (10, 40)]))
-    await start(fake, await created(fake))
+    await started(fake, "web")
     seen = []
     for _ in range(2):
         stats: Any = await fake.call(
@@ -226,52 +177,40 @@ async def test_the_number_of_processes_follows_its_curve_CRI_124() -> None:
 @pytest.mark.virtual_time
 async def test_without_network_a_pod_is_not_torn_down_to_its_end_CRI_037() -> None:
     fake = FakeCRI()
-    sandbox = await run_pod(fake, pod())
-    host = pod("host")
+    sandbox = await run_pod(fake)
+    host = pod_config("host")
     host.linux.security_context.namespace_options.network = cri.NODE
     await run_pod(fake, host)
-    await start(fake, await created_in(fake, sandbox))
+    await start(fake, await create(fake, sandbox, pod_config(), "web"))
     stop = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox)
     with fake.without_network():
         code, text = await refused(fake.call("StopPodSandbox", stop))
         assert code == "UNKNOWN"
         assert text.startswith("failed to destroy network for sandbox")
-        stopped = fake.sandboxes(pod="shop")[0]
+        stopped = fake.sandboxes(pod="web")[0]
         assert (stopped.ready, bool(stopped.ip)) == (False, True)
         assert fake.container().state.name == "EXITED"
         fake.stop_sandbox(pod="host")
     await fake.call("StopPodSandbox", stop)
-    assert fake.sandboxes(pod="shop")[0].ip == ""
-
-
-async def created_in(fake: FakeCRI, sandbox: str) -> str:
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="web"),
-        image=cri.ImageSpec(image="localhost/busybox:1"),
-    )
-    request = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox, config=config, sandbox_config=pod()
-    )
-    answer: Any = await fake.call("CreateContainer", request)
-    return str(answer.container_id)
+    assert fake.sandboxes(pod="web")[0].ip == ""
 
 
 @pytest.mark.virtual_time
 async def test_a_run_that_breaks_off_leaves_a_dead_sandbox_with_its_name_CRI_032() -> None:
     fake = FakeCRI()
     with fake.on("RunPodSandbox").fails_halfway(times=1):
-        code, text = await refused(run_pod(fake, pod()))
+        code, text = await refused(run_pod(fake))
     assert code == "UNKNOWN"
     assert "failed to setup network for sandbox" in text
     assert [s.ready for s in fake.sandboxes()] == [False]
-    assert "is reserved for" in (await refused(run_pod(fake, pod())))[1]
-    await run_pod(fake, pod(attempt=1))
+    assert "is reserved for" in (await refused(run_pod(fake)))[1]
+    await run_pod(fake, pod_config(attempt=1))
 
 
 @pytest.mark.virtual_time
 async def test_calls_on_containers_break_off_with_half_of_their_effect() -> None:
     fake = FakeCRI()
-    web = await created(fake)
+    web = await created(fake, "web")
     fake.on("StopContainer").fails_halfway("UNAVAILABLE", "gone", times=1)
     fake.on("RemoveContainer").fails_halfway(times=1)
     fake.behaves(stops(after_s=5))
@@ -292,14 +231,14 @@ async def test_calls_on_containers_break_off_with_half_of_their_effect() -> None
 async def test_a_start_that_breaks_off_is_a_failed_one_CRI_056() -> None:
     fake = FakeCRI()
     fake.on("StartContainer").fails_halfway()
-    await refused(start(fake, await created(fake)))
+    await refused(start(fake, await created(fake, "web")))
     assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
 
 
 @pytest.mark.virtual_time
 async def test_a_tear_down_that_breaks_off_can_be_repeated_CRI_036_CRI_038() -> None:
     fake = FakeCRI()
-    await start(fake, await created(fake))
+    await started(fake, "web")
     sandbox = fake.sandboxes()[0]
     fake.on("StopPodSandbox").fails_halfway(times=1)
     fake.on("RemovePodSandbox").fails_halfway(times=1)

@@ -7,15 +7,14 @@ from typing import Any
 
 import grpc
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, exits, replies
 from fakecri.recording.plain import plain
 from fakecri.server import GrpcUpstream, serve
 from simtime import Clock
 
-POD = cri.PodSandboxConfig(
-    metadata=cri.PodSandboxMetadata(name="shop", uid="u", namespace="d"), labels={"a": "1"}
-)
+POD = pod_config("shop", labels={"a": "1"})
 
 
 class StandingClock(Clock):
@@ -52,11 +51,7 @@ async def life(path: Path, version: str) -> list[Any]:
             pod = (await call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))).pod_sandbox_id
             await call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
             for name in ("job", "web"):
-                config = cri.ContainerConfig(
-                    metadata=cri.ContainerMetadata(name=name),
-                    image=cri.ImageSpec(image="localhost/busybox:1"),
-                    labels={"b": "2", "a": "1"},
-                )
+                config = container_config(name, labels={"b": "2", "a": "1"})
                 create = cri.CreateContainerRequest(
                     pod_sandbox_id=pod, config=config, sandbox_config=POD
                 )

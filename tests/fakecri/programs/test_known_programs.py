@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from runtime_calls import run_exec, started
 
 from fakecri import FakeCRI, ready_after, replies
 from fakecri.scripts.script import apply_script, load_script
 
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
-
 
 async def ended(fake: FakeCRI, *command: str, main: str = "/server") -> int | str:
     """The exit code of a command in a container that runs `main`; what fails if it is not there."""
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="c"),
-        image=cri.ImageSpec(image="localhost/busybox:1"),
-        command=[main],
-    )
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=POD
-    )
-    made: Any = await fake.call("CreateContainer", create)
-    start = cri.StartContainerRequest(container_id=made.container_id)
-    await fake.call("StartContainer", start)
+    container = await started(fake, command=[main])
     try:
-        request = cri.ExecSyncRequest(container_id=made.container_id, cmd=command)
-        answer: Any = await fake.call("ExecSync", request)
+        return int((await run_exec(fake, container, *command)).exit_code)
     except grpc.RpcError as error:
         return str(error.details()).rpartition("exec: ")[2]
-    return int(answer.exit_code)
 
 
 MISSING = '"pg_isready": executable file not found in $PATH: unknown'

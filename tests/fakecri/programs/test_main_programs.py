@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import run_exec, started
 
 from fakecri import ExecContext, FakeCRI, Reply, ignores, ready_after, replies, runs
 from fakecri.invocations.invocation import Invocation
-from simtime import run_virtual
-
-T = TypeVar("T")
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
-
-
-def virtual(main: Callable[[FakeCRI], Awaitable[T]]) -> T:
-    async def body() -> T:
-        return await main(FakeCRI())
-
-    return run_virtual(body)
-
-
-async def started(fake: FakeCRI, *command: str, name: str = "web", **fields: Any) -> str:
-    if not fake.sandboxes():
-        await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name=name),
-        image=cri.ImageSpec(image="localhost/busybox:1"),
-        command=command,
-        **fields,
-    )
-    made: Any = await fake.call(
-        "CreateContainer",
-        cri.CreateContainerRequest(
-            pod_sandbox_id=fake.sandboxes()[-1].id, config=config, sandbox_config=POD
-        ),
-    )
-    request = cri.StartContainerRequest(container_id=made.container_id)
-    await fake.call("StartContainer", request)
-    return str(made.container_id)
-
-
-async def run_exec(fake: FakeCRI, identity: str, *command: str, timeout_s: int = 0) -> Any:
-    request = cri.ExecSyncRequest(container_id=identity, cmd=command, timeout=timeout_s)
-    return await fake.call("ExecSync", request)
 
 
 def outcome(answer: Any) -> tuple[int, bytes, bytes]:
@@ -85,6 +50,7 @@ async def test_exec_sync_reaches_the_programs_CRI_111(
     )
     web = await started(
         fake,
+        "web",
         envs=[cri.KeyValue(key="GREETING", value=b"hello")],
         linux=cri.LinuxContainerConfig(security_context=user),
     )
@@ -99,7 +65,7 @@ async def test_a_program_of_the_test_answers_exec_sync_with_bytes() -> None:
 
     fake = FakeCRI()
     rule = fake.streaming.command("pg_dump", dump, container="web")
-    answer = await run_exec(fake, await started(fake), "pg_dump", "-a")
+    answer = await run_exec(fake, await started(fake, "web", "shop"), "pg_dump", "-a")
     assert rule.hits == 1
     assert outcome(answer) == (44, b"\xff\x00", b"")
 
@@ -107,7 +73,7 @@ async def test_a_program_of_the_test_answers_exec_sync_with_bytes() -> None:
 @pytest.mark.virtual_time
 async def test_a_program_ends_at_the_time_limit_and_with_its_container_CRI_112() -> None:
     fake = FakeCRI()
-    web = await started(fake)
+    web = await started(fake, "web", "shop")
     loop = asyncio.get_running_loop()
     with pytest.raises(grpc.RpcError) as failure:
         await run_exec(fake, web, "sleep", "60", timeout_s=2)
@@ -130,14 +96,15 @@ async def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
 
     fake = FakeCRI()
     fake.behaves(replies("ask me", handler=slowly))
-    web = await started(fake)
+    web = await started(fake, "web", "shop")
     await asyncio.sleep(10)
     assert outcome(await run_exec(fake, web, "ask", "me")) == (0, b"web", b"")
     assert outcome(await run_exec(fake, web, "ask", "me", timeout_s=4)) == (1, b"web", b"")
     with pytest.raises(grpc.RpcError):
         await run_exec(fake, web, "ask", "me", timeout_s=2)
     assert asked[0].age_s == pytest.approx(10)
-    assert replace(asked[0], age_s=0) == ExecContext(("ask", "me"), pod="shop", container="web")
+    wanted = ExecContext(("ask", "me"), pod="shop", namespace="default", container="web")
+    assert replace(asked[0], age_s=0) == wanted
     assert [context.limit_s for context in asked] == [None, 4.0, 2.0]
 
 
@@ -145,7 +112,7 @@ async def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
 async def test_readiness_comes_after_a_while() -> None:
     fake = FakeCRI()
     fake.behaves(ready_after(5, "cat /ready"), replies("cat /ready", stdout="yes"))
-    web = await started(fake)
+    web = await started(fake, "web", "shop")
     codes = []
     for _ in range(4):
         codes.append((await run_exec(fake, web, "cat", "/ready")).exit_code)
@@ -158,7 +125,7 @@ async def test_readiness_comes_after_a_while() -> None:
 async def test_a_container_may_run_its_own_command() -> None:
     fake = FakeCRI()
     fake.behaves(runs(), container="job")
-    await started(fake, "sh", "-c", "echo one; sleep 5; echo two >&2; exit 3", name="job")
+    await started(fake, "job", command=["sh", "-c", "echo one; sleep 5; echo two >&2; exit 3"])
     job = fake.container("job")
     await asyncio.sleep(4.9)
     assert job.state.name == "RUNNING"
@@ -177,7 +144,7 @@ async def test_a_command_that_is_not_there_fails_to_start_CRI_056() -> None:
     fake = FakeCRI()
     fake.behaves(runs())
     with pytest.raises(grpc.RpcError, match='exec: "/no/such": stat /no/such: no such file'):
-        await started(fake, "/no/such")
+        await started(fake, command=["/no/such"])
     assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
 
 
@@ -192,7 +159,7 @@ async def test_a_python_program_is_a_main_process_and_may_end_politely() -> None
 
     fake = FakeCRI()
     fake.behaves(runs(server), ignores())
-    web = await started(fake)
+    web = await started(fake, "web", "shop")
     await asyncio.sleep(100)
     await fake.call("StopContainer", cri.StopContainerRequest(container_id=web, timeout=30))
     ended = fake.container()
@@ -226,7 +193,7 @@ async def test_a_container_takes_its_program_along(end: Callable[[FakeCRI], obje
 
     fake = FakeCRI()
     fake.behaves(runs(stubborn))
-    await started(fake)
+    await started(fake, "web", "shop")
     await asyncio.sleep(1)
     end(fake)
     await asyncio.sleep(1)
@@ -242,7 +209,7 @@ async def test_a_mistake_in_a_program_is_the_containers_end(
 
     fake = FakeCRI()
     fake.behaves(runs(broken))
-    await started(fake)
+    await started(fake, "web", "shop")
     await asyncio.sleep(1)
     assert fake.container().exit_code == 1
     assert "the main program of container web failed" in caplog.text

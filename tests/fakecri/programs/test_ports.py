@@ -10,6 +10,7 @@ import grpc
 import pytest
 from criapi.health import api_pb2 as health
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import create, pod_config, run_pod, sandbox_status, start
 
 from fakecri import FakeCRI, exits, serves
 from fakecri.behaviors.behavior_data import from_dict, to_dict
@@ -17,25 +18,14 @@ from fakecri.behaviors.checked import BehaviorError
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, WrongProtocol
 
 
-async def started(fake: FakeCRI, pod: str = "shop", *, host_network: bool = False) -> str:
+async def address_of(fake: FakeCRI, pod: str = "shop", *, host_network: bool = False) -> str:
     """Start a pod with one container, `web`; its address."""
-    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name=pod, uid=pod))
+    config = pod_config(pod)
     if host_network:
-        options = config.linux.security_context.namespace_options
-        options.network = cri.NODE
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-    web = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
-    )
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=web, sandbox_config=config
-    )
-    made: Any = await fake.call("CreateContainer", create)
-    await fake.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
-    status: Any = await fake.call(
-        "PodSandboxStatus", cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
-    )
-    return str(status.status.network.ip)
+        config.linux.security_context.namespace_options.network = cri.NODE
+    sandbox = await run_pod(fake, config)
+    await start(fake, await create(fake, sandbox, config, "web"))
+    return str((await sandbox_status(fake, sandbox)).network.ip)
 
 
 @pytest.mark.virtual_time
@@ -47,7 +37,7 @@ async def test_the_newest_rule_that_fits_answers() -> None:
         serves(80, status=302, path="/old", location="/new"),
         container="web",
     )
-    ip = await started(fake)
+    ip = await address_of(fake)
     assert (await fake.ports.http(ip, 80, "/x")).status == 503
     await asyncio.sleep(3.01)
     assert (await fake.ports.http(ip, 80, "/x?y=1")).status == 200
@@ -62,7 +52,7 @@ async def test_the_newest_rule_that_fits_answers() -> None:
 async def test_nobody_answers_for_another_pod_or_port() -> None:
     fake = FakeCRI()
     fake.behaves(serves(80), serves(81, "tcp", until_s=5), pod="shop")
-    ip, other = await started(fake), await started(fake, "other")
+    ip, other = await address_of(fake), await address_of(fake, "other")
     assert fake.ports.connect(ip, 81) == "tcp"
     for host, port in ((other, 80), (ip, 82), ("", 80), ("127.0.0.1", 80)):
         with pytest.raises(NotServed):
@@ -80,7 +70,7 @@ async def test_pods_on_the_hosts_network_are_at_the_nodes_addresses() -> None:
     fake = FakeCRI()
     fake.node.address = "192.0.2.1"
     fake.behaves(serves(80))
-    assert await started(fake, host_network=True) == ""
+    assert await address_of(fake, host_network=True) == ""
     for host in ("192.0.2.1", "127.0.0.1", "localhost"):
         assert fake.ports.connect(host, 80) == "http"
 
@@ -89,7 +79,7 @@ async def test_pods_on_the_hosts_network_are_at_the_nodes_addresses() -> None:
 async def test_a_path_or_service_that_is_not_served() -> None:
     fake = FakeCRI()
     fake.behaves(serves(80, path="/a"), serves(9, "grpc", service="db", health="NOT_SERVING"))
-    ip = await started(fake)
+    ip = await address_of(fake)
     assert (await fake.ports.http(ip, 80, "/b")).status == 404
     assert await fake.ports.health(ip, 9, "db") == "NOT_SERVING"
     with pytest.raises(NoSuchService):
@@ -106,7 +96,7 @@ async def test_a_path_or_service_that_is_not_served() -> None:
 async def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
     fake = FakeCRI()
     fake.behaves(serves(80, delay_s=3), exits(1, after_s=10))
-    ip = await started(fake)
+    ip = await address_of(fake)
     began_s = fake.clock.monotonic_s()
     assert (await fake.ports.http(ip, 80, "/")).status == 200
     assert fake.clock.monotonic_s() == pytest.approx(began_s + 3)
@@ -151,7 +141,7 @@ async def test_containers_really_listen_on_loopback_addresses() -> None:
         serves(18085, status=302, location="http://{ip}:1/"),
     )
     try:
-        ip = await started(fake)
+        ip = await address_of(fake)
         assert ip.startswith("127.93.7.")
         async with aiohttp.ClientSession() as session:
             url = f"http://{ip}:18080/a?b=1"
@@ -217,7 +207,7 @@ async def test_a_taken_port_is_a_line_in_the_log(caplog: pytest.LogCaptureFixtur
     fake.behaves(serves(18080), serves(18443, "https"))
     server = await asyncio.start_server(lambda _, w: w.close(), "127.93.8.2", 18080)
     try:
-        assert await started(fake) == "127.93.8.2"
+        assert await address_of(fake) == "127.93.8.2"
         assert "cannot listen on 127.93.8.2:18080" in caplog.text
         assert "127.93.8.2:18443: https needs a certificate" in caplog.text
     finally:

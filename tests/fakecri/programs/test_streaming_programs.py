@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import run_pod
 
 from fakecri import CriError, FakeCRI
 from fakecri.behaviors.matching import Subject
@@ -20,7 +21,9 @@ from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.session import Outcome
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import LIFE_S, MAX_WAITING, Tokens
-from simtime import Rng, VirtualLoop, run_virtual
+from simtime import Rng, VirtualClock, VirtualLoop
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Recorded:
@@ -33,30 +36,25 @@ class Recorded:
         self.data += data
 
 
-def run(*command: str, stdin: bytes = b"", tty: bool = False) -> tuple[int, bytes, bytes]:
-    """Run a program in virtual time: its exit code, stdout and stderr."""
-
-    async def main() -> tuple[int, bytes, bytes]:
-        reader = asyncio.StreamReader()
-        reader.feed_data(stdin)
-        reader.feed_eof()
-        out, err = Recorded(), Recorded()
-        env = {"HOSTNAME": "web", "A": "1"}
-        terminal = Terminal()
-        terminal.resize(80, 24)
-        outer = Invocation(
-            ("x",),
-            env=env,
-            stdin=reader,
-            stdout=out,
-            stderr=err,
-            tty=tty,
-            terminal=terminal,
-            programs=PROGRAMS,
-        )
-        return await outer.run(*command), out.data, err.data
-
-    return run_virtual(main)
+async def run(*command: str, stdin: bytes = b"", tty: bool = False) -> tuple[int, bytes, bytes]:
+    """Run a program: its exit code, stdout and stderr."""
+    reader = asyncio.StreamReader()
+    reader.feed_data(stdin)
+    reader.feed_eof()
+    out, err = Recorded(), Recorded()
+    terminal = Terminal()
+    terminal.resize(80, 24)
+    outer = Invocation(
+        ("x",),
+        env={"HOSTNAME": "web", "A": "1"},
+        stdin=reader,
+        stdout=out,
+        stderr=err,
+        tty=tty,
+        terminal=terminal,
+        programs=PROGRAMS,
+    )
+    return await outer.run(*command), out.data, err.data
 
 
 @pytest.mark.parametrize(
@@ -92,81 +90,69 @@ def run(*command: str, stdin: bytes = b"", tty: bool = False) -> tuple[int, byte
         (("sh", "-c", "&& a"), (2, b"", b'sh: syntax error: unexpected "&&"\n')),
     ],
 )
-def test_programs(command: tuple[str, ...], expected: tuple[int, bytes, bytes]) -> None:
-    assert run(*command, stdin=b"in\n") == expected
+async def test_programs(command: tuple[str, ...], expected: tuple[int, bytes, bytes]) -> None:
+    assert await run(*command, stdin=b"in\n") == expected
 
 
-def test_sh_runs_the_lines_of_its_input() -> None:
-    assert run("sh", stdin=b"echo a\nfalse\n") == (1, b"a\n", b"")
-    assert run("sh", stdin=b"exit 7\necho a\n") == (7, b"", b"")
-    assert run("sh", stdin=b"echo a", tty=True) == (0, b"/ # a\n/ # ", b"")
+async def test_sh_runs_the_lines_of_its_input() -> None:
+    assert await run("sh", stdin=b"echo a\nfalse\n") == (1, b"a\n", b"")
+    assert await run("sh", stdin=b"exit 7\necho a\n") == (7, b"", b"")
+    assert await run("sh", stdin=b"echo a", tty=True) == (0, b"/ # a\n/ # ", b"")
 
 
-def test_stty_knows_the_size_of_the_terminal() -> None:
-    assert run("stty", "size", tty=True) == (0, b"24 80\n", b"")
+async def test_stty_knows_the_size_of_the_terminal() -> None:
+    assert await run("stty", "size", tty=True) == (0, b"24 80\n", b"")
 
 
 # -- tokens --------------------------------------------------------------------------------------
 
 
-def in_virtual_time(body: Any) -> Any:
-    async def main() -> Any:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        return await body(Tokens(loop.clock, Rng(1)))
-
-    return run_virtual(main)
+@pytest.fixture
+async def clock() -> VirtualClock:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop.clock
 
 
-def test_a_token_is_eight_url_safe_characters_and_serves_once_CRI_115() -> None:
-    async def body(tokens: Tokens) -> None:
-        request = cri.ExecRequest(cmd=["a"])
-        token = tokens.put(request)
-        assert re.fullmatch(r"[A-Za-z0-9_-]{8}", token)
-        assert tokens.take(token) is request
-        assert tokens.take(token) is None
-        assert tokens.take("") is None
-
-    in_virtual_time(body)
+@pytest.fixture
+async def tokens(clock: VirtualClock) -> Tokens:
+    return Tokens(clock, Rng(1))
 
 
-def test_nobody_can_foresee_the_tokens_of_a_real_server_CRI_115(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_token_is_eight_url_safe_characters_and_serves_once_CRI_115(tokens: Tokens) -> None:
+    request = cri.ExecRequest(cmd=["a"])
+    token = tokens.put(request)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{8}", token)
+    assert tokens.take(token) is request
+    assert tokens.take(token) is None
+    assert tokens.take("") is None
+
+
+async def test_nobody_can_foresee_the_tokens_of_a_real_server_CRI_115(
+    monkeypatch: pytest.MonkeyPatch, clock: VirtualClock
 ) -> None:
     """They come from the operating system, not from numbers that follow from earlier ones."""
     monkeypatch.setattr("simtime.dice.secrets.token_bytes", lambda count: b"\xff" * count)
-
-    async def body(_: Tokens) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        assert Tokens(loop.clock).put(cri.ExecRequest()) == "________"
-
-    in_virtual_time(body)
+    assert Tokens(clock).put(cri.ExecRequest()) == "________"
 
 
-def test_a_token_lives_for_a_minute_CRI_115() -> None:
-    async def body(tokens: Tokens) -> None:
-        early, late = tokens.put(cri.ExecRequest()), tokens.put(cri.ExecRequest())
-        await asyncio.sleep(LIFE_S)
-        assert tokens.take(early) is not None
-        await asyncio.sleep(0.001)
-        assert tokens.take(late) is None
-
-    in_virtual_time(body)
+async def test_a_token_lives_for_a_minute_CRI_115(tokens: Tokens) -> None:
+    early, late = tokens.put(cri.ExecRequest()), tokens.put(cri.ExecRequest())
+    await asyncio.sleep(LIFE_S)
+    assert tokens.take(early) is not None
+    await asyncio.sleep(0.001)
+    assert tokens.take(late) is None
 
 
-def test_a_thousand_requests_wait_at_most_CRI_115() -> None:
-    async def body(tokens: Tokens) -> None:
-        for _ in range(MAX_WAITING):
-            tokens.put(cri.ExecRequest())
-        with pytest.raises(CriError) as caught:
-            tokens.put(cri.ExecRequest())
-        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert caught.value.details() == "maximum number of in-flight requests exceeded"
-        await asyncio.sleep(LIFE_S + 1)
+async def test_a_thousand_requests_wait_at_most_CRI_115(tokens: Tokens) -> None:
+    for _ in range(MAX_WAITING):
         tokens.put(cri.ExecRequest())
-
-    in_virtual_time(body)
+    with pytest.raises(CriError) as caught:
+        tokens.put(cri.ExecRequest())
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert caught.value.details() == "maximum number of in-flight requests exceeded"
+    await asyncio.sleep(LIFE_S + 1)
+    tokens.put(cri.ExecRequest())
 
 
 # -- small parts ---------------------------------------------------------------------------------
@@ -201,7 +187,6 @@ def test_heads_of_requests() -> None:
     assert not websocket.wants_spdy
 
 
-@pytest.mark.virtual_time
 async def test_a_terminal_follows_resize_messages() -> None:
     terminal, messages = Terminal(), asyncio.StreamReader()
     messages.feed_data(b'{"Width":80,"Height":24}\n{"Width":1')
@@ -212,14 +197,12 @@ async def test_a_terminal_follows_resize_messages() -> None:
     assert (terminal.columns, terminal.rows) == (100, 30)
 
 
-@pytest.mark.virtual_time
 async def test_lines_on_a_terminal_end_with_cr_lf() -> None:
     out = Recorded()
     await TerminalOutput(out).write(b"a\nb\r\n")
     assert out.data == b"a\r\nb\r\n"
 
 
-@pytest.mark.virtual_time
 async def test_the_valve_is_shut_while_some_reader_is_full() -> None:
     moves: list[str] = []
     valve = Valve(lambda: moves.append("shut"), lambda: moves.append("open"))
@@ -259,12 +242,9 @@ def test_targets_that_are_none(to: Any) -> None:
         Programs().forward(-1, to=1)
 
 
-@pytest.mark.virtual_time
 async def test_virtual_time_has_no_streams_and_says_so() -> None:
     fake = FakeCRI()
-    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="p", uid="u"))
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-    request = cri.PortForwardRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
+    request = cri.PortForwardRequest(pod_sandbox_id=await run_pod(fake))
     with pytest.raises(CriError, match="real time") as caught:
         await fake.call("PortForward", request)
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from fakecri.errors import CriError
 from fakecri.recording.call_log import CallLog
-from simtime import VirtualClock, run_virtual
+from simtime import VirtualClock
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,28 +44,30 @@ class SlowTarget:
             yield cri.ContainerEventResponse(container_id=f"c{number}")
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def rows_in(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / "calls.jsonl").read_text().splitlines()]
 
 
-def logged(path: Path, body: Any) -> list[dict[str, Any]]:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        log = CallLog(SlowTarget(), path, VirtualClock(loop, _START))
-        await body(log)
-        log.close()
-
-    run_virtual(main)
-    return rows_of(path)
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[CallLog]:
+    log = log_in(tmp_path)
+    yield log
+    log.close()
 
 
-def test_answers_and_errors_are_lines_like_the_recorded_runs(tmp_path: Path) -> None:
-    async def body(log: CallLog) -> None:
-        await log.call("Version", cri.VersionRequest(version="x"), timeout_s=120)
-        with pytest.raises(grpc.RpcError):
-            await log.call("StopContainer", cri.StopContainerRequest(container_id="c"))
+def log_in(directory: Path) -> CallLog:
+    clock = VirtualClock(asyncio.get_running_loop(), _START)
+    return CallLog(SlowTarget(), directory / "calls.jsonl", clock)
 
-    assert logged(tmp_path / "calls.jsonl", body) == [
+
+@pytest.mark.virtual_time
+async def test_answers_and_errors_are_lines_like_the_recorded_runs(
+    log: CallLog, tmp_path: Path
+) -> None:
+    await log.call("Version", cri.VersionRequest(version="x"), timeout_s=120)
+    with pytest.raises(grpc.RpcError):
+        await log.call("StopContainer", cri.StopContainerRequest(container_id="c"))
+    assert rows_in(tmp_path) == [
         {
             "t_start": 0.0,
             "t_end": 1.5,
@@ -85,49 +87,47 @@ def test_answers_and_errors_are_lines_like_the_recorded_runs(tmp_path: Path) -> 
     ]
 
 
-def test_a_caller_that_goes_away_is_written_as_cancelled(tmp_path: Path) -> None:
-    async def body(log: CallLog) -> None:
-        task = asyncio.create_task(log.call("Status", cri.StatusRequest()))
-        await asyncio.sleep(1)
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-    (row,) = logged(tmp_path / "calls.jsonl", body)
+@pytest.mark.virtual_time
+async def test_a_caller_that_goes_away_is_written_as_cancelled(
+    log: CallLog, tmp_path: Path
+) -> None:
+    task = asyncio.create_task(log.call("Status", cri.StatusRequest()))
+    await asyncio.sleep(1)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    (row,) = rows_in(tmp_path)
     assert row["error"]["code"] == "CANCELLED"
 
 
-def test_streams_write_each_message_and_their_number(tmp_path: Path) -> None:
-    async def body(log: CallLog) -> None:
-        async for _ in log.stream("GetContainerEvents", cri.GetEventsRequest()):
-            pass
-
-    rows = logged(tmp_path / "calls.jsonl", body)
-    assert [row.get("response", row.get("messages")) for row in rows] == [
+@pytest.mark.virtual_time
+async def test_streams_write_each_message_and_their_number(log: CallLog, tmp_path: Path) -> None:
+    async for _ in log.stream("GetContainerEvents", cri.GetEventsRequest()):
+        pass
+    assert [row.get("response", row.get("messages")) for row in rows_in(tmp_path)] == [
         {"container_id": "c0"},
         {"container_id": "c1"},
         2,
     ]
 
 
-def test_credentials_of_a_pull_are_masked_CRI_097(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_credentials_of_a_pull_are_masked_CRI_097(log: CallLog, tmp_path: Path) -> None:
     auth = cri.AuthConfig(username="u", password="secret", identity_token="secret")
-
-    async def body(log: CallLog) -> None:
-        request = cri.PullImageRequest(image=cri.ImageSpec(image="x"), auth=auth)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1):
-                await log.call("PullImage", request)
-        assert request.auth == auth
-
-    (row,) = logged(tmp_path / "calls.jsonl", body)
+    request = cri.PullImageRequest(image=cri.ImageSpec(image="x"), auth=auth)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            await log.call("PullImage", request)
+    assert request.auth == auth
+    (row,) = rows_in(tmp_path)
     assert "secret" not in json.dumps(row)
     assert row["request"]["image"] == {"image": "x"}
 
 
-def test_a_later_log_adds_to_the_file(tmp_path: Path) -> None:
-    async def body(log: CallLog) -> None:
+@pytest.mark.virtual_time
+async def test_a_later_log_adds_to_the_file(tmp_path: Path) -> None:
+    for _ in range(2):
+        log = log_in(tmp_path)
         await log.call("Version", cri.VersionRequest())
-
-    logged(tmp_path / "calls.jsonl", body)
-    assert len(logged(tmp_path / "calls.jsonl", body)) == 2
+        log.close()
+    assert len(rows_in(tmp_path)) == 2

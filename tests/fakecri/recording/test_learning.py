@@ -11,6 +11,7 @@ import grpc
 import pytest
 import yaml
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import IMAGE, container_config, create, pod_config
 
 from fakecri import (
     FakeCRI,
@@ -32,16 +33,13 @@ from fakecri.scripts.script import apply_script, read_script
 from fakecri.scripts.yaml_reader import parse_yaml
 from simtime import run_virtual
 
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u", namespace="d"))
-IMAGE = "localhost/busybox:1"
+POD = pod_config("shop")
 
 
 async def attempt(fake: FakeCRI, name: str, number: int = 0) -> str:
     """A container that was started, if that can be."""
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name=name, attempt=number),
-        image=cri.ImageSpec(image=IMAGE, user_specified_image=IMAGE),
-    )
+    config = container_config(name, number)
+    config.image.user_specified_image = IMAGE
     request = cri.CreateContainerRequest(
         pod_sandbox_id=fake.sandboxes()[-1].id, config=config, sandbox_config=POD
     )
@@ -95,13 +93,10 @@ def programmed(fake: FakeCRI) -> None:
 
 
 def recorded(program: Callable[[FakeCRI], object]) -> str:
+    """The record of a day of a fake that was programmed like this."""
     fake = FakeCRI(images=(IMAGE,))
     program(fake)
-
-    async def main() -> None:
-        await a_day_of_a_kubelet(fake)
-
-    run_virtual(main)
+    run_virtual(lambda: a_day_of_a_kubelet(fake))
     return fake.recorder.to_jsonl()
 
 
@@ -196,37 +191,28 @@ def test_the_command_prints_a_script(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert script.images == (IMAGE,)
 
 
-def test_what_a_proxy_did_to_calls_is_not_the_runtimes(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_what_a_proxy_did_to_calls_is_not_the_runtimes(tmp_path: Path) -> None:
     """Its rules fail and delay; the script has none of it, however the calls were recorded."""
-
-    async def main() -> list[list[str]]:
-        fake = FakeCRI(images=(IMAGE,))
-        proxy = RecordingProxy(fake, clock=asyncio.get_running_loop().clock)  # type: ignore[attr-defined]
-        proxy.on("RunPodSandbox").fails("UNAVAILABLE", "of the proxy", times=1)
-        proxy.on("StartContainer").fails("UNKNOWN", "of the proxy", times=1)
-        proxy.on("ExecSync").delays(7, times=1)
-        fake.on("StopPodSandbox").fails("UNKNOWN", "of the runtime", times=1)
-        file = tmp_path / "calls.jsonl"
-        log = CallLog(proxy, file, proxy.clock)
-        run = cri.RunPodSandboxRequest(config=POD)
-        for _ in range(2):
-            made = await call(log, "RunPodSandbox", run)
-        config = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image=IMAGE)
-        )
-        create = cri.CreateContainerRequest(
-            pod_sandbox_id=made.pod_sandbox_id, config=config, sandbox_config=POD
-        )
-        web = (await log.call("CreateContainer", create)).container_id
-        for _ in range(2):
-            await call(log, "StartContainer", cri.StartContainerRequest(container_id=web))
-        await log.call("ExecSync", cri.ExecSyncRequest(container_id=web, cmd=["echo", "a"]))
-        stop = cri.StopPodSandboxRequest(pod_sandbox_id=made.pod_sandbox_id)
-        await call(log, "StopPodSandbox", stop)
-        log.close()
-        return [file.read_text().splitlines(), proxy.recorder.to_jsonl().splitlines()]
-
-    for lines in run_virtual(main):
+    fake = FakeCRI(images=(IMAGE,))
+    proxy = RecordingProxy(fake, clock=asyncio.get_running_loop().clock)  # type: ignore[attr-defined]
+    proxy.on("RunPodSandbox").fails("UNAVAILABLE", "of the proxy", times=1)
+    proxy.on("StartContainer").fails("UNKNOWN", "of the proxy", times=1)
+    proxy.on("ExecSync").delays(7, times=1)
+    fake.on("StopPodSandbox").fails("UNKNOWN", "of the runtime", times=1)
+    file = tmp_path / "calls.jsonl"
+    log = CallLog(proxy, file, proxy.clock)
+    run = cri.RunPodSandboxRequest(config=POD)
+    for _ in range(2):
+        made = await call(log, "RunPodSandbox", run)
+    web = await create(log, made.pod_sandbox_id, POD, "web")
+    for _ in range(2):
+        await call(log, "StartContainer", cri.StartContainerRequest(container_id=web))
+    await log.call("ExecSync", cri.ExecSyncRequest(container_id=web, cmd=["echo", "a"]))
+    stop = cri.StopPodSandboxRequest(pod_sandbox_id=made.pod_sandbox_id)
+    await call(log, "StopPodSandbox", stop)
+    log.close()
+    for lines in (file.read_text().splitlines(), proxy.recorder.to_jsonl().splitlines()):
         script = learned_script(list(exchanges(lines)))
         assert [fault["fails"]["message"] for fault in script["faults"]] == ["of the runtime"]
         assert script["behaviors"] == [

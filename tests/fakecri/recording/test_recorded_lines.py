@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from criapi.v1 import api_pb2 as pb
+from runtime_calls import container_config
 
 from fakecri.recording.plain import message_from, plain
 
@@ -49,8 +50,9 @@ def test_the_lines_of_a_run_are_the_same_in_every_process() -> None:
 
 
 def test_rows_read_back_as_the_messages_they_were() -> None:
-    config = pb.ContainerConfig(
-        metadata=pb.ContainerMetadata(name="web", attempt=2),
+    config = container_config(
+        "web",
+        2,
         labels={"b": "2", "a": "1"},
         envs=[pb.KeyValue(key="A", value=b"\x00\xff")],
     )

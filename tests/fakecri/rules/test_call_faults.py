@@ -4,70 +4,27 @@ break, a runtime that goes down."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import container_config, now_s, pod_config, refused, run_pod, started
 
 from fakecri import FakeCRI, exits
 from fakecri.proxy import RecordingProxy
-from simtime import run_virtual
 
-T = TypeVar("T")
 LIST = cri.ListContainersRequest()
 
 
-def virtual(main: Callable[[FakeCRI], Awaitable[T]], **options: Any) -> T:
-    async def body() -> T:
-        return await main(FakeCRI(**options))
-
-    return run_virtual(body)
-
-
-def pod(name: str, attempt: int = 0) -> cri.PodSandboxConfig:
-    return cri.PodSandboxConfig(
-        metadata=cri.PodSandboxMetadata(name=name, uid=f"u-{name}", namespace="ns", attempt=attempt)
-    )
-
-
-def create_request(sandbox: str, in_pod: str, name: str) -> cri.CreateContainerRequest:
+def create_request(sandbox: str, name: str) -> cri.CreateContainerRequest:
     return cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox,
-        sandbox_config=pod(in_pod),
-        config=cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name=name),
-            image=cri.ImageSpec(image="localhost/busybox:1"),
-        ),
+        pod_sandbox_id=sandbox, config=container_config(name), sandbox_config=pod_config()
     )
-
-
-async def run_pod(fake: Any, name: str, **options: Any) -> str:
-    request = cri.RunPodSandboxRequest(config=pod(name))
-    return str((await fake.call("RunPodSandbox", request, **options)).pod_sandbox_id)
-
-
-async def started(fake: Any, name: str, in_pod: str) -> str:
-    sandbox = await run_pod(fake, in_pod)
-    created = await fake.call("CreateContainer", create_request(sandbox, in_pod, name))
-    request = cri.StartContainerRequest(container_id=created.container_id)
-    await fake.call("StartContainer", request)
-    return str(created.container_id)
 
 
 async def names(fake: Any) -> list[str]:
     return [c.metadata.name for c in (await fake.call("ListContainers", LIST)).containers]
-
-
-async def failure(call: Awaitable[Any]) -> tuple[str, str]:
-    with pytest.raises(grpc.RpcError) as error:
-        await call
-    return error.value.code().name, error.value.details()
-
-
-def now_s() -> float:
-    return asyncio.get_running_loop().time()
 
 
 # -- late answers and held names ---------------------------------------------------------------
@@ -77,7 +34,7 @@ def now_s() -> float:
 async def test_a_late_answer_has_its_effect_and_misses_the_deadline() -> None:
     fake = FakeCRI()
     with fake.on("RunPodSandbox").answers_late():
-        code, _ = await failure(run_pod(fake, "web", timeout_s=3))
+        code, _ = await refused(run_pod(fake, pod_config("web"), timeout_s=3))
         assert (code, now_s()) == ("DEADLINE_EXCEEDED", 3)
         assert len(fake.sandboxes(pod="web")) == 1
     with fake.on("Version").answers_late(2):
@@ -88,15 +45,15 @@ async def test_a_late_answer_has_its_effect_and_misses_the_deadline() -> None:
 @pytest.mark.virtual_time
 async def test_a_create_that_times_out_keeps_its_name_until_released_CRI_025() -> None:
     fake = FakeCRI()
-    sandbox = await run_pod(fake, "web")
-    request = create_request(sandbox, "web", "c")
+    sandbox = await run_pod(fake, pod_config("web"))
+    request = create_request(sandbox, "c")
     with fake.on("CreateContainer", container="c").holds_name() as rule:
-        code, _ = await failure(fake.call("CreateContainer", request, timeout_s=4))
+        code, _ = await refused(fake.call("CreateContainer", request, timeout_s=4))
         assert code == "DEADLINE_EXCEEDED"
-        code, text = await failure(fake.call("CreateContainer", request))
+        code, text = await refused(fake.call("CreateContainer", request))
         assert code == "UNKNOWN"
-        assert text.startswith('failed to reserve container name "c_web_ns_u-web_0": name ')
-        other = create_request(sandbox, "web", "other")
+        assert text.startswith('failed to reserve container name "c_web_default_uid-web_0": name ')
+        other = create_request(sandbox, "other")
         await fake.call("CreateContainer", other)
     assert rule.hits == 2
     await fake.call("CreateContainer", request)
@@ -107,9 +64,9 @@ async def test_a_create_that_times_out_keeps_its_name_until_released_CRI_025() -
 async def test_a_held_sandbox_name_is_free_again_after_its_release_CRI_025() -> None:
     fake = FakeCRI()
     rule = fake.on("RunPodSandbox").holds_name(times=1)
-    waiting = asyncio.create_task(run_pod(fake, "web"))
+    waiting = asyncio.create_task(run_pod(fake, pod_config("web")))
     await asyncio.sleep(1)
-    assert "is reserved for" in (await failure(run_pod(fake, "web")))[1]
+    assert "is reserved for" in (await refused(run_pod(fake, pod_config("web"))))[1]
     rule.release()
     assert await waiting == fake.sandboxes()[0].id
 
@@ -174,7 +131,7 @@ async def test_an_error_can_be_in_the_status_of_one_item_only() -> None:
     with fake.on("ContainerStatus", container="b").fails("INTERNAL", "broken"):
         await fake.call("ContainerStatus", cri.ContainerStatusRequest(container_id=good))
         request = cri.ContainerStatusRequest(container_id=bad)
-        assert await failure(fake.call("ContainerStatus", request)) == ("INTERNAL", "broken")
+        assert await refused(fake.call("ContainerStatus", request)) == ("INTERNAL", "broken")
         assert await names(fake) == ["a", "b"]
 
 
@@ -219,14 +176,14 @@ async def test_an_open_stream_can_be_cut_at_once_and_reopened() -> None:
     fake = FakeCRI()
     listener = Listener(fake)
     await asyncio.sleep(1)
-    await run_pod(fake, "web")
+    await run_pod(fake, pod_config("web"))
     await asyncio.sleep(1)
     with fake.on("GetContainerEvents").cuts_stream(times=1) as rule:
         assert (await listener.task, now_s(), listener.seen) == ("UNAVAILABLE", 2, 2)
         assert rule.hits == 1
         listener = Listener(fake)  # the rule is used up
         await asyncio.sleep(1)
-        await run_pod(fake, "db")
+        await run_pod(fake, pod_config("db"))
         await asyncio.sleep(1)
     assert listener.seen == 2
     listener.task.cancel()
@@ -238,7 +195,7 @@ async def test_a_stream_can_end_in_good_order_after_some_messages() -> None:
     fake.on("GetContainerEvents").cuts_stream(after=1, code=None)
     listener = Listener(fake)
     await asyncio.sleep(1)
-    await run_pod(fake, "web")
+    await run_pod(fake, pod_config("web"))
     assert (await listener.task, listener.seen) == ("EOF", 1)
     (call,) = fake.calls("GetContainerEvents")
     assert (call.messages, call.error) == (1, None)
@@ -250,10 +207,10 @@ async def test_a_silent_stream_stays_open_and_loses_events() -> None:
     listener = Listener(fake, timeout_s=10)
     await asyncio.sleep(1)
     with fake.on("GetContainerEvents").goes_silent() as rule:
-        await run_pod(fake, "web")
+        await run_pod(fake, pod_config("web"))
         await asyncio.sleep(1)
         assert (listener.seen, rule.hits) == (0, 2)
-    await run_pod(fake, "db")
+    await run_pod(fake, pod_config("db"))
     assert await listener.task == "DEADLINE_EXCEEDED"
     assert (now_s(), listener.seen) == (10, 2)
 
@@ -274,7 +231,7 @@ async def test_exits_while_the_runtime_is_down_CRI_161(
     container = await started(fake, "a", "one")
     with fake.down(**options):
         assert fake.is_down
-        assert (await failure(names(fake)))[0] == "UNAVAILABLE"
+        assert (await refused(names(fake)))[0] == "UNAVAILABLE"
         await asyncio.sleep(10)
     assert not fake.is_down
     request = cri.ContainerStatusRequest(container_id=container)
@@ -306,7 +263,7 @@ async def test_rules_are_listed_and_the_unused_are_known() -> None:
         assert fake.rules() == [behavior, fault, scoped]
     assert (fault.left, fault.hits, fault.active) == (1, 0, True)
     assert fake.unused_rules() == [behavior, scoped, fault]
-    await failure(fake.call("Version", cri.VersionRequest()))
+    await refused(fake.call("Version", cri.VersionRequest()))
     assert not fault.active
     assert fake.rules() == [behavior]
     assert fake.unused_rules() == [behavior, scoped]
@@ -361,10 +318,7 @@ async def test_failures_point_at_the_users_line_and_count_from_the_start() -> No
     assert str(last.path).endswith("test_call_faults.py")
 
 
-def test_in_real_time_texts_count_from_the_making_of_the_fake() -> None:
-    async def main() -> str:
-        fake = FakeCRI()
-        await fake.call("Version", cri.VersionRequest())
-        return str(fake.calls()[0])
-
-    assert float(asyncio.run(main()).split()[0]) < 5
+async def test_in_real_time_texts_count_from_the_making_of_the_fake() -> None:
+    fake = FakeCRI()
+    await fake.call("Version", cri.VersionRequest())
+    assert float(str(fake.calls()[0]).split()[0]) < 5

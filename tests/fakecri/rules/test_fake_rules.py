@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable
+from typing import Any
 
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import created, hear, start, started
 
-from fakecri import FakeCRI, exits
+from fakecri import FakeCRI, exits, ignores
 from fakecri.recording.questions import check_series
 from fakecri.recording.recorder import Recorder
-from simtime import run_virtual
 
-T = TypeVar("T")
 VERSION = cri.VersionRequest()
-
-
-def virtual(main: Callable[[FakeCRI], Awaitable[T]]) -> T:
-    async def body() -> T:
-        return await main(FakeCRI())
-
-    return run_virtual(body)
 
 
 async def pull(fake: FakeCRI, image: str, **auth: str) -> Any:
@@ -32,28 +24,6 @@ async def pull(fake: FakeCRI, image: str, **auth: str) -> Any:
         image=cri.ImageSpec(image=image), auth=cri.AuthConfig(**auth) if auth else None
     )
     return await fake.call("PullImage", request)
-
-
-async def new_container(fake: FakeCRI, pod: str, name: str, attempt: int = 0) -> str:
-    config = cri.PodSandboxConfig(
-        metadata=cri.PodSandboxMetadata(name=pod, uid=f"uid-{pod}", namespace="ns", attempt=attempt)
-    )
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-    container = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name=name, attempt=attempt),
-        image=cri.ImageSpec(image="localhost/busybox:1"),
-    )
-    created: Any = await fake.call(
-        "CreateContainer",
-        cri.CreateContainerRequest(
-            pod_sandbox_id=sandbox.pod_sandbox_id, config=container, sandbox_config=config
-        ),
-    )
-    return str(created.container_id)
-
-
-async def start(fake: FakeCRI, container: str) -> None:
-    await fake.call("StartContainer", cri.StartContainerRequest(container_id=container))
 
 
 async def code_of(call: Awaitable[Any]) -> str:
@@ -79,9 +49,9 @@ async def test_a_failure_is_limited_by_times_and_by_its_block() -> None:
 @pytest.mark.virtual_time
 async def test_rules_are_picked_by_pod_container_and_attempt() -> None:
     fake = FakeCRI()
-    first = await new_container(fake, "web", "main")
-    second = await new_container(fake, "web", "main", attempt=1)
-    other = await new_container(fake, "db", "main")
+    first = await created(fake, "main", "web")
+    second = await created(fake, "main", "web", attempt=1)
+    other = await created(fake, "main", "db")
     with fake.on("StartContainer", pod="web", container="ma*", attempt=1).fails():
         assert await code_of(start(fake, first)) == "OK"
         assert await code_of(start(fake, other)) == "OK"
@@ -122,7 +92,7 @@ async def test_a_hanging_call_ends_at_release_or_at_its_deadline() -> None:
 @pytest.mark.virtual_time
 async def test_a_lost_answer_has_its_effect() -> None:
     fake = FakeCRI()
-    container = await new_container(fake, "web", "main")
+    container = await created(fake, "main", "web")
     with fake.on("StartContainer").loses_answer():
         assert await code_of(start(fake, container)) == "UNAVAILABLE"
     assert fake.container("main").started_at_ns > 0
@@ -134,7 +104,7 @@ async def test_answers_can_be_replaced_and_changed() -> None:
     with fake.on("Exec").answers(cri.ExecResponse(url="http://x/1")):
         answer: Any = await fake.call("Exec", cri.ExecRequest())
         assert answer.url == "http://x/1"
-    await new_container(fake, "web", "main")
+    await created(fake, "main", "web")
     with fake.on("ListContainers").changes_answer(lambda a: a.ClearField("containers")):
         listed: Any = await fake.call("ListContainers", cri.ListContainersRequest())
         assert not listed.containers
@@ -148,7 +118,7 @@ async def test_a_sentence_on_start_programs_the_container() -> None:
     states = []
     fake.on("StartContainer", container="main").exits(7, after_s=1, times=1)
     for attempt in range(2):
-        container = await new_container(fake, "web", "main", attempt)
+        container = await created(fake, "main", "web", attempt=attempt)
         await start(fake, container)
         await asyncio.sleep(2)
         states.append(fake.container("main").state.name)
@@ -167,7 +137,7 @@ def test_a_wrong_method_name_is_refused_with_a_hint() -> None:
 @pytest.mark.virtual_time
 async def test_callers_and_fake_share_no_message() -> None:
     fake = FakeCRI()
-    await new_container(fake, "web", "main")
+    await created(fake, "main", "web")
     for _ in range(2):
         listed: Any = await fake.call("ListContainers", cri.ListContainersRequest())
         assert listed.containers[0].metadata.name == "main"
@@ -178,10 +148,10 @@ async def test_callers_and_fake_share_no_message() -> None:
 @pytest.mark.virtual_time
 async def test_calls_know_whose_they_are() -> None:
     fake = FakeCRI()
-    container = await new_container(fake, "web", "main", attempt=3)
+    container = await created(fake, "main", "web", attempt=3)
     await start(fake, container[:12])
     call = fake.calls("StartContainer")[0]
-    assert (call.pod, call.namespace, call.uid) == ("web", "ns", "uid-web")
+    assert (call.pod, call.namespace, call.uid) == ("web", "default", "uid-web")
     assert (call.container, call.attempt) == ("main", 3)
     assert call.image == "localhost/busybox:1"
     assert fake.count("StartContainer", pod="uid-web", container="main") == 1
@@ -249,7 +219,7 @@ def test_the_record_is_bounded() -> None:
 @pytest.mark.virtual_time
 async def test_a_failed_assertion_shows_the_nearest_miss_and_the_last_calls() -> None:
     fake = FakeCRI()
-    await start(fake, await new_container(fake, "web", "main"))
+    await started(fake, "main", "web")
     fake.assert_called("StartContainer", pod="web", times=1)
     fake.assert_not_called("StartContainer", pod="db")
     with pytest.raises(AssertionError) as failure:
@@ -266,7 +236,7 @@ async def test_a_failed_assertion_shows_the_nearest_miss_and_the_last_calls() ->
 async def test_order_allows_calls_between_and_names_the_missing_step() -> None:
     fake = FakeCRI()
     for name in ("one", "two"):
-        await start(fake, await new_container(fake, name, "main"))
+        await started(fake, "main", name)
     fake.assert_order(["RunPodSandbox", ("StartContainer", "main"), "RunPodSandbox"])
     with pytest.raises(AssertionError) as failure:
         fake.assert_order([("StartContainer", "main"), "StopContainer"])
@@ -297,20 +267,13 @@ def test_series_compares_gaps(
 @pytest.mark.virtual_time
 async def test_waiting_calls_end_when_the_runtime_goes_down() -> None:
     fake = FakeCRI()
-    from fakecri import ignores
-
     fake.behaves(ignores("SIGTERM"))
-    container = await new_container(fake, "web", "main")
+    container = await created(fake, "main", "web")
     await start(fake, container)
     stop = cri.StopContainerRequest(container_id=container, timeout=100)
-
-    async def listen() -> None:
-        async for _ in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-            pass
-
     waiting = [
         asyncio.create_task(code_of(fake.call("StopContainer", stop))),
-        asyncio.create_task(code_of(listen())),
+        asyncio.create_task(code_of(hear(fake, []))),
     ]
     await asyncio.sleep(1)
     fake.crash()
@@ -320,12 +283,7 @@ async def test_waiting_calls_end_when_the_runtime_goes_down() -> None:
 @pytest.mark.virtual_time
 async def test_a_stream_that_its_reader_leaves_is_ended_in_the_record() -> None:
     fake = FakeCRI()
-
-    async def read() -> None:
-        async for _ in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-            pass
-
-    reader = asyncio.create_task(read())
+    reader = asyncio.create_task(hear(fake, []))
     await asyncio.sleep(1)
     reader.cancel()
     await asyncio.sleep(1)

@@ -11,6 +11,7 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as pb
 from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from runtime_calls import container_config, pod_config
 
 import fakecri
 from fakecri.scripts.yaml_reader import ScriptError
@@ -27,18 +28,13 @@ class Client:
         self.runtime: Any = RuntimeServiceStub(self.channel)
 
     def start(self, name: str, cgroup_parent: str = "") -> str:
-        config = pb.PodSandboxConfig(
-            metadata=pb.PodSandboxMetadata(name=f"pod-{name}", uid=name),
-            linux=pb.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent),
-        )
+        linux = pb.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent)
+        config = pod_config(f"pod-{name}", linux=linux)
         sandbox = self.runtime.RunPodSandbox(pb.RunPodSandboxRequest(config=config), timeout=60)
         request = pb.CreateContainerRequest(
             pod_sandbox_id=sandbox.pod_sandbox_id,
             sandbox_config=config,
-            config=pb.ContainerConfig(
-                metadata=pb.ContainerMetadata(name=name),
-                image=pb.ImageSpec(image="localhost/busybox:1"),
-            ),
+            config=container_config(name),
         )
         made: str = self.runtime.CreateContainer(request, timeout=60).container_id
         self.runtime.StartContainer(pb.StartContainerRequest(container_id=made), timeout=60)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri.cgroupfs.outside import why_no_mount
 from fakecri.cli import main
@@ -47,19 +48,8 @@ async def test_usage_is_there_for_other_processes(tmp_path: Path, version: int, 
 
 
 async def start_web(client: GrpcUpstream) -> None:
-    pod = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
-    pod.linux.cgroup_parent = "/kubepods/podu"
-    web = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
-    )
-    sandbox = await client.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod))
-    assert isinstance(sandbox, cri.RunPodSandboxResponse)
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=web, sandbox_config=pod
-    )
-    made = await client.call("CreateContainer", create)
-    assert isinstance(made, cri.CreateContainerResponse)
-    await client.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
+    pod = pod_config("shop", linux=cri.LinuxPodSandboxConfig(cgroup_parent="/kubepods/podu"))
+    await start(client, await create(client, await run_pod(client, pod), pod, "web"))
 
 
 def test_a_place_that_cannot_be_mounted_is_one_line(

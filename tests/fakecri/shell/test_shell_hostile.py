@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runtime_calls import run_exec, started
 
 from fakecri import FakeCRI, runs
-from simtime import run_virtual
-
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
-
-
-async def started(fake: FakeCRI, *command: str) -> str:
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="c"),
-        image=cri.ImageSpec(image="localhost/busybox:1"),
-        command=command,
-    )
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=POD
-    )
-    made: Any = await fake.call("CreateContainer", create)
-    start = cri.StartContainerRequest(container_id=made.container_id)
-    await fake.call("StartContainer", start)
-    return str(made.container_id)
 
 
 async def execute(fake: FakeCRI, container: str, script: str) -> int | str:
     """The exit code, or the code of the refusal."""
-    request = cri.ExecSyncRequest(container_id=container, cmd=["sh", "-c", script], timeout=5)
     try:
-        answer: Any = await fake.call("ExecSync", request)
+        answer = await run_exec(fake, container, "sh", "-c", script, timeout_s=5)
     except grpc.RpcError as error:
         return error.code().name
     return int(answer.exit_code)
@@ -65,7 +45,7 @@ async def execute(fake: FakeCRI, container: str, script: str) -> int | str:
 @pytest.mark.virtual_time
 async def test_scripts_that_would_not_end(script: str, wanted: int | str) -> None:
     fake = FakeCRI()
-    container = await started(fake, "sleep", "1000")
+    container = await started(fake, command=["sleep", "1000"])
     code = await execute(fake, container, script)
     assert await execute(fake, container, "exit 7") == 7
     assert wanted in (code, "any")
@@ -75,7 +55,7 @@ async def test_scripts_that_would_not_end(script: str, wanted: int | str) -> Non
 async def test_a_busy_main_process_can_be_stopped() -> None:
     fake = FakeCRI()
     fake.behaves(runs())
-    container = await started(fake, "sh", "-c", "while :; do :; done")
+    container = await started(fake, command=["sh", "-c", "while :; do :; done"])
     await asyncio.sleep(3600 / 60)
     stop = cri.StopContainerRequest(container_id=container, timeout=1)
     await fake.call("StopContainer", stop)
@@ -95,12 +75,10 @@ WORDS = st.sampled_from(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(WORDS, max_size=14))
-def test_no_script_breaks_the_fake(words: list[str]) -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        container = await started(fake, "sleep", "1000")
-        code = await execute(fake, container, " ".join(words))
-        assert code in range(256) or code == "DEADLINE_EXCEEDED"
-        assert await execute(fake, container, "exit 7") == 7
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_no_script_breaks_the_fake(words: list[str]) -> None:
+    fake = FakeCRI()
+    container = await started(fake, command=["sleep", "1000"])
+    code = await execute(fake, container, " ".join(words))
+    assert code in range(256) or code == "DEADLINE_EXCEEDED"
+    assert await execute(fake, container, "exit 7") == 7

@@ -11,25 +11,16 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import started
 
 from fakecri import FakeCRI
 from fakecri.invocations.invocation import Invocation
-
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
-WEB = cri.ContainerConfig(
-    metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
-)
 
 
 @pytest.fixture
 async def fake() -> AsyncIterator[FakeCRI]:
     fake = FakeCRI()
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
-    create = cri.CreateContainerRequest(
-        pod_sandbox_id=sandbox.pod_sandbox_id, config=WEB, sandbox_config=POD
-    )
-    made: Any = await fake.call("CreateContainer", create)
-    await fake.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
+    await started(fake, "web", "shop")
     yield fake
     await fake.stop_streaming()
 

@@ -9,33 +9,15 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from runtime_calls import created, start
 
 from fakecri import CriError, FakeCRI, RegistryImage, ignores, start_hangs
 
-POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
 PULL = cri.PullImageRequest(image=cri.ImageSpec(image="registry.example/slow:1"))
-
-
-async def create(fake: FakeCRI) -> str:
-    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
-    config = cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
-    )
-    made: Any = await fake.call(
-        "CreateContainer",
-        cri.CreateContainerRequest(
-            pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=POD
-        ),
-    )
-    return str(made.container_id)
 
 
 def pull(fake: FakeCRI, _: str) -> Any:
     return fake.call("PullImage", PULL)
-
-
-def start(fake: FakeCRI, container: str) -> Any:
-    return fake.call("StartContainer", cri.StartContainerRequest(container_id=container))
 
 
 def held_up(fake: FakeCRI, _: str) -> Any:
@@ -60,7 +42,7 @@ async def test_a_crash_ends_calls_under_way_CRI_160(
 ) -> None:
     fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
     fake.behaves(start_hangs(20), container="web")
-    call = asyncio.create_task(under_way(fake, await create(fake)))
+    call = asyncio.create_task(under_way(fake, await created(fake, "web")))
     await asyncio.sleep(5)
     fake.crash()
     with pytest.raises(CriError) as caught:
@@ -91,7 +73,7 @@ async def test_a_reboot_breaks_off_pulls_and_event_streams() -> None:
 async def test_a_stop_that_a_crash_broke_off_is_done_by_the_next_one() -> None:
     fake = FakeCRI()
     fake.behaves(ignores(), container="web")
-    container = await create(fake)
+    container = await created(fake, "web")
     await start(fake, container)
     stop = cri.StopContainerRequest(container_id=container, timeout=30)
     call = asyncio.create_task(fake.call("StopContainer", stop))

@@ -17,27 +17,24 @@ from refkubelet.model.objects import to_dict
         ({"limits": {"cpu": 1}}, [container()], {"cpu": "1"}, {"cpu": "1"}),
         (
             {"limits": {"cpu": "1", "memory": "1Gi"}},
-            [
-                container(requests={"cpu": "150m"}),
-                container(requests={"cpu": "100m", "memory": "1Mi"}),
-            ],
+            [container(cpu="150m"), container(cpu="100m", memory="1Mi")],
             {"cpu": "250m", "memory": "1Mi"},
             {"cpu": "1", "memory": "1Gi"},
         ),
         (
             {"limits": {"cpu": "1"}, "requests": {"cpu": "300m"}},
-            [container(requests={"cpu": "150m", "memory": "1Gi"})],
+            [container(cpu="150m", memory="1Gi")],
             {"cpu": "300m", "memory": "1Gi"},
             {"cpu": "1"},
         ),
-        ({"requests": {"cpu": "1"}}, [container(requests={"memory": "1Gi"})], {"cpu": "1"}, None),
+        ({"requests": {"cpu": "1"}}, [container(memory="1Gi")], {"cpu": "1"}, None),
         (
             {"requests": {"cpu": "1"}},
             [container(limits={"hugepages-2Mi": "4Mi"})],
             {"cpu": "1", "hugepages-2Mi": "4Mi"},
             {"hugepages-2Mi": "4Mi"},
         ),
-        ({}, [container(requests={"cpu": "1"}, limits={"cpu": "1"})], None, None),
+        ({}, [container(cpu="1/1")], None, None),
     ],
 )
 def test_requests_come_from_containers_or_limits_SRC_036_CG_002(

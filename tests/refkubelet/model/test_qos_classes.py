@@ -12,6 +12,7 @@ from refkubelet.model.qos import computed_qos_class, qos_class
 
 BOTH = {"cpu": "1", "memory": "1Gi"}
 ZERO = {"cpu": "0", "memory": "0"}
+SURE = container(cpu="1/1", memory="1Gi/1Gi")
 
 
 @pytest.mark.parametrize(
@@ -26,38 +27,21 @@ ZERO = {"cpu": "0", "memory": "0"}
             ),
             "BestEffort",
         ),
-        (make_pod(container(requests=BOTH, limits=BOTH)), "Guaranteed"),
-        (make_pod(container(limits=BOTH)), "Guaranteed"),
-        (make_pod(container(requests={"cpu": "1000m"}, limits=BOTH)), "Guaranteed"),
-        (
-            make_pod(container(requests={**BOTH, "ephemeral-storage": "1Gi"}, limits=BOTH)),
-            "Guaranteed",
-        ),
-        (
-            make_pod(container(requests=BOTH, limits=BOTH), container(requests=BOTH, limits=BOTH)),
-            "Guaranteed",
-        ),
-        (
-            make_pod(
-                container(requests=BOTH, limits=BOTH), init=[container(requests=BOTH, limits=BOTH)]
-            ),
-            "Guaranteed",
-        ),
-        (
-            make_pod(container(requests=BOTH, limits=BOTH), ephemeralContainers=[container()]),
-            "Guaranteed",
-        ),
-        (make_pod(container(requests={"cpu": "1"})), "Burstable"),
-        (make_pod(container(limits={"cpu": "1"})), "Burstable"),
-        (make_pod(container(requests={"cpu": "500m"}, limits=BOTH)), "Burstable"),
-        (make_pod(container(requests={"memory": "1"}, limits=BOTH)), "Burstable"),
-        (
-            make_pod(container(requests={"cpu": "0"}, limits=BOTH)),
-            "Burstable",
-        ),  # a request of 0 is one
-        (make_pod(container(requests=BOTH, limits=BOTH), container()), "Burstable"),
-        (make_pod(container(requests=BOTH, limits=BOTH), init=[container()]), "Burstable"),
-        (make_pod(container(), init=[container(requests={"memory": "1"})]), "Burstable"),
+        (make_pod(SURE), "Guaranteed"),
+        (make_pod(container(cpu="/1", memory="/1Gi")), "Guaranteed"),
+        (make_pod(container(cpu="1000m/1", memory="/1Gi")), "Guaranteed"),
+        (make_pod(container(cpu="1/1", memory="1Gi/1Gi", storage="1Gi")), "Guaranteed"),
+        (make_pod(SURE, SURE), "Guaranteed"),
+        (make_pod(SURE, init=[SURE]), "Guaranteed"),
+        (make_pod(SURE, ephemeralContainers=[container()]), "Guaranteed"),
+        (make_pod(container(cpu="1")), "Burstable"),
+        (make_pod(container(cpu="/1")), "Burstable"),
+        (make_pod(container(cpu="500m/1", memory="/1Gi")), "Burstable"),
+        (make_pod(container(cpu="/1", memory="1/1Gi")), "Burstable"),
+        (make_pod(container(cpu="0/1", memory="/1Gi")), "Burstable"),  # a request of 0 is one
+        (make_pod(SURE, container()), "Burstable"),
+        (make_pod(SURE, init=[container()]), "Burstable"),
+        (make_pod(container(), init=[container(memory="1")]), "Burstable"),
     ],
 )
 def test_containers_decide_CG_001(built: Pod, wanted: str) -> None:
@@ -76,9 +60,7 @@ def test_containers_decide_CG_001(built: Pod, wanted: str) -> None:
         ({"limits": BOTH, "requests": {**BOTH, "memory": "1Mi"}}, "Burstable"),
     ],
 )
-@pytest.mark.parametrize(
-    "inside", [container(), container(requests=BOTH, limits=BOTH), container(requests={"cpu": "1"})]
-)
+@pytest.mark.parametrize("inside", [container(), SURE, container(cpu="1")])
 def test_the_pod_s_own_resources_decide_alone_CG_002(
     resources: Any, wanted: str, inside: dict[str, Any]
 ) -> None:
@@ -91,11 +73,9 @@ def test_a_pod_without_spec_is_besteffort_CG_001() -> None:
 
 @pytest.mark.parametrize("known", ["Guaranteed", "Burstable", "BestEffort"])
 def test_the_class_in_the_status_never_changes_CG_003(known: str) -> None:
-    assert (
-        qos_class(make_pod(container(requests={"cpu": "1"}), status={"qosClass": known})) == known
-    )
+    assert qos_class(make_pod(container(cpu="1"), status={"qosClass": known})) == known
 
 
 def test_without_a_class_in_the_status_the_spec_decides_CG_003() -> None:
-    assert qos_class(make_pod(container(requests={"cpu": "1"}))) == "Burstable"
+    assert qos_class(make_pod(container(cpu="1"))) == "Burstable"
     assert qos_class(make_pod(container(), status={"qosClass": "Other"})) == "BestEffort"

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from pods import container
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError, TopologyHint
-from refkubelet.model.objects import Container, Pod, decode_pod
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import containers, uid
 from simtime import VirtualLoop
 
 WIDGET = "vendor.example/widget"
 
 
 def asking(count: int, name: str = "main", resource: str = WIDGET, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "resources": {"limits": {resource: str(count)}}, **fields}
-
-
-def pod(name: str, *containers: dict[str, Any], init: Iterable[dict[str, Any]] = ()) -> Pod:
-    spec = {"containers": list(containers), "initContainers": list(init)}
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
-    return decode_pod({"metadata": metadata, "spec": spec})
-
-
-def container(of: Pod, name: str = "main") -> Container:
-    assert of.spec is not None
-    every = (*(of.spec.initContainers or ()), *of.spec.containers)
-    return next(c for c in every if c.name == name)
+    """A container that asks for so many devices."""
+    return container(name, limits={resource: str(count)}, **fields)
 
 
 class Towards(Affinities):
@@ -108,9 +99,8 @@ class DeviceWorld:
     async def admit(self, one: Pod) -> str | None:
         """Allocate for every container; the rejection's message."""
         self.pods.append(one)
-        assert one.spec is not None
         try:
-            for each in (*(one.spec.initContainers or ()), *one.spec.containers):
+            for each in containers(one):
                 await self.manager.allocate(one, each)
         except AllocationError as error:
             self.pods.remove(one)
@@ -118,6 +108,4 @@ class DeviceWorld:
         return None
 
     def given(self, one: Pod, name: str = "main") -> list[str]:
-        return sorted(
-            {device for _, device, _ in self.manager.given(f"{one.metadata.uid}", name)}  # type: ignore[union-attr]
-        )
+        return sorted({device for _, device, _ in self.manager.given(uid(one), name)})

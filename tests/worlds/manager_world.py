@@ -10,7 +10,7 @@ from fakecri.cgroupfs import CgroupFS, CgroupPath, Process
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
 from refkubelet.container_manager.cgroups.node_config import NodeCgroups
 from refkubelet.container_manager.cgroups.tree import CgroupTree
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 from simtime import VirtualLoop
 
@@ -87,14 +87,3 @@ class World:
         if self.fs.version == 1:
             self.fs.path(f"/devices{path}").mkdir(parents=True, exist_ok=True)
         return self.fs.spawn(path)
-
-
-def pod(uid: str = "u1", cpu: str = "", memory: str = "", *, limits: bool = False) -> Pod:
-    amounts = {k: v for k, v in (("cpu", cpu), ("memory", memory)) if v}
-    resources = {"requests": amounts, "limits": amounts if limits else {}}
-    return decode_pod(
-        {
-            "metadata": {"name": uid, "namespace": "default", "uid": uid},
-            "spec": {"containers": [{"name": "main", "resources": resources}]},
-        }
-    )

@@ -5,6 +5,7 @@
 - `manifest(*containers, name=, ...)`: the same as a user writes it, in JSON's form, with neither
   UID nor namespace: for files, for API servers, for tests of decoding.
 - `container(name, cpu=, memory=, ...)`, `sidecar(name, ...)`; amounts are "request/limit".
+- `named(pod, name)`: a container of a pod.
 - `DELETED`: the metadata of a pod that is being deleted: `make_pod(meta=DELETED)`.
 
 >>> pod = make_pod("main", container("db", cpu="1/2"), init=[sidecar("proxy")], dnsPolicy="None")
@@ -21,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.model.pod import CONFIG_SOURCE
+from refkubelet.model.objects import Container, Pod, decode_pod
+from refkubelet.model.pod import CONFIG_SOURCE, containers
 
 IMAGE: Final = "localhost/busybox:1"
 DELETED: Final[Mapping[str, Any]] = {
@@ -107,6 +108,11 @@ def sidecar(name: str = "side", **fields: Any) -> dict[str, Any]:
     """An init container that goes on beside the regular ones; it belongs into `init`. The fields
     are those of `container`."""
     return container(name, restartPolicy="Always", **fields)
+
+
+def named(pod: Pod, name: str = "main") -> Container:
+    """The container of that name."""
+    return next(one for one in containers(pod) if one.name == name)
 
 
 def _full(given: Mapping[str, Any] | str) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Any
+
+from pods import container
 
 from fakecri import uniform_topology
 from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import NumaMask, TopologyHint
 from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
-from refkubelet.model.objects import Container, Pod, decode_pod
-from refkubelet.model.pod import containers
+from refkubelet.model.objects import Pod
 
 GI = 1024**3
 MI = 1024**2
@@ -40,31 +40,9 @@ def cpus_of(**shape: Any) -> CpuTopology:
     return cpu_topology(machine(**shape))
 
 
-def container(
-    name: str, cpu: str = "", memory: str = "", *, sidecar: bool = False, **more: str
-) -> dict[str, Any]:
-    """A container whose limits are its requests; `more`: `hugepages_2Mi="4Mi"`."""
-    given = {"cpu": cpu, "memory": memory, **{k.replace("_", "-"): v for k, v in more.items()}}
-    amounts = {name: amount for name, amount in given.items() if amount}
-    made: dict[str, Any] = {"name": name, "resources": {"requests": amounts, "limits": amounts}}
-    return {**made, "restartPolicy": "Always"} if sidecar else made
-
-
-def pod(
-    uid: str,
-    *containers: dict[str, Any],
-    init: Sequence[dict[str, Any]] = (),
-    **spec: Any,
-) -> Pod:
-    """A pod of these containers."""
-    fields = {"containers": list(containers), "initContainers": list(init), **spec}
-    metadata = {"name": uid, "namespace": "default", "uid": uid}
-    return decode_pod({"metadata": metadata, "spec": fields})
-
-
-def named(pod: Pod, name: str) -> Container:
-    """A container of the pod."""
-    return next(c for c in containers(pod) if c.name == name)
+def sure(name: str, cpu: str, memory: str = "1Gi", **more: Any) -> dict[str, Any]:
+    """A container whose limits are its requests; `more`: further fields."""
+    return container(name, cpu=f"{cpu}/{cpu}", memory=f"{memory}/{memory}", **more)
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
-from resource_world import Around, container, named, pod
+from pods import container, make_pod, named
+from resource_world import Around, sure
 
 from fakecri import FakeNode, uniform_topology
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
@@ -22,7 +23,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources
 from refkubelet.model.cpuset import ANYWHERE, Placement
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 
 pytestmark = pytest.mark.virtual_time
@@ -92,12 +93,9 @@ class World:
                 "restartCount": 0,
                 "state": {state: {"exitCode": 0} if state == "terminated" else {}},
             }
-            for c in (web.spec.containers if web.spec else ())
+            for c in web.spec.containers
         ]
-        status = {"status": {"containerStatuses": shown}, "metadata": {"name": "x"}}
-        told = decode_pod({**status, "spec": {"containers": []}}).status
-        assert told is not None
-        self.statuses[uid(web)] = told
+        self.statuses[uid(web)] = PodStatus.from_dict({"containerStatuses": shown})
 
 
 async def test_default_policies_make_nothing_but_two_files_CG_081(tmp_path: Path) -> None:
@@ -109,7 +107,7 @@ async def test_default_policies_make_nothing_but_two_files_CG_081(tmp_path: Path
         "cpu_manager_state",
         "memory_manager_state",
     ]
-    web = pod("u", container("main", "1", "1Gi"))
+    web = make_pod(sure("main", "1"), uid="u")
     assert managers.placement(web, named(web, "main")) is ANYWHERE
     assert not managers.has_exclusive_cpus(web)
     managers.starting(web, named(web, "main"))
@@ -124,8 +122,8 @@ async def admit(managers: ResourceManagers, web: Pod, operation: Operation = Ope
 async def test_placement_after_admission_CG_050(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers(**STATIC)
-    web = pod("u", container("main", "2", "1Gi"), container("more", "500m", "1Gi"))
-    other = pod("v", container("main"))
+    web = make_pod(sure("main", "2"), sure("more", "500m"), uid="u")
+    other = make_pod(container(), uid="v")
     world.around.pods = [web, other]
     assert await admit(managers, web) is None
     assert managers.placement(web, named(web, "main")) == Placement("1-2", "", own_cpus=True)
@@ -140,14 +138,14 @@ async def test_placement_after_admission_CG_050(tmp_path: Path) -> None:
 async def test_the_quota_gate_gives_the_quota_back_CG_031(tmp_path: Path) -> None:
     gates = {"DisableCPUQuotaWithExclusiveCPUs": False}
     managers = World(tmp_path).managers(**STATIC, featureGates=gates)
-    web = pod("u", container("main", "2", "1Gi"))
+    web = make_pod(sure("main", "2"), uid="u")
     assert await admit(managers, web) is None
     assert managers.placement(web, named(web, "main")) == Placement("1-2", "")
     assert not managers.has_exclusive_cpus(web)
 
 
 def test_own_cpus_have_no_quota_CG_031() -> None:
-    web = pod("u", container("main", "2", "1Gi"))
+    web = make_pod(sure("main", "2"), uid="u")
     options = RuntimeOptions(cpu_cfs_quota=True)
     own = Placement("1-2", "0,1", own_cpus=True)
     told = container_resources(named(web, "main"), web, options, own)
@@ -162,7 +160,7 @@ def test_own_cpus_have_no_quota_CG_031() -> None:
 
 async def test_refusals_come_with_their_reason_LIFE_223(tmp_path: Path) -> None:
     managers = World(tmp_path).managers(**STATIC)
-    refusal = await admit(managers, pod("u", container("main", "4", "1Gi")))
+    refusal = await admit(managers, make_pod(sure("main", "4"), uid="u"))
     assert refusal.reason == "UnexpectedAdmissionError"
     assert refusal.message == (
         "Allocate failed due to not enough cpus available to satisfy request: requested=4, "
@@ -172,7 +170,7 @@ async def test_refusals_come_with_their_reason_LIFE_223(tmp_path: Path) -> None:
 
 async def test_a_new_kubelet_finds_the_assignments_CG_081(tmp_path: Path) -> None:
     world = World(tmp_path)
-    web = pod("u", container("main", "2", "1Gi"))
+    web = make_pod(sure("main", "2"), uid="u")
     world.around.pods = [web]
     assert await admit(world.managers(**STATIC), web) is None
     later = world.managers(**STATIC)
@@ -192,7 +190,7 @@ async def test_running_containers_are_told_of_changes_CG_081(tmp_path: Path) -> 
     was created with its own CPUs is not told them."""
     world = World(tmp_path)
     managers = world.managers(**STATIC, cpuManagerReconcilePeriod="10s")
-    other, web = pod("v", container("other")), pod("u", container("main", "2", "1Gi"))
+    other, web = make_pod(container("other"), uid="v"), make_pod(sure("main", "2"), uid="u")
     world.runs(other)
     task = asyncio.create_task(managers.run())
     await at(0)
@@ -213,7 +211,7 @@ async def test_running_containers_are_told_of_changes_CG_081(tmp_path: Path) -> 
 async def test_what_the_runtime_refuses_is_told_again_CG_081(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers(**STATIC)
-    world.runs(pod("v", container("other")))
+    world.runs(make_pod(container("other"), uid="v"))
     world.runtime.refuses = {"other-1"}
     task = asyncio.create_task(managers.run())
     await at(15)
@@ -227,9 +225,9 @@ async def test_what_the_runtime_refuses_is_told_again_CG_081(tmp_path: Path) -> 
 async def test_containers_that_do_not_run_are_left_alone(tmp_path: Path) -> None:
     world = World(tmp_path)
     managers = world.managers(**STATIC)
-    world.runs(pod("v", container("over")), state="terminated")
-    world.runs(pod("w", container("waits")), state="waiting")
-    world.around.pods.append(pod("x", container("unknown")))
+    world.runs(make_pod(container("over"), uid="v"), state="terminated")
+    world.runs(make_pod(container("waits"), uid="w"), state="waiting")
+    world.around.pods.append(make_pod(container("unknown"), uid="x"))
     task = asyncio.create_task(managers.run())
     await at(15)
     assert world.runtime.seen == []
@@ -243,12 +241,12 @@ async def test_memory_and_cpus_together_CG_082(tmp_path: Path) -> None:
         **{**MEMORY, **STATIC, "systemReserved": reserved},
         topologyManagerPolicy="single-numa-node",
     )
-    web = pod("u", container("main", "4", "3Gi"))
+    web = make_pod(sure("main", "4", "3Gi"), uid="u")
     world.around.pods = [web]
     assert await admit(managers, web) is None
     place = managers.placement(web, named(web, "main"))
     assert place == Placement("4-7", "1", own_cpus=True)
-    refusal = await admit(managers, pod("v", container("main", "4", "1Gi")))
+    refusal = await admit(managers, make_pod(sure("main", "4"), uid="v"))
     assert refusal.reason == "TopologyAffinityError"
 
 

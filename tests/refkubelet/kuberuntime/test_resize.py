@@ -19,7 +19,7 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, wanted_resources
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult
 from simtime import Ids, Rng, VirtualLoop
@@ -261,7 +261,7 @@ def test_a_kubelet_without_a_checkpoint_goes_by_the_last_status_CG_064(tmp_path:
     }
     pod = make_pod(BIG)
     running, now = status(record(pod, "main")), given((150, 300), (96, 192))
-    known = decode_pod({**to_dict(pod), "status": told})
+    known = make_pod(BIG, status=told)
     assert ActuatedResources.below(tmp_path).of(known, running) == {"main": BEFORE}
     other = status(record(pod, "main", attempt=1))
     assert ActuatedResources.below(tmp_path).of(known, other) == {"main": now}

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
-from device_world import asking, pod
+from device_world import asking
+from pods import make_pod
 
 from refkubelet.server.pod_resources import PodResourcesLister, UnknownPod
 
@@ -44,12 +45,10 @@ class Memory:
         return [Block("hugepages-2Mi", 1 << 21, (1,))]
 
 
-WEB = pod(
-    "web",
-    asking(1),
-    init=[asking(1, "setup"), asking(1, "side", restartPolicy="Always")],
+WEB = make_pod(
+    asking(1), name="web", init=[asking(1, "setup"), asking(1, "side", restartPolicy="Always")]
 )
-OVER = pod("over", asking(1))
+OVER = make_pod(asking(1), name="over")
 ALL = PodResourcesLister(
     active_pods=lambda: [WEB],
     pods=lambda: [WEB, OVER],

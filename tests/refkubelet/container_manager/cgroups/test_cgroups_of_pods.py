@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from manager_world import MI, World, pod
+from manager_world import MI, World
+from pods import container, make_pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
 from refkubelet.container_manager.cgroups import removal
@@ -17,7 +18,7 @@ from refkubelet.model.cgroups.names import CgroupNameError, pod_word
 pytestmark = pytest.mark.virtual_time
 
 ENFORCED = ("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
-SURE = pod("sure", "300m", "100Mi", limits=True)
+SURE = make_pod(container(cpu="300m/300m", memory="100Mi/100Mi"), uid="sure")
 
 
 async def test_a_pod_s_group_is_made_once_CG_040(world: World) -> None:
@@ -78,7 +79,7 @@ async def test_a_refused_limit_is_logged_CG_040(caplog: pytest.LogCaptureFixture
 async def test_a_period_that_fits_only_the_next_quota_is_written_after_it_CG_031() -> None:
     world = World(CgroupFS(1))
     world.manager.start()
-    world.manager.ensure(pod("sure", "4", "100Mi", limits=True))
+    world.manager.ensure(make_pod(container(cpu="4/4", memory="100Mi/100Mi"), uid="sure"))
     world.fs.path("/cpu/kubepods/cpu.cfs_quota_us").write_text("400000")
     small = ResourceConfig(cpu_quota_us=50_000, cpu_period_us=50_000)
     world.manager.write_config(SURE, small)
@@ -98,7 +99,7 @@ async def test_a_group_that_cannot_be_made_CG_040() -> None:
 async def test_a_uid_that_is_no_name_CG_011() -> None:
     world = World(CgroupFS(2))
     world.manager.start()
-    odd = pod("a_b")
+    odd = make_pod(uid="a_b")
     assert not world.manager.exists(odd)
     with pytest.raises(CgroupError, match="container for a_b : invalid character in pod UID"):
         world.manager.ensure(odd)
@@ -107,21 +108,21 @@ async def test_a_uid_that_is_no_name_CG_011() -> None:
 async def test_what_the_kernel_has_CG_021_CG_067(world: World) -> None:
     v1 = world.fs.version == 1
     world.manager.start()
-    one = pod("one", "1", "100Mi", limits=True)
+    one = make_pod(container(cpu="1/1", memory="100Mi/100Mi"), uid="one")
     world.manager.ensure(one)
     shares = 1024 if v1 else 998
     assert world.manager.read_config(one, "cpu") == ResourceConfig(shares, 100_000, 100_000)
     assert world.manager.read_config(one, "memory") == ResourceConfig(memory_limit_bytes=100 * MI)
     world.manager.write_config(one, ResourceConfig(cpu_quota_us=-1, cpu_period_us=100_000))
     assert world.manager.read_config(one, "cpu").cpu_quota_us == -1
-    free = pod("free", "100m")
+    free = make_pod(container(cpu="100m"), uid="free")
     world.manager.ensure(free)
     limit = world.manager.read_config(free, "memory").memory_limit_bytes
     assert limit == (0x7FFFFFFFFFFFF000 if v1 else -1)
     world.process("/kubepods/podone").set_usage(memory_bytes=MI)
     assert world.manager.memory_usage_bytes(one) == MI
     with pytest.raises(OSError, match="No such file or directory"):
-        world.manager.read_config(pod("gone"), "cpu")
+        world.manager.read_config(make_pod(uid="gone"), "cpu")
 
 
 async def test_exclusive_cpus_have_no_quota_CG_031() -> None:
@@ -185,7 +186,7 @@ async def test_a_pod_that_can_have_no_cgroup_can_end_CG_011_CG_042() -> None:
     world.manager.start()
     with pytest.raises(CgroupNameError):
         pod_word("my_pod")
-    await world.manager.destroy(pod("my_pod"))
+    await world.manager.destroy(make_pod(uid="my_pod"))
 
 
 def test_a_process_of_another_pid_namespace_keeps_no_other_alive_CG_042() -> None:
@@ -210,7 +211,7 @@ def remove_orphans(world: World, *keep: str, volumes: bool = False) -> None:
 async def test_groups_of_nobody_are_removed_CG_043(world: World) -> None:
     world.manager.start()
     for uid, cpu in (("a", ""), ("b", "100m"), ("c", "")):
-        world.manager.ensure(pod(uid, cpu))
+        world.manager.ensure(make_pod(container(cpu=cpu), uid=uid))
     world.manager.ensure(SURE)
     for directory in world.tree.directories(("kubepods", "besteffort", "other")):
         directory.mkdir(parents=True)
@@ -234,7 +235,7 @@ async def test_an_orphan_in_a_single_tree_is_removed_CG_043() -> None:
 async def test_slices_of_orphans_CG_010_CG_043() -> None:
     world = World(CgroupFS(2), driver="systemd")
     world.manager.start()
-    odd = pod("1-2-3")
+    odd = make_pod(uid="1-2-3")
     world.manager.ensure(odd)
     slices = world.fs.path("/kubepods.slice/kubepods-besteffort.slice")
     name = "kubepods-besteffort-pod1_2_3.slice"

@@ -8,7 +8,8 @@ import logging
 from typing import Any
 
 import pytest
-from manager_world import GI, World, pod
+from manager_world import GI, World
+from pods import container, make_pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
@@ -21,7 +22,7 @@ from refkubelet.model.quantity import NANO
 pytestmark = pytest.mark.virtual_time
 
 ENFORCED = ("Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods")
-SURE = pod("sure", "300m", "100Mi", limits=True)
+SURE = make_pod(container(cpu="300m/300m", memory="100Mi/100Mi"), uid="sure")
 
 
 async def test_the_groups_above_pods_v1_CG_024_CG_025_CG_026_CG_044() -> None:
@@ -189,7 +190,8 @@ async def test_a_node_whose_controllers_are_kept_back_CG_015() -> None:
 
 
 async def test_the_classes_are_set_right_every_minute_CG_036(world: World) -> None:
-    world.pods = [pod("a", "500m"), pod("b", "250m"), SURE]
+    asking = {"a": "500m", "b": "250m"}
+    world.pods = [*(make_pod(container(cpu=cpu), uid=uid) for uid, cpu in asking.items()), SURE]
     world.manager.start()
     running = asyncio.create_task(world.manager.run())
     file = "cpu.shares" if world.fs.version == 1 else "cpu.weight"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_world import SERVER, Around, container, cpus_of, named, pod
+from pods import container, make_pod, named
+from resource_world import SERVER, Around, cpus_of, sure
 
 from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.cpu.manager import CpuManager
@@ -56,12 +57,12 @@ def manager(rules: StaticPolicy, around: Around) -> tuple[CpuManager, list[CpuSt
 def test_whole_cpus_of_guaranteed_pods_are_exclusive_CG_081(
     cpu: str, memory: str, count: int
 ) -> None:
-    web = pod("u", container("main", cpu, memory))
+    web = make_pod(sure("main", cpu, memory), uid="u")
     assert exclusive_cpus(web, named(web, "main")) == count
 
 
 def test_one_container_that_is_not_guaranteed_spoils_the_pod() -> None:
-    web = pod("u", container("main", "2", "1Gi"), container("other"))
+    web = make_pod(sure("main", "2"), container("other"), uid="u")
     assert exclusive_cpus(web, named(web, "main")) == 0
     assert pod_exclusive_cpus(web) == 0
 
@@ -69,7 +70,7 @@ def test_one_container_that_is_not_guaranteed_spoils_the_pod() -> None:
 @pytest.mark.parametrize("which", [("requests",), ("limits",), ("requests", "limits")])
 def test_pod_level_resources_pin_nothing_CG_081(which: tuple[str, ...]) -> None:
     level = {key: {"cpu": "2", "memory": "1Gi"} for key in which}
-    web = pod("u", container("main", "2", "1Gi"), resources=level)
+    web = make_pod(sure("main", "2"), resources=level, uid="u")
     assert exclusive_cpus(web, named(web, "main")) == 0
     assert pod_exclusive_cpus(web) == 0
 
@@ -88,10 +89,13 @@ def test_pod_level_resources_pin_nothing_CG_081(which: tuple[str, ...]) -> None:
 def test_a_pods_cpus_are_those_it_has_at_once(
     init: list[tuple[str, int, bool]], main: list[int], most: int
 ) -> None:
-    web = pod(
-        "u",
-        *(container(f"m{n}", str(cpu), "1Gi") for n, cpu in enumerate(main)),
-        init=[container(n, str(cpu), "1Gi", sidecar=sidecar) for n, cpu, sidecar in init],
+    web = make_pod(
+        *(sure(f"m{n}", str(cpu)) for n, cpu in enumerate(main)),
+        init=[
+            sure(n, str(cpu), restartPolicy="Always" if sidecar else None)
+            for n, cpu, sidecar in init
+        ],
+        uid="u",
     )
     assert pod_exclusive_cpus(web) == most
 
@@ -100,7 +104,7 @@ def test_a_pods_cpus_are_those_it_has_at_once(
 
 
 def allocate(cpus: CpuManager, uid: str, count: int, name: str = "main") -> frozenset[int]:
-    web = pod(uid, container(name, str(count), "1Gi"))
+    web = make_pod(sure(name, str(count)), uid=uid)
     asyncio.run(cpus.allocate(web, named(web, name)))
     return cpus.own_cpus(uid, name)
 
@@ -133,9 +137,9 @@ def test_hints_lead_to_the_node_and_a_shortage_is_an_error_CG_080() -> None:
     around = Around()
     cpus, _ = manager(policy(), around)
     around.near(0b10)
-    around.pods = [pod("u", container("main"))]
+    around.pods = [make_pod(container(), uid="u")]
     assert allocate(cpus, "u", 3) == {2, 3, 6}
-    around.pods.append(pod("v", container("main")))
+    around.pods.append(make_pod(container(), uid="v"))
     assert allocate(cpus, "v", 2) == {7, 4}  # one near, one elsewhere
     with pytest.raises(AllocationError) as raised:
         allocate(cpus, "w", 9)
@@ -153,15 +157,11 @@ def test_hints_lead_to_the_node_and_a_shortage_is_an_error_CG_080() -> None:
 def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
     around = Around()
     cpus, _ = manager(policy(), around)
-    web = pod(
-        "u",
-        container("main", "2", "1Gi"),
-        container("more", "1", "1Gi"),
-        init=[
-            container("first", "3", "1Gi"),
-            container("side", "1", "1Gi", sidecar=True),
-            container("second", "2", "1Gi"),
-        ],
+    web = make_pod(
+        sure("main", "2"),
+        sure("more", "1"),
+        init=[sure("first", "3"), sure("side", "1", restartPolicy="Always"), sure("second", "2")],
+        uid="u",
     )
     for each in ("first", "side", "second", "main", "more"):
         asyncio.run(cpus.allocate(web, named(web, each)))
@@ -180,7 +180,7 @@ def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
 
 def test_another_pod_cannot_use_what_an_init_container_left() -> None:
     cpus, _ = manager(policy(), Around(ready=False))
-    guaranteed = pod("u", container("main", "1", "1Gi"), init=[container("first", "2", "1Gi")])
+    guaranteed = make_pod(sure("main", "1"), init=[sure("first", "2")], uid="u")
     asyncio.run(cpus.allocate(guaranteed, named(guaranteed, "first")))
     assert not allocate(cpus, "v", 2) & cpus.own_cpus("u", "first")
 
@@ -280,7 +280,7 @@ def test_sockets_count_with_align_by_socket_CG_081() -> None:
 def test_hints_of_a_manager_CG_083() -> None:
     around = Around(ready=False)
     cpus, _ = manager(policy(), around)
-    web = pod("u", container("main", "2", "1Gi"))
+    web = make_pod(sure("main", "2"), uid="u")
     main = named(web, "main")
     all_sets = {"cpu": tuple(TopologyHint(m, p) for m, p in ((1, True), (2, True), (3, False)))}
     assert cpus.topology_hints(web, main) == all_sets
@@ -289,13 +289,13 @@ def test_hints_of_a_manager_CG_083() -> None:
     its_own = {"cpu": (TopologyHint(1, preferred=True), TopologyHint(3))}
     assert cpus.topology_hints(web, main) == its_own
     assert cpus.pod_topology_hints(web) == its_own
-    changed = pod("u", container("main", "3", "1Gi"))
+    changed = make_pod(sure("main", "3"), uid="u")
     assert cpus.topology_hints(changed, named(changed, "main")) == {"cpu": ()}
     assert cpus.pod_topology_hints(changed) == {"cpu": ()}
-    small = pod("v", container("main", "500m", "1Gi"))
+    small = make_pod(sure("main", "500m"), uid="v")
     assert cpus.topology_hints(small, named(small, "main")) == {}
     assert cpus.pod_topology_hints(small) == {}
-    grown = pod("u", container("main", "2", "1Gi"), container("more", "1", "1Gi"))
+    grown = make_pod(sure("main", "2"), sure("more", "1"), uid="u")
     assert cpus.pod_topology_hints(grown) == its_own
 
 
@@ -388,7 +388,7 @@ def test_every_cpu_is_in_one_place(steps: list[tuple[str, int]]) -> None:
     for uid, count in steps:
         around.pods = [p for p in around.pods if p.metadata and p.metadata.uid != uid]
         if count:
-            web: Any = pod(uid, container("main", str(count), "1Gi"))
+            web: Any = make_pod(sure("main", str(count)), uid=uid)
             around.pods.append(web)
             cpus.drop_stale()
             try:

@@ -7,11 +7,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from device_world import WIDGET, DeviceWorld, asking, pod
+from device_world import WIDGET, DeviceWorld, asking
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pods import make_pod
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
+from refkubelet.model.pod import containers
 
 IDS = ("a", "b", "c", "d")
 Step = tuple[str, int]
@@ -40,7 +42,8 @@ class Life:
             case "pod" | "init pod":
                 self.number += 1
                 init = [asking(1 + choice % 2, "setup")] if what == "init pod" else []
-                await self.world.admit(pod(f"p{self.number}", asking(choice % 4), init=init))
+                name = f"p{self.number}"
+                await self.world.admit(make_pod(asking(choice % 4), name=name, init=init))
             case "end" if self.world.pods:
                 self.world.pods.pop(choice % len(self.world.pods))
             case "health":
@@ -68,11 +71,10 @@ class Life:
         )
         assert all(count == 1 for count in owners.values()), owners
         for each in world.pods:
-            assert each.spec is not None
-            for container in (*(each.spec.initContainers or ()), *each.spec.containers):
-                limits = container.resources.limits if container.resources else None
+            for one in containers(each):
+                limits = one.resources.limits if one.resources else None
                 wanted = int((limits or {})[WIDGET])
-                assert len(world.given(each, container.name)) in (0, wanted)
+                assert len(world.given(each, one.name)) in (0, wanted)
         amounts = world.manager.amounts()
         assert amounts.allocatable.get(WIDGET, 0) <= amounts.capacity.get(WIDGET, 0)
         assert self.alive or amounts.allocatable.get(WIDGET, 0) == 0

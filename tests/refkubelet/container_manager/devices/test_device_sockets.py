@@ -13,7 +13,8 @@ from unittest.mock import AsyncMock
 import grpc
 import pytest
 from criapi.podresources import api_pb2, api_pb2_grpc
-from device_world import WIDGET, asking, container, pod
+from device_world import WIDGET, asking
+from pods import make_pod, named
 
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.serving import ServedPlugins, serve
@@ -26,7 +27,7 @@ from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
 from simtime import RealClock, VirtualLoop
 
 pytestmark = pytest.mark.slow
-ONE = pod("one", asking(1))
+ONE = make_pod(asking(1), name="one")
 
 
 @pytest.fixture
@@ -70,8 +71,8 @@ async def test_a_plugin_over_sockets_from_registration_to_its_end_CG_084(root: P
     async with running_manager(root) as manager:
         async with serve(plugin, root / "device-plugins"):
             await until(lambda: manager.amounts().allocatable == {WIDGET: 2})
-            await manager.allocate(ONE, container(ONE))
-            settings = await manager.settings(ONE, container(ONE))
+            await manager.allocate(ONE, named(ONE))
+            settings = await manager.settings(ONE, named(ONE))
             assert settings.envs == {"DEVICES_VENDOR_EXAMPLE_WIDGET": "b"}
             plugin.set_health("a", "Unhealthy")
             await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
@@ -79,7 +80,7 @@ async def test_a_plugin_over_sockets_from_registration_to_its_end_CG_084(root: P
             assert len(methods) == 5
         await until(lambda: manager.amounts().allocatable == {WIDGET: 0})
         with pytest.raises(AllocationError, match="no healthy devices present"):
-            await manager.allocate(ONE, container(ONE))
+            await manager.allocate(ONE, named(ONE))
 
 
 async def test_an_absolute_endpoint_is_below_the_directory_too_CG_084(root: Path) -> None:
@@ -100,7 +101,7 @@ async def test_errors_of_plugins_come_in_a_go_clients_words_CG_084(root: Path) -
     async with running_manager(root) as manager, serve(plugin, root / "device-plugins"):
         await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
         with pytest.raises(AllocationError) as error:
-            await manager.allocate(ONE, container(ONE))
+            await manager.allocate(ONE, named(ONE))
         assert str(error.value) == "rpc error: code = ResourceExhausted desc = no power"
 
 
@@ -194,7 +195,7 @@ async def test_a_plugin_that_ends_while_it_allocates_fails_that_pod_only_CG_084(
     plugin.hangs("Allocate")
     async with running_manager(root) as manager, serve(plugin, root / "device-plugins"):
         await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
-        allocating = asyncio.create_task(manager.allocate(ONE, container(ONE)))
+        allocating = asyncio.create_task(manager.allocate(ONE, named(ONE)))
         await until(lambda: plugin.allocated)
         plugin.end_streams()  # the manager closes the connection, and with it the call
         async with asyncio.timeout(60):

@@ -8,7 +8,8 @@ from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
-from device_world import WIDGET, DeviceWorld, asking, container, pod
+from device_world import WIDGET, DeviceWorld, asking
+from pods import make_pod, named
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from fakecri.errors import CriError
@@ -22,21 +23,21 @@ async def test_a_plugin_that_died_gives_nothing_and_counts_for_five_minutes_CG_0
     world: DeviceWorld,
 ) -> None:
     plugin = await world.plugin("a", "b")
-    one = pod("one", asking(1))
+    one = make_pod(asking(1), name="one")
     await world.admit(one)
     await world.plugins.stop(plugin)
     await world.clock.sleep(1)
     assert world.manager.amounts() == Amounts({WIDGET: 2}, {WIDGET: 0})
     assert world.manager.allocatable() == {WIDGET: 1}
-    assert "no healthy devices present" in str(await world.admit(pod("two", asking(1))))
+    assert "no healthy devices present" in str(await world.admit(make_pod(asking(1), name="two")))
     await world.clock.sleep(298)
     assert world.manager.amounts().capacity == {WIDGET: 2}
     await world.clock.sleep(2)
     assert world.manager.amounts() == Amounts({WIDGET: 0}, {WIDGET: 0})
-    rejected = await world.admit(pod("two", asking(1)))
+    rejected = await world.admit(make_pod(asking(1), name="two"))
     assert f"cannot allocate unregistered device {WIDGET}" in str(rejected)
     with pytest.raises(AllocationError, match="endpoint not found in cache"):
-        await world.manager.settings(one, container(one))
+        await world.manager.settings(one, named(one))
     assert world.given(one) == ["a"]
 
 
@@ -48,7 +49,7 @@ async def test_a_plugin_that_registers_again_takes_over_CG_084(world: DeviceWorl
     await world.plugins.stop(old)  # its end is not the end of the new one
     await world.clock.sleep(1)
     assert world.manager.amounts().allocatable == {WIDGET: 2}
-    assert await world.admit(pod("one", asking(2))) is None
+    assert await world.admit(make_pod(asking(2), name="one")) is None
     assert (old.allocated, new.allocated) == ([], [("a", "b")])
 
 
@@ -71,7 +72,7 @@ async def test_of_two_registrations_at_a_time_the_newer_wins_whole_CG_084(
     new.set_devices("d", "e", "g")
     await world.clock.sleep(0.1)
     assert world.manager.amounts().allocatable == {WIDGET: 3}
-    assert await world.admit(pod("one", asking(3))) is None
+    assert await world.admit(make_pod(asking(3), name="one")) is None
     assert (old.allocated, new.allocated) == ([], [("d", "e", "g")])
 
 
@@ -91,14 +92,14 @@ async def test_a_newer_registration_that_fails_leaves_the_older_CG_084(world: De
 
 async def test_devices_change_while_they_are_given_CG_084(world: DeviceWorld) -> None:
     plugin = await world.plugin("a", "b")
-    one = pod("one", asking(1))
+    one = make_pod(asking(1), name="one")
     await world.admit(one)
     plugin.set_devices("b", "c")
     await world.clock.sleep(0.1)
     assert world.manager.amounts() == Amounts({WIDGET: 2}, {WIDGET: 2})
     with pytest.raises(AllocationError, match="previously allocated devices are no longer"):
-        await world.manager.allocate(one, container(one))
-    two = pod("two", asking(2))
+        await world.manager.allocate(one, named(one))
+    two = make_pod(asking(2), name="two")
     assert await world.admit(two) is None
     assert world.given(two) == ["b", "c"]
 
@@ -112,7 +113,7 @@ async def test_numa_nodes_that_cannot_be_are_left_out(
     world: DeviceWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.plugin(PluginDevice("a", nodes=(-5, 1, 10**12)))
-    one = pod("one", asking(1))
+    one = make_pod(asking(1), name="one")
     await world.admit(one)
     assert world.manager.given("uid-one", "main") == ((WIDGET, "a", 1),)
     assert "device a tells of NUMA nodes [-5, 1, 1000000000000]" in caplog.text

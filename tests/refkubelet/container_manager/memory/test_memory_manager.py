@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from resource_world import GI, MI, Around, container, machine, named, pod
+from pods import container, make_pod, named
+from resource_world import GI, MI, Around, machine, sure
 
 from fakecri import HugePages as Pages
 from refkubelet.checkpoints.content import StateFileError
@@ -56,22 +57,23 @@ def shown(hints: tuple[TopologyHint, ...]) -> list[tuple[tuple[int, ...], bool]]
 
 
 def test_memory_and_huge_pages_of_guaranteed_pods_are_pinned_CG_082() -> None:
-    web = pod("u", container("main", "1", "1Gi", hugepages_2Mi="4Mi"))
+    huge = {"hugepages-2Mi": "4Mi"}
+    web = make_pod(container(cpu="1/1", memory="1Gi/1Gi", requests=huge, limits=huge), uid="u")
     assert pinned_memory(web, named(web, "main")) == {"memory": GI, "hugepages-2Mi": 4 * MI}
-    loose = pod("u", container("main", "", "1Gi"))
+    loose = make_pod(container(memory="1Gi/1Gi"), uid="u")
     assert pinned_memory(loose, named(loose, "main")) == {}
     assert pod_pinned_memory(loose) == {}
     level = {"requests": {"memory": "1Gi"}}
-    level_pod = pod("u", container("main", "1", "1Gi"), resources=level)
+    level_pod = make_pod(sure("main", "1"), resources=level, uid="u")
     assert pinned_memory(level_pod, named(level_pod, "main")) == {}
 
 
 def test_a_pods_memory_is_what_it_has_at_once() -> None:
-    web = pod(
-        "u",
-        container("main", "1", "1Gi"),
-        container("more", "1", "2Gi"),
-        init=[container("side", "1", "1Gi", sidecar=True), container("first", "1", "5Gi")],
+    web = make_pod(
+        sure("main", "1"),
+        sure("more", "1", "2Gi"),
+        init=[sure("side", "1", restartPolicy="Always"), sure("first", "1", "5Gi")],
+        uid="u",
     )
     assert pod_pinned_memory(web) == {"memory": 6 * GI}
 
@@ -324,7 +326,7 @@ def test_memory_is_given_and_taken_back_CG_082() -> None:
     around = Around()
     memory, stored = manager(around)
     first = memory.state
-    web = pod("u", container("main", "1", "900Mi"))
+    web = make_pod(sure("main", "1", "900Mi"), uid="u")
     allocate(memory, web, "main")
     assert memory.nodes_of("u", "main") == (1,)  # node 0 has 768Mi
     assert memory.blocks("u", "main") == (Block((1,), "memory", 900 * MI),)
@@ -343,7 +345,10 @@ def test_memory_is_given_and_taken_back_CG_082() -> None:
 
 def test_a_large_container_makes_a_group_CG_082() -> None:
     memory, _ = manager(Around(ready=False))
-    large, small = pod("u", container("main", "1", "1500Mi")), pod("v", container("m", "1", "1Mi"))
+    large, small = (
+        make_pod(sure("main", "1", "1500Mi"), uid="u"),
+        make_pod(sure("m", "1", "1Mi"), uid="v"),
+    )
     allocate(memory, large, "main")
     assert memory.nodes_of("u", "main") == (0, 1)
     allocate(memory, small, "m")
@@ -356,7 +361,7 @@ def test_memory_of_init_containers_is_used_again_CG_082() -> None:
     """As kubelet 1.36.2: the blocks of the pod add up to what the node gave, the init container's
     shrink; when the regular container starts they are gone."""
     memory, _ = manager(Around(ready=False))
-    web = pod("u", container("main", "1", "64Mi"), init=[container("first", "1", "100Mi")])
+    web = make_pod(sure("main", "1", "64Mi"), init=[sure("first", "1", "100Mi")], uid="u")
     allocate(memory, web, "first", "main")
     sizes = {name: memory.state.of("u", name) for name in ("first", "main")}
     assert sizes == {
@@ -374,10 +379,10 @@ def test_memory_of_init_containers_is_used_again_CG_082() -> None:
 
 def test_sidecars_keep_their_memory_CG_082() -> None:
     memory, _ = manager(Around(ready=False))
-    web = pod(
-        "u",
-        container("main", "1", "64Mi"),
-        init=[container("side", "1", "32Mi", sidecar=True), container("first", "1", "16Mi")],
+    web = make_pod(
+        sure("main", "1", "64Mi"),
+        init=[sure("side", "1", "32Mi", restartPolicy="Always"), sure("first", "1", "16Mi")],
+        uid="u",
     )
     allocate(memory, web, "side", "first", "main")
     assert memory.state.nodes[0].of("memory").reserved == (32 + 64) * MI
@@ -388,7 +393,7 @@ def test_sidecars_keep_their_memory_CG_082() -> None:
 
 def test_hints_of_the_manager() -> None:
     memory, _ = manager(Around(ready=False))
-    web = pod("u", container("main", "1", "800Mi"))
+    web = make_pod(sure("main", "1", "800Mi"), uid="u")
     before = memory.topology_hints(web, named(web, "main"))["memory"]
     assert before is not None
     assert [h.affinity for h in before if h.preferred] == [2, 4, 8]
@@ -397,7 +402,7 @@ def test_hints_of_the_manager() -> None:
     its_own = {"memory": (TopologyHint(2, preferred=True),)}
     assert memory.topology_hints(web, named(web, "main")) == its_own
     assert memory.pod_topology_hints(web) == its_own
-    loose = pod("v", container("main", "", "1Gi"))
+    loose = make_pod(container(memory="1Gi/1Gi"), uid="v")
     assert memory.topology_hints(loose, named(loose, "main")) == {}
     assert memory.pod_topology_hints(loose) == {}
 

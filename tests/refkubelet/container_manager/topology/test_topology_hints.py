@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from places import DATA
-from resource_world import container, pod
+from pods import container, make_pod
 
 from refkubelet.container_manager.providers.hints import (
     AllocationError,
@@ -222,7 +222,7 @@ def admission(
     for provider in providers:
         provider.manager = manager
     manager.providers = providers
-    wanted = pod("u", container("main"), init=[container("first")])
+    wanted = make_pod(container(), init=[container("first")], uid="u")
     return asyncio.run(manager.admit(wanted)), asked, manager
 
 

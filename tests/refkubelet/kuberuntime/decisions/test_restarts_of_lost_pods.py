@@ -8,7 +8,7 @@ import pytest
 from pods import container, make_pod
 
 from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart
-from refkubelet.model.objects import decode_pod
+from refkubelet.model.objects import Pod
 
 IN_ONE = {"exitCodes": {"operator": "In", "values": [1]}}
 
@@ -55,4 +55,4 @@ def test_a_pod_that_could_run_again_CG_041(
 
 
 def test_a_pod_without_spec_could_run_again_CG_041() -> None:
-    assert pod_can_restart(decode_pod({"metadata": {"name": "p"}}))
+    assert pod_can_restart(Pod())

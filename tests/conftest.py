@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from loops import virtual_loop
 
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
-from simtime import ManualLoop
+from simtime import Clock, ManualLoop
 
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
@@ -52,6 +53,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, count in Counter(skipped.values()).most_common():
         terminalreporter.write_line(f"skipped {count}: {reason}")
+
+
+@pytest.fixture
+async def clock() -> Clock:
+    """The clock of the loop; the test must be on virtual time."""
+    return virtual_loop().clock
 
 
 @pytest.fixture

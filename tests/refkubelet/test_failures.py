@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,33 +11,29 @@ from node_world import running_node
 from pods import manifest
 
 from refkubelet.failures import REMIND_S, Complaints
-from simtime import VirtualLoop, run_virtual
+from simtime import Clock
 
 pytestmark = pytest.mark.virtual_time
 
 log = logging.getLogger("refkubelet.test")
 
 
-def virtual(body: Callable[[Complaints], Awaitable[None]]) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        await body(Complaints(log, loop.clock))
-
-    run_virtual(main)
+@pytest.fixture
+def complaints(clock: Clock) -> Complaints:
+    return Complaints(log, clock)
 
 
-def test_it_is_told_at_once_and_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_is_told_at_once_and_once_a_minute(
+    caplog: pytest.LogCaptureFixture, complaints: Complaints
+) -> None:
     caplog.set_level(logging.INFO)
 
-    async def body(complaints: Complaints) -> None:
-        for _ in range(2 * int(REMIND_S) + 1):
-            complaints.failed("the roof", OSError("leaks"), OSError)
-            await asyncio.sleep(1)
-        complaints.over("the roof")
-        complaints.over("the roof")
+    for _ in range(2 * int(REMIND_S) + 1):
+        complaints.failed("the roof", OSError("leaks"), OSError)
+        await asyncio.sleep(1)
+    complaints.over("the roof")
+    complaints.over("the roof")
 
-    virtual(body)
     assert [record.getMessage() for record in caplog.records] == [
         "the roof: leaks",
         "the roof (61 times in 1m0s): leaks",
@@ -47,16 +42,16 @@ def test_it_is_told_at_once_and_once_a_minute(caplog: pytest.LogCaptureFixture) 
     ]
 
 
-def test_once_is_told_once_and_troubles_are_kept_apart(caplog: pytest.LogCaptureFixture) -> None:
+async def test_once_is_told_once_and_troubles_are_kept_apart(
+    caplog: pytest.LogCaptureFixture, complaints: Complaints
+) -> None:
     caplog.set_level(logging.INFO)
 
-    async def body(complaints: Complaints) -> None:
-        complaints.failed("a pod", OSError("no"), OSError, key="1")
-        complaints.failed("a pod", OSError("no"), OSError, key="2")
-        complaints.over("1")
-        complaints.failed("a bug", ZeroDivisionError(), OSError)
+    complaints.failed("a pod", OSError("no"), OSError, key="1")
+    complaints.failed("a pod", OSError("no"), OSError, key="2")
+    complaints.over("1")
+    complaints.failed("a bug", ZeroDivisionError(), OSError)
 
-    virtual(body)
     told = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert told == [
         ("WARNING", "a pod: no"),

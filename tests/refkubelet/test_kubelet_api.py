@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import PODS, Node, on_node, running_node
+from node_world import PODS, Node, running_node
 from pods import container, manifest
 
 from fakecri import exits, ignores, uses
@@ -14,28 +14,6 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 
 pytestmark = pytest.mark.virtual_time
-
-
-def phase_of(pod: Pod | None) -> str | None:
-    return pod.status.phase if pod is not None and pod.status is not None else None
-
-
-async def api_phase(node: Node, name: str) -> str | None:
-    return phase_of(await node.find(name))
-
-
-def is_phase(node: Node, name: str, phase: str) -> Any:
-    async def check() -> bool:
-        return await api_phase(node, name) == phase
-
-    return check
-
-
-def is_gone(node: Node, name: str) -> Any:
-    async def check() -> bool:
-        return await node.find(name) is None
-
-    return check
 
 
 def requests(node: Node, method: str, path: str = "") -> list[Any]:
@@ -46,7 +24,7 @@ def requests(node: Node, method: str, path: str = "") -> list[Any]:
 async def test_a_pod_runs_and_the_api_hears_of_it(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         await node.create(manifest())
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         pod = await node.live("web")
         assert pod.status is not None
         assert [(c.type, c.status) for c in pod.status.conditions or ()] == [
@@ -64,9 +42,9 @@ async def test_a_pod_runs_and_the_api_hears_of_it(tmp_path: Path) -> None:
 async def test_deletion_goes_from_stop_to_patch_to_delete_LIFE_200_STAT_030(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(terminationGracePeriodSeconds=20))
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         await node.delete("web", grace_s=4)
-        await node.until(is_gone(node, "web"), 30)
+        await node.until_gone("web", 30)
         stop = node.cri.calls("StopContainer")[0]
         assert stop.request.timeout == 4
         deletes = requests(node, "DELETE", "/pods/web")
@@ -81,7 +59,7 @@ async def test_deletion_goes_from_stop_to_patch_to_delete_LIFE_200_STAT_030(tmp_
 async def test_force_deletion_stops_with_the_last_grace_LIFE_201(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(terminationGracePeriodSeconds=20))
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         await node.delete("web", grace_s=0)
         await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 30)
         # the watch's last object carries grace 0, so the recorded kubelet stops with 2 (golden s21)
@@ -92,17 +70,17 @@ async def test_a_finished_pod_is_never_restarted_LIFE_206(tmp_path: Path) -> Non
     async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(exits(0, after_s=1))
         await node.create(manifest(restartPolicy="Never"))
-        await node.until(is_phase(node, "web", "Succeeded"), 15)
+        await node.until_live("web", "Succeeded", 15)
         await node.restart()
         await node.clock.sleep(130)
         assert node.cri.count("StartContainer") == 1
-        assert await api_phase(node, "web") == "Succeeded"
+        assert await node.live_phase("web") == "Succeeded"
 
 
 async def test_active_deadline_LIFE_204(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(activeDeadlineSeconds=10, terminationGracePeriodSeconds=3))
-        await node.until(is_phase(node, "web", "Failed"), 20)
+        await node.until_live("web", "Failed", 20)
         pod = await node.live("web")
         assert pod.status is not None
         assert pod.status.reason == "DeadlineExceeded"
@@ -116,7 +94,7 @@ async def test_active_deadline_LIFE_204(tmp_path: Path) -> None:
 async def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(os={"name": "windows"}))
-        await node.until(is_phase(node, "web", "Failed"), 15)
+        await node.until_live("web", "Failed", 15)
         pod = await node.live("web")
         assert pod.status is not None
         assert pod.status.reason == "PodOSNotSupported"
@@ -128,9 +106,9 @@ async def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) 
 async def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True, max_pods=1) as node:
         await node.create(manifest(name="a"))
-        await node.until(is_phase(node, "a", "Running"), 5)
+        await node.until_live("a", "Running", 5)
         await node.create(manifest(name="b"))
-        await node.until(is_phase(node, "b", "Failed"), 15)
+        await node.until_live("b", "Failed", 15)
         pod = await node.live("b")
         assert pod.status is not None
         assert pod.status.reason == "OutOfpods"
@@ -141,7 +119,7 @@ async def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_02
 ) -> None:
     async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
-        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        await node.until_live("web-golden", "Running", 15)
         mirror = await node.live("web-golden")
         static = node.kubelet.sources.pods.pods()[0]
         assert mirror.metadata is not None
@@ -161,7 +139,7 @@ async def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_0
 ) -> None:
     async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
-        await node.until(is_phase(node, "web-golden", "Running"), 20)
+        await node.until_live("web-golden", "Running", 20)
         mirror = await node.live("web-golden")
         static = uid(node.kubelet.sources.pods.pods()[0])
         assert uid(mirror) != static
@@ -180,37 +158,32 @@ async def test_a_deleted_mirror_comes_back_and_no_container_is_touched_MIRR_029_
 ) -> None:
     async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
-        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        await node.until_live("web-golden", "Running", 15)
         first = await node.live("web-golden")
         await node.delete("web-golden", grace_s=30)
-        await node.until(other_uid(node, first), 3)
+        await node.until(lambda: is_other(node, first), 3)
         second = await node.live("web-golden")
         await node.delete("web-golden", grace_s=0)
-        await node.until(other_uid(node, second), 120)
-        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        await node.until(lambda: is_other(node, second), 120)
+        await node.until_live("web-golden", "Running", 15)
         assert node.write_names() == ["RunPodSandbox", "CreateContainer", "StartContainer"]
 
 
-def other_uid(node: Node, before: Pod) -> Any:
-    async def check() -> bool:
-        now = await node.find("web-golden")
-        assert before.metadata is not None
-        return (
-            now is not None and now.metadata is not None and now.metadata.uid != before.metadata.uid
-        )
-
-    return check
+async def is_other(node: Node, before: Pod) -> bool:
+    """Whether there is a mirror, and another one than `before`."""
+    now = await node.find("web-golden")
+    return uid(now) != uid(before) if now is not None else False
 
 
 async def test_the_mirror_stays_until_the_static_pod_has_stopped_MIRR_031(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(ignores("SIGTERM"))
         node.apply(manifest(terminationGracePeriodSeconds=8))
-        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        await node.until_live("web-golden", "Running", 15)
         node.remove()
         await node.clock.sleep(7)
         assert await node.find("web-golden") is not None
-        await node.until(is_gone(node, "web-golden"), 7)
+        await node.until_gone("web-golden", 7)
         stop = node.cri.calls("StopContainer")[0]
         assert stop.ended_s is not None
         assert requests(node, "DELETE", "/pods/")[-1].started_s >= stop.ended_s
@@ -221,7 +194,7 @@ async def test_a_hand_made_mirror_is_deleted_MIRR_033(tmp_path: Path) -> None:
         pod = manifest(name="fake")
         pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
         await node.create(pod)
-        await node.until(is_gone(node, "fake"), 5)
+        await node.until_gone("fake", 5)
         assert node.write_names() == []
 
 
@@ -231,7 +204,7 @@ async def test_a_failing_api_never_delays_a_static_pod_MIRR_021(tmp_path: Path) 
         with node.api.fails("POST", "/pods$", status=500):
             node.apply(manifest())
             await node.until(lambda: node.phase("web-golden") == "Running", 5)
-        await node.until(is_phase(node, "web-golden", "Running"), 130)
+        await node.until_live("web-golden", "Running", 130)
 
 
 async def test_with_the_api_down_removals_wait_SRC_072(tmp_path: Path) -> None:
@@ -252,7 +225,7 @@ async def test_an_image_change_restarts_one_container_in_place(tmp_path: Path) -
     async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         await node.create(manifest())
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         patch = {"spec": {"containers": [{"name": "main", "image": "localhost/busybox:2"}]}}
         await node.api.request(
             "PATCH",
@@ -269,8 +242,8 @@ async def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_
     async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
         await node.create(manifest(name="plain"))
-        await node.until(is_phase(node, "web-golden", "Running"), 15)
-        await node.until(is_phase(node, "plain", "Running"), 15)
+        await node.until_live("web-golden", "Running", 15)
+        await node.until_live("plain", "Running", 15)
         mirror, plain = await node.live("web-golden"), await node.live("plain")
         writes = node.write_names()
         await node.restart(down_s=20)
@@ -279,7 +252,7 @@ async def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_
         assert mirror.metadata is not None
         assert again.metadata is not None
         assert again.metadata.uid == mirror.metadata.uid
-        assert phase_of(again) == "Running"
+        assert await node.live_phase("web-golden") == "Running"
         after = await node.live("plain")
         assert plain.status is not None
         assert after.status is not None
@@ -291,18 +264,18 @@ async def test_deletion_that_was_under_way_goes_on_after_a_restart_LIFE_202(tmp_
     async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(ignores("SIGTERM"))
         await node.create(manifest(terminationGracePeriodSeconds=10))
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         await node.delete("web")
         await node.clock.sleep(3)
         await node.restart()
-        await node.until(is_gone(node, "web"), 40)
+        await node.until_gone("web", 40)
         assert [c.request.timeout for c in node.cri.calls("StopContainer")] == [10, 10]
 
 
 async def test_a_pod_gone_from_the_api_while_the_kubelet_was_down_LIFE_203(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         await node.create(manifest())
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         await node.stop()
         await node.delete("web", grace_s=0)
         await node.start()
@@ -318,28 +291,21 @@ async def test_two_containers_of_one_pod(tmp_path: Path) -> None:
         assert node.cri.count("StartContainer", container="a") == 1
 
 
-def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> None:
-    async def ready(node: Node) -> str | None:
-        assert node.api is not None
-        answer = await node.api.request("GET", "/api/v1/nodes/golden")
-        conditions = (answer.body.get("status") or {}).get("conditions") or []
-        found: list[str] = [c["status"] for c in conditions if c["type"] == "Ready"]
-        return found[0] if found else None
+async def has_ready(node: Node, status: str) -> bool:
+    """Whether the node's condition Ready has that status."""
+    assert node.api is not None
+    answer = await node.api.request("GET", "/api/v1/nodes/golden")
+    conditions = (answer.body.get("status") or {}).get("conditions") or []
+    return [c["status"] for c in conditions if c["type"] == "Ready"] == [status]
 
-    async def body(node: Node) -> None:
-        async def is_ready() -> bool:
-            return await ready(node) == "True"
 
-        async def is_not_ready() -> bool:
-            return await ready(node) == "False"
-
-        await node.until(is_ready, 25)
+async def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
+        await node.until(lambda: has_ready(node, "True"), 25)
         node.cri.crash()
-        await node.until(is_not_ready, 45)
+        await node.until(lambda: has_ready(node, "False"), 45)
         node.cri.restart()
-        await node.until(is_ready, 25)
-
-    on_node(body, tmp_path, api=True)
+        await node.until(lambda: has_ready(node, "True"), 25)
 
 
 async def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
@@ -351,13 +317,13 @@ async def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230
         total = node.cri.node.memory_bytes
         node.cri.behaves(ignores("SIGTERM"), uses(memory_bytes=[(0, 0), (5, total)]))
         await node.create(manifest(terminationGracePeriodSeconds=30))
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         await node.until(lambda: node.cri.count("StopContainer") == 1, 40)
         stop = node.cri.calls("StopContainer")[0]
         assert stop.request.timeout == 2  # hard eviction: grace 1, never below 2
         assert node.phase("web") == "Failed"
-        assert await api_phase(node, "web") == "Running"
-        await node.until(is_phase(node, "web", "Failed"), 10)
+        assert await node.live_phase("web") == "Running"
+        await node.until_live("web", "Failed", 10)
         assert stop.ended_s is not None
         pod = await node.live("web")
         assert pod.status is not None
@@ -372,10 +338,10 @@ async def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_p
         volume = {"name": "scratch", "emptyDir": {"sizeLimit": "64Ki"}}
         mounts = [{"name": "scratch", "mountPath": "/scratch"}]
         pod = await node.create(manifest(container(volumeMounts=mounts), volumes=[volume]))
-        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until_live("web", "Running", 5)
         pods = node.directory / "root" / "pods" / uid(pod)
         (pods / "volumes/kubernetes.io~empty-dir/scratch/big").write_bytes(b"x" * 100_000)
-        await node.until(is_phase(node, "web", "Failed"), 190)  # measured every 60 to 120 s
+        await node.until_live("web", "Failed", 190)  # measured every 60 to 120 s
         assert node.events("Evicted") == [
             'Usage of EmptyDir volume "scratch" exceeds the limit "64Ki". '
         ]
@@ -395,7 +361,7 @@ async def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(
             await node.until(lambda: node.phase("web-golden") == "Running", 5)
             await node.clock.sleep(2)
             assert await node.find("web-golden") is None
-        await node.until(is_phase(node, "web-golden", "Running"), 20)
+        await node.until_live("web-golden", "Running", 20)
 
 
 async def test_a_server_that_does_not_answer_hardly_delays_a_static_pod_MIRR_021(
@@ -407,7 +373,7 @@ async def test_a_server_that_does_not_answer_hardly_delays_a_static_pod_MIRR_021
         with node.api.hangs("POST", "/pods"):
             node.apply(manifest())
             await node.until(lambda: node.phase("web-golden") == "Running", 7)
-        await node.until(is_phase(node, "web-golden", "Running"), 100)
+        await node.until_live("web-golden", "Running", 100)
 
 
 async def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_031(
@@ -417,11 +383,11 @@ async def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_0
         assert node.api is not None
         for name in ("a", "b", "c"):
             node.apply(manifest(name=name), f"{name}.yaml")
-        await node.until(is_phase(node, "c-golden", "Running"), 20)
+        await node.until_live("c-golden", "Running", 20)
         with node.api.hangs("DELETE", "/pods/"):
             for name in ("a", "b", "c"):
                 node.remove(f"{name}.yaml")
             await node.clock.sleep(20)
             node.apply(manifest(name="new"), "new.yaml")
             await node.until(lambda: node.phase("new-golden") == "Running", 20)
-        await node.until(is_gone(node, "a-golden"), 30)
+        await node.until_gone("a-golden", 30)

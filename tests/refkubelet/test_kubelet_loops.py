@@ -10,7 +10,9 @@ import pytest
 from refkubelet.cri.records import RuntimeConditions, RuntimeVersion
 from refkubelet.kuberuntime.gc import CONTAINER_GC_PERIOD_S, GarbageCollection
 from refkubelet.sync_loop.runtime_state import RuntimeState, RuntimeWatch
-from simtime import VirtualLoop, run_virtual
+from simtime import Clock
+
+pytestmark = pytest.mark.virtual_time
 
 
 class SurprisingRuntime:
@@ -47,43 +49,31 @@ class NodeEvents:
         self.seen.append((event_type, reason, message))
 
 
-def virtual_loop() -> VirtualLoop:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop
+async def test_the_runtime_watch_asks_again_NODE_050(
+    caplog: pytest.LogCaptureFixture, clock: Clock
+) -> None:
+    watch = RuntimeWatch(SurprisingRuntime(), RuntimeState(clock, lambda: None), clock)
+    task = asyncio.ensure_future(watch.run())
+    await watch.ready.wait()
+    assert watch.runtime_name() == "fake"
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
-
-def test_the_runtime_watch_asks_again_NODE_050(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        clock = virtual_loop().clock
-        watch = RuntimeWatch(SurprisingRuntime(), RuntimeState(clock, lambda: None), clock)
-        task = asyncio.ensure_future(watch.run())
-        await watch.ready.wait()
-        assert watch.runtime_name() == "fake"
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run_virtual(main)
     assert "Traceback" in caplog.text
 
 
-def test_container_gc_runs_again_and_tells_the_node_GC_001(
-    caplog: pytest.LogCaptureFixture,
+async def test_container_gc_runs_again_and_tells_the_node_GC_001(
+    caplog: pytest.LogCaptureFixture, clock: Clock
 ) -> None:
-    async def main() -> None:
-        clock = virtual_loop().clock
-        collector: Any = SurprisingCollector()
-        events: Any = NodeEvents()
-        task = asyncio.ensure_future(
-            GarbageCollection(collector, lambda: True, events, clock).run()
-        )
-        await clock.sleep(CONTAINER_GC_PERIOD_S + 1)
-        assert collector.runs == 2
-        assert events.seen == 2 * [("Warning", "ContainerGCFailed", "surprise")]
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    collector: Any = SurprisingCollector()
+    events: Any = NodeEvents()
+    task = asyncio.ensure_future(GarbageCollection(collector, lambda: True, events, clock).run())
+    await clock.sleep(CONTAINER_GC_PERIOD_S + 1)
+    assert collector.runs == 2
+    assert events.seen == 2 * [("Warning", "ContainerGCFailed", "surprise")]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
-    run_virtual(main)
     assert caplog.text.count("Traceback") == 2

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from node_world import Node, on_node, running_node
+from node_world import Node, running_node
 from pods import container, manifest
 
 from fakecri import exits, ignores, replies
+from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
@@ -125,26 +127,16 @@ async def test_a_runtime_that_is_down_stops_the_loop_and_no_pod_NODE_051(tmp_pat
         assert node.phase("web-golden") == "Running"
 
 
-def test_a_runtime_that_is_not_ready_starts_nothing_LIFE_006(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_runtime_that_is_not_ready_starts_nothing_LIFE_006(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
+        await node.restart()
         node.cri.crash()
         await node.clock.sleep(6)
         node.apply(manifest())
         await node.clock.sleep(60)
-        assert (
-            node.cri.count(
-                "RunPodSandbox",
-            )
-            == 0
-        )
+        assert node.cri.count("RunPodSandbox") == 0
         node.cri.restart()
         await node.until(lambda: node.phase("web-golden") == "Running", 12)
-
-    async def not_started_yet(node: Node) -> None:
-        await node.restart()
-        await body(node)
-
-    on_node(not_started_yet, tmp_path)
 
 
 async def test_two_edits_during_the_grace_period_start_only_the_newest_MIRR_004(
@@ -264,38 +256,18 @@ async def test_stop_leaves_no_task_behind(tmp_path: Path) -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def trace(directory: Path) -> list[str]:
+    """The calls of two minutes; without the UID of the pod, which depends on the directory."""
+    directory.mkdir()
+    async with running_node(directory) as node:
+        node.cri.behaves(exits(1, after_s=1), container="main")
+        node.apply(manifest())
+        await node.clock.sleep(120)
+        told = [f"{c.started_s:.6f} {c.method} {c.subject}" for c in node.cri.calls()]
+    return [line.replace(str(directory), "").split("uid=")[0] for line in told]
+
+
 def test_a_seed_gives_one_trace(tmp_path: Path) -> None:
-    traces = []
-    for number in range(2):
-        trace: list[str] = []
-
-        async def body(node: Node, trace: list[str] = trace) -> None:
-            node.cri.behaves(exits(1, after_s=1), container="main")
-            node.apply(manifest())
-            await node.clock.sleep(120)
-            trace += [f"{c.started_s:.6f} {c.method} {c.subject}" for c in node.cri.calls()]
-
-        directory = tmp_path / str(number)
-        directory.mkdir()
-        on_node(body, directory)
-        traces.append([line.replace(str(directory), "") for line in trace])
-    first = [_without_uid(line) for line in traces[0]]
-    assert first == [_without_uid(line) for line in traces[1]]
+    first, second = (run_virtual(partial(trace, tmp_path / name)) for name in "ab")
+    assert first == second
     assert len(first) > 100
-
-
-def _without_uid(line: str) -> str:
-    """The UID of a static pod depends on the manifest's path, which differs between the runs."""
-    return line.split("uid=")[0]
-
-
-async def test_health_is_the_loop_coming_round_NODE_053_PLEG_203(tmp_path: Path) -> None:
-    async with running_node(tmp_path) as node:
-        assert node.kubelet.healthy() is None
-        await node.clock.sleep(10)
-        assert node.kubelet.healthy() is None
-        node.cri.crash()
-        await node.clock.sleep(400)
-        assert "sync loop took longer than expected" in str(node.kubelet.healthy())
-        node.cri.restart()
-        await node.until(lambda: node.kubelet.healthy() is None, 15)

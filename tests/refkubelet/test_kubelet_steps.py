@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from node_world import PODS, Node, on_node, running_node
+from node_world import PODS, Node, running_node
 from pods import manifest
 
 from fakecri import exits
@@ -182,18 +182,20 @@ async def test_a_stranger_in_the_runtime_is_killed_LIFE_072(tmp_path: Path) -> N
         await node.until(lambda: not node.cri.sandboxes(), 70)
 
 
-def test_a_readiness_gate_is_followed_LIFE_014(tmp_path: Path) -> None:
-    async def ready(node: Node) -> str:
-        pod = await node.live("web")
-        assert pod.status is not None
-        return {c.type: c.status for c in pod.status.conditions or ()}.get("Ready", "none")
+async def is_ready(node: Node, status: str) -> bool:
+    """Whether the API server shows that status of the pod's condition Ready."""
+    pod = await node.live("web")
+    assert pod.status is not None
+    return ("Ready", status) in [(c.type, c.status) for c in pod.status.conditions or ()]
 
-    async def body(node: Node) -> None:
+
+async def test_a_readiness_gate_is_followed_LIFE_014(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         await node.create(manifest(readinessGates=[{"conditionType": "example.com/up"}]))
         await node.until(lambda: node.phase("web") == "Running", 5)
         await node.clock.sleep(5)
-        assert await ready(node) == "False"
+        assert await is_ready(node, "False")
         up = {"conditions": [{"type": "example.com/up", "status": "True"}]}
         await node.api.request(
             "PATCH",
@@ -202,12 +204,7 @@ def test_a_readiness_gate_is_followed_LIFE_014(tmp_path: Path) -> None:
             content_type="application/strategic-merge-patch+json",
         )
 
-        async def is_ready() -> bool:
-            return await ready(node) == "True"
-
-        await node.until(is_ready, 5)
-
-    on_node(body, tmp_path, api=True)
+        await node.until(lambda: is_ready(node, "True"), 5)
 
 
 async def test_a_broken_container_touches_only_its_own_pod(tmp_path: Path) -> None:

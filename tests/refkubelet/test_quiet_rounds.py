@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from node_world import PODS, Node, on_node, running_node
+from node_world import Node, running_node
 from pods import make_pod, manifest
 
 from refkubelet.model.objects import PodStatus
@@ -79,22 +79,12 @@ async def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> No
         await node.until(lambda: len(list(pods.iterdir())) == 2, 120)
 
 
-def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await quiet(node)
-        annotations = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
-        body = manifest(name="hand-golden")
-        body["metadata"]["annotations"] = annotations
-        body["spec"]["nodeName"] = "golden"
-        assert node.api is not None
-        await node.api.request("POST", PODS, body=body)
-
-        async def is_gone() -> bool:
-            return await node.find("hand-golden") is None
-
-        await node.until(is_gone, 5)
-
-    on_node(body, tmp_path, api=True)
+        marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
+        await node.create(manifest(name="hand-golden", meta={"annotations": marks}))
+        await node.until_gone("hand-golden", 5)
 
 
 async def test_a_deadline_of_a_late_pod_counts_LIFE_004(tmp_path: Path) -> None:

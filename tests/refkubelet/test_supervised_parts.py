@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from node_world import Node, on_node, running_node
+from node_world import Node, running_node
 from pods import manifest
 
 from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import LONGEST_RESTART_S, Part, keep_running
 from refkubelet.kubelet import Kubelet
-from simtime import Clock, VirtualLoop, run_virtual
+from simtime import Clock
 
 pytestmark = pytest.mark.virtual_time
 
@@ -62,15 +63,6 @@ class Broken:
         raise ValueError("surprise")
 
 
-def virtual(body: Callable[[Clock], Awaitable[None]]) -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        await body(loop.clock)
-
-    run_virtual(main)
-
-
 async def during(part: Part, clock: Clock, lasts_s: float) -> None:
     task = asyncio.create_task(keep_running(part, clock))
     await clock.sleep(lasts_s)
@@ -79,42 +71,43 @@ async def during(part: Part, clock: Clock, lasts_s: float) -> None:
         await task
 
 
-def test_a_part_that_fails_is_started_later_and_later(caplog: pytest.LogCaptureFixture) -> None:
-    async def body(clock: Clock) -> None:
-        part = Broken(clock)
-        await during(Part("odd", part.run), clock, 200)
-        assert part.began_s == [0, 1, 3, 7, 15, 31, 63, 123, 183]
-        assert LONGEST_RESTART_S == 60
-
-    virtual(body)
+async def test_a_part_that_fails_is_started_later_and_later(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    part = Broken(clock)
+    await during(Part("odd", part.run), clock, 200)
+    assert part.began_s == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+    assert LONGEST_RESTART_S == 60
     assert caplog.text.count("Traceback") == 1
     assert len(caplog.records) == 4  # at once, and once a minute
     assert "the part 'odd' of the kubelet ended" in caplog.text
 
 
-def test_a_part_that_was_sound_is_started_at_once_again() -> None:
-    async def body(clock: Clock) -> None:
-        part = Broken(clock, after_s=300)
-        await during(Part("odd", part.run), clock, 1000)
-        assert part.began_s == [0, 301, 602, 903]
-
-    virtual(body)
+async def test_a_part_that_was_sound_is_started_at_once_again(clock: Clock) -> None:
+    part = Broken(clock, after_s=300)
+    await during(Part("odd", part.run), clock, 1000)
+    assert part.began_s == [0, 301, 602, 903]
 
 
-def test_a_part_that_returns_or_is_cancelled_from_inside_is_started_again() -> None:
-    async def body(clock: Clock) -> None:
-        calls: list[float] = []
+class Ending:
+    """A part that returns at its first run, and is cancelled from inside at every other."""
 
-        async def run() -> None:
-            calls.append(clock.monotonic_s())
-            if len(calls) == 1:
-                return
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.began_s: list[float] = []
+
+    async def run(self) -> None:
+        self.began_s.append(self.clock.monotonic_s())
+        if len(self.began_s) > 1:
             raise asyncio.CancelledError
 
-        await during(Part("odd", run), clock, 8)
-        assert calls == [0, 1, 3, 7]
 
-    virtual(body)
+async def test_a_part_that_returns_or_is_cancelled_from_inside_is_started_again(
+    clock: Clock,
+) -> None:
+    part = Ending(clock)
+    await during(Part("odd", part.run), clock, 8)
+    assert part.began_s == [0, 1, 3, 7]
 
 
 async def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
@@ -152,62 +145,52 @@ async def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
     assert [r.getMessage() for r in caplog.records if r.exc_info] == []
 
 
-def on_a_full_node(body: Callable[[Node], Awaitable[None]], directory: Path) -> None:
-    """With every part there is, but for shutdowns."""
-
-    async def with_plugins(node: Node) -> None:
+@asynccontextmanager
+async def full_node(directory: Path) -> AsyncIterator[Node]:
+    """A node with every part there is, but for shutdowns."""
+    settings = {"cpu_manager_policy": "static", "kube_reserved": {"cpu": "1"}}
+    async with running_node(directory, api=True, started=False, **settings) as node:
         node.plugins = InProcessPlugins()
         await node.start()
-        await body(node)
-
-    on_node(
-        with_plugins,
-        directory,
-        api=True,
-        started=False,
-        cpu_manager_policy="static",
-        kube_reserved={"cpu": "1"},
-    )
+        yield node
 
 
-def test_all_parts_are_tried_here(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_all_parts_are_tried_here(tmp_path: Path) -> None:
+    async with full_node(tmp_path) as node:
         assert tuple(part.name for part in node.kubelet.parts()) == PARTS
 
-    on_a_full_node(body, tmp_path)
 
+class BrokenOnce:
+    """A part that fails after a while, and works from then on."""
 
-def broken_once(part: Part) -> Part:
-    """It fails after a while, and works from then on."""
-    times = 0
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.times = 0
 
-    async def run() -> None:
-        nonlocal times
-        times += 1
-        if times > 1:
-            return await part.run()
+    async def run(self) -> None:
+        self.times += 1
+        if self.times > 1:
+            return await self.part.run()
         try:
             async with asyncio.timeout(BREAKS_AFTER_S):
-                await part.run()
+                await self.part.run()
         except TimeoutError:
             raise KeyError("surprise") from None
 
-    return replace(part, run=run)
-
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_node_goes_on_when_a_part_of_it_fails(
+async def test_a_node_goes_on_when_a_part_of_it_fails(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)
     parts = Kubelet.parts
 
     def with_a_broken_one(kubelet: Kubelet) -> list[Part]:
-        return [broken_once(p) if p.name == name else p for p in parts(kubelet)]
+        return [replace(p, run=BrokenOnce(p).run) if p.name == name else p for p in parts(kubelet)]
 
     monkeypatch.setattr(Kubelet, "parts", with_a_broken_one)
 
-    async def body(node: Node) -> None:
+    async with full_node(tmp_path) as node:
         node.apply(manifest(name="before"), "before.yaml")
         await node.until(lambda: node.phase("before-golden") == "Running", 5)
         await node.clock.sleep(BREAKS_AFTER_S + 2)
@@ -222,6 +205,5 @@ def test_a_node_goes_on_when_a_part_of_it_fails(
         assert found.status is not None
         assert found.status.phase == "Running"
 
-    on_a_full_node(body, tmp_path)
     assert caplog.text.count("Traceback") == 1
     assert f"the part '{name}' of the kubelet ended" in caplog.text

@@ -8,13 +8,14 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
+from loops import virtual_loop
 from pods import make_pod
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Node, Pod
-from simtime import Clock, Rng, VirtualLoop
+from simtime import Clock, Rng
 
 STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
 
@@ -23,8 +24,7 @@ class World:
     """A fake API server, a client of it, and tasks that end with the test."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock: Clock = loop.clock
         self.rng = Rng(1)
         self.api = FakeApi(clock=self.clock)

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from loops import virtual_loop
 from pods import container
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
@@ -13,7 +14,6 @@ from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManag
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError, TopologyHint
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, uid
-from simtime import VirtualLoop
 
 WIDGET = "vendor.example/widget"
 
@@ -37,8 +37,7 @@ class DeviceWorld:
     """`pods`: the active ones; `running`: containers that ran before the manager was made."""
 
     def __init__(self, root_dir: Path) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.root_dir = root_dir
         self.plugins = InProcessPlugins()

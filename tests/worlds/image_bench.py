@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Secret
 from lightkube.models.meta_v1 import ObjectMeta
+from loops import virtual_loop
 from pods import IMAGE, make_pod
 from runtime_doubles import IMAGE_ID, Events, Failure, ScriptedTarget
 
@@ -28,7 +28,7 @@ from refkubelet.kuberuntime.images.manager import (
     ImageManager,
     ImageRequest,
 )
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
 ABSENT = cri.ImageStatusResponse()
@@ -41,8 +41,7 @@ class Bench:
     """An image manager over a scripted runtime, in virtual time."""
 
     def __init__(self, root: Path, options: ImageOptions = DEFAULT, **answers: Any) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.root, self.options = root, options
         self.clock = loop.clock
         self.target = ScriptedTarget(**answers)

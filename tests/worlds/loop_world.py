@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from loops import virtual_loop
+
 from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
 from refkubelet.sync_loop.pod_handlers import PodHandlers
-from simtime import Rng, VirtualLoop
+from simtime import Rng
 
 
 class Recording:
@@ -50,8 +52,7 @@ class LoopWorld:
     """`log` lists (time, what, arguments) of everything the loop did."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.log: list[tuple[float, str, tuple[Any, ...]]] = []
         self.recording = Recording(self.clock, self.log)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import Any
+
+from loops import virtual_loop
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath, Process
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
@@ -12,7 +13,6 @@ from refkubelet.container_manager.cgroups.node_config import NodeCgroups
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
-from simtime import VirtualLoop
 
 MI, GI = 1 << 20, 1 << 30
 CAPACITY = {"cpu": 4 * NANO, "memory": 8 * GI * NANO, "pid": 1000 * NANO}
@@ -44,8 +44,7 @@ class World:
         name: tuple[str, ...] = ("kubepods",),
         **node: Any,
     ) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.fs = fs
         self.clock = loop.clock
         self.told = Told()

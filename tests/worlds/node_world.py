@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from loops import virtual_loop
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
@@ -22,7 +23,7 @@ from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts
 from refkubelet.volumes.mounting import Mounts, SimulatedMounts
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simtime import Ids, Rng, run_virtual
 
 NODE = "golden"
 PODS = "/api/v1/namespaces/default/pods"
@@ -68,8 +69,7 @@ class Node:
     """One node. `kubelet` is the one that runs now; restarting makes another."""
 
     def __init__(self, directory: Path, *, with_api: bool, seed: int, settings: Any) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self._rng = Rng(seed)  # one for all kubelets: a new process draws other numbers
         self.directory = directory
@@ -240,15 +240,28 @@ class Node:
                 value = await value
             if value:
                 return
-            assert self.clock.monotonic_s() < end_s, self.story()
-            await self.clock.sleep(step_s)
+            await self._pause(end_s, step_s)
+
+    async def live_phase(self, name: str) -> str | None:
+        """What the API server shows; None: there is no such pod, or it has no status."""
+        found = await self.find(name)
+        return found.status.phase if found is not None and found.status is not None else None
+
+    async def until_live(self, name: str, phase: str, limit_s: float = 60.0) -> None:
+        """Wait until the API server shows the pod in that phase; fails after `limit_s`."""
+        end_s = self.clock.monotonic_s() + limit_s
+        while await self.live_phase(name) != phase:
+            await self._pause(end_s)
 
     async def until_gone(self, name: str, limit_s: float = 60.0) -> None:
         """Wait until the API server has no such pod; fails after `limit_s`."""
         end_s = self.clock.monotonic_s() + limit_s
         while await self.find(name) is not None:
-            assert self.clock.monotonic_s() < end_s, self.story()
-            await self.clock.sleep(0.01)
+            await self._pause(end_s)
+
+    async def _pause(self, end_s: float, step_s: float = 0.01) -> None:
+        assert self.clock.monotonic_s() < end_s, self.story()
+        await self.clock.sleep(step_s)
 
     def story(self) -> str:
         """The last calls and events, for failures."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from loops import virtual_loop
 from pods import container, make_pod
 
 from refkubelet.cri.records import ContainerRecord, ContainerState, ExecResult, RuntimePodStatus
@@ -16,7 +17,7 @@ from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.probe_results import ProbeResult, ResultManager
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.status.generate import StatusInputs, generate_pod_status
-from simtime import Clock, Rng, VirtualLoop
+from simtime import Clock, Rng
 
 OK, BAD, UNSURE = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,8 +28,7 @@ class World:
     exec answers: an exit code, an exception, or the last answer again."""
 
     def __init__(self, *answers: Any, started_s: float = 0, network: Any = None, **probes: Any):
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock: Clock = loop.clock
         self.answers = list(answers)
         self.calls: list[tuple[float, str, tuple[str, ...], float]] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
+from loops import virtual_loop
 from runtime_doubles import (
     Events,
     Probes,
@@ -17,15 +17,14 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.results import PodSyncResult
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 
 class Bench:
     """A runtime manager over a scripted target, in virtual time."""
 
     def __init__(self, root: Path, *, terminating: bool = False, **answers: Any) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.target = ScriptedTarget(**answers)
         self.events = Events()

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from loops import virtual_loop
+
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
@@ -22,7 +24,7 @@ from refkubelet.pod_workers.sync_status import (
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
-from simtime import Clock, Rng, VirtualLoop
+from simtime import Clock, Rng
 
 
 def version(text: str) -> dict[str, Any]:
@@ -123,8 +125,7 @@ class World:
     """Workers over a fake syncer, a relist every second and the work queue read every second."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.cache = PodCache(self.clock)
         self.syncer = FakeSyncer(self.clock)

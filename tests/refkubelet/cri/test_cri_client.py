@@ -12,6 +12,7 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import ParseDict
+from loops import virtual_loop
 from places import GOLDEN
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
@@ -32,7 +33,7 @@ from refkubelet.daemon import with_cgroup_driver
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
-from simtime import RealClock, VirtualLoop, run_virtual
+from simtime import RealClock, run_virtual
 
 Call = Callable[[CriClient], Awaitable[object]]
 
@@ -134,8 +135,7 @@ def test_a_runtime_that_does_not_tell_its_driver_is_asked_three_times_CG_013() -
     target = ScriptedTarget(RuntimeConfig=Failure(grpc.StatusCode.UNKNOWN, "boom"))
 
     async def main() -> float:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         config = KubeletConfiguration(container_runtime_endpoint="unix:///x")
         with pytest.raises(EndpointError) as caught:
             await with_cgroup_driver(config, CriClient(target), loop.clock)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from loops import virtual_loop
 from pods import make_pod
 
 from fakeapi import FakeApi
@@ -14,15 +15,9 @@ from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.events.correlator import SPAM_BURST, RecordedEvent
 from refkubelet.events.queued_recorder import KEPT_EVENTS, QueuedEventRecorder
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
-
-
-def virtual_loop() -> VirtualLoop:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop
 
 
 @pytest_asyncio.fixture

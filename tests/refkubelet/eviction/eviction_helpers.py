@@ -6,6 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from loops import virtual_loop
+
 from fakecri import FakeNode
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold
@@ -27,7 +29,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import PodUsage
-from simtime import Clock, VirtualLoop
+from simtime import Clock
 
 MI = 1 << 20
 
@@ -78,8 +80,7 @@ class Node(FakeNode):
 
     def __init__(self, *pods: Pod, total_mi: int = 1000, disk_mi: int = 1000) -> None:
         super().__init__(cpus=1, boot="b")
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock: Clock = loop.clock
         self.pods = list(pods)
         self.memory_mi = dict.fromkeys(map(name_of, pods), 0)

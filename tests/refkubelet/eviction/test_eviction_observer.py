@@ -8,6 +8,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from eviction_helpers import DISK, MEMORY, MI, Node, row, run_until
+from loops import virtual_loop
 from pods import container, make_pod
 
 from fakecri import FakeNode
@@ -23,7 +24,6 @@ from refkubelet.eviction.layout import (
 from refkubelet.eviction.notifier import MemoryNotifications, notification_bytes
 from refkubelet.eviction.observer import Observer
 from refkubelet.host.machine import FilesystemStats
-from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -215,8 +215,7 @@ class Watched(FakeNode):
 
 
 def notifications(machine: FakeNode, thresholds: Any) -> MemoryNotifications:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     observer = Observer(machine, "/", "/kubepods")
     return MemoryNotifications(observer, thresholds, loop.clock, lambda: None)
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 from criapi.v1 import api_pb2 as cri
+from loops import virtual_loop
 
 from fakecri import FakeCRI, exits
 from refkubelet.cri.client import CriClient
@@ -26,7 +27,7 @@ from refkubelet.pleg import PodCache
 from refkubelet.pleg.compute import PodLifecycleEventType
 from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
-from simtime import VirtualLoop
+from simtime import Clock, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -126,8 +127,7 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     """A world that has run for two seconds: everything was listed since the stream was opened."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     world = World(loop)
     task = asyncio.create_task(world.pleg.run())
     await loop.clock.sleep(2)
@@ -284,6 +284,7 @@ async def test_a_broken_stream_is_opened_again_after_a_relist_PLEG_301(
 
 
 async def test_after_five_broken_streams_it_lists_every_second_PLEG_301(world: World) -> None:
+    assert MAX_STREAM_ERRORS == 5
     for number in range(MAX_STREAM_ERRORS):
         assert world.pleg.in_use
         world.script.put_nowait(None)
@@ -330,13 +331,11 @@ async def listen(reader: PodEventReader, heard: list[PodEvent]) -> None:
         heard.append(event)
 
 
-async def test_the_events_of_a_runtime_as_values_CRI_141() -> None:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+async def test_the_events_of_a_runtime_as_values_CRI_141(clock: Clock) -> None:
     fake = FakeCRI()
     fake.behaves(exits(3, after_s=2))
     heard: list[PodEvent] = []
-    task = asyncio.create_task(listen(PodEventReader(CriClient(fake), loop.clock), heard))
+    task = asyncio.create_task(listen(PodEventReader(CriClient(fake), clock), heard))
     await asyncio.sleep(0)
     meta = cri.PodSandboxMetadata(name="web", namespace="default", uid="u")
     config = cri.PodSandboxConfig(metadata=meta)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from pleg_world import virtual_loop
+from loops import virtual_loop
 
 from refkubelet.cri.records import (
     ContainerState,
@@ -125,202 +125,202 @@ def boom() -> CriCallError:
 
 
 async def test_relist_fetches_only_changed_pods_PLEG_001_PLEG_005() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running"), "b": pod("b", box=None, y="created")}
-        await s.pleg.relist()
-        assert s.events() == [S, S]  # ContainerChanged is not sent
-        assert s.runtime.calls == ["list", "status a", "status b"]
-        await s.pleg.relist()
-        assert s.runtime.calls[3:] == ["list"]
-        assert s.cache.get("b").name == "b"
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running"), "b": pod("b", box=None, y="created")}
+    await s.pleg.relist()
+    assert s.events() == [S, S]  # ContainerChanged is not sent
+    assert s.runtime.calls == ["list", "status a", "status b"]
+    await s.pleg.relist()
+    assert s.runtime.calls[3:] == ["list"]
+    assert s.cache.get("b").name == "b"
 
 
 async def test_cache_is_written_before_the_event_PLEG_005() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        relist = asyncio.ensure_future(s.pleg.relist())
-        await s.pleg.events.get()
-        assert s.cache.get("a").name == "a"
-        await relist
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    relist = asyncio.ensure_future(s.pleg.relist())
+    await s.pleg.events.get()
+    assert s.cache.get("a").name == "a"
+    await relist
 
 
 async def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        s.runtime.status_error = boom()
-        await s.pleg.relist()
-        assert s.events() == []
-        with pytest.raises(PodStatusError):
-            s.cache.get("a")
-        s.runtime.status_error = None
-        await s.pleg.relist()
-        assert s.events() == [S, S]
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    s.runtime.status_error = boom()
+    await s.pleg.relist()
+    assert s.events() == []
+    with pytest.raises(PodStatusError):
+        s.cache.get("a")
+    s.runtime.status_error = None
+    await s.pleg.relist()
+    assert s.events() == [S, S]
 
 
 async def test_an_unexpected_error_does_not_end_the_pleg(caplog: pytest.LogCaptureFixture) -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        s.runtime.list_error = s.runtime.status_error = ValueError("surprise")
-        task = asyncio.ensure_future(s.pleg.run())
-        await loop.clock.sleep(1.5)
-        assert s.runtime.calls == ["list", "list"]
-        assert s.pleg.healthy() == "pleg has yet to be successful"
-        s.runtime.list_error = None
-        await loop.clock.sleep(1)
-        with pytest.raises(PodStatusError, match="surprise"):
-            s.cache.get("a")  # the pod's own trouble: the PLEG itself is well
-        assert s.pleg.healthy() is None
-        s.runtime.status_error = None
-        await s.pleg.events.get()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    s.runtime.list_error = s.runtime.status_error = ValueError("surprise")
+    task = asyncio.ensure_future(s.pleg.run())
+    await loop.clock.sleep(1.5)
+    assert s.runtime.calls == ["list", "list"]
+    assert s.pleg.healthy() == "pleg has yet to be successful"
+    s.runtime.list_error = None
+    await loop.clock.sleep(1)
+    with pytest.raises(PodStatusError, match="surprise"):
+        s.cache.get("a")  # the pod's own trouble: the PLEG itself is well
+    assert s.pleg.healthy() is None
+    s.runtime.status_error = None
+    await s.pleg.events.get()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert caplog.text.count("Traceback") == 2
     assert "relist: unexpected error" in caplog.text
 
 
 async def test_an_unexpected_error_of_a_requested_relist_does_not_end_the_pleg() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        task = asyncio.ensure_future(s.pleg.run())
-        await loop.clock.sleep(0.5)
-        s.runtime.pod_error = ValueError("surprise")
-        s.pleg.request_relist("a")
-        await loop.clock.sleep(1)
-        task.cancel()
-        assert s.runtime.calls == ["list", "list a", "list"]
+    loop = virtual_loop()
+    s = Setup(loop)
+    task = asyncio.ensure_future(s.pleg.run())
+    await loop.clock.sleep(0.5)
+    s.runtime.pod_error = ValueError("surprise")
+    s.pleg.request_relist("a")
+    await loop.clock.sleep(1)
+    task.cancel()
+    assert s.runtime.calls == ["list", "list a", "list"]
 
 
 async def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_006() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        s.runtime.status_error = boom()
-        await s.pleg.relist()
-        s.runtime.pods = {}
-        await s.pleg.relist()
-        assert s.events() == [SYNC]  # PLEG-007
-        assert s.cache.get("a").containers == ()  # else its worker would fail for ever
-        calls = len(s.runtime.calls)
-        await s.pleg.relist()
-        assert s.runtime.calls[calls:] == ["list"]
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    s.runtime.status_error = boom()
+    await s.pleg.relist()
+    s.runtime.pods = {}
+    await s.pleg.relist()
+    assert s.events() == [SYNC]  # PLEG-007
+    assert s.cache.get("a").containers == ()  # else its worker would fail for ever
+    calls = len(s.runtime.calls)
+    await s.pleg.relist()
+    assert s.runtime.calls[calls:] == ["list"]
 
 
 async def test_reinspection_sends_pod_sync_PLEG_007() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        await s.pleg.relist()
-        s.events()
-        s.pleg.request_reinspection("a")
-        await s.pleg.relist()
-        assert s.events() == [SYNC]
-        await s.pleg.relist()
-        assert s.events() == []
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    await s.pleg.relist()
+    s.events()
+    s.pleg.request_reinspection("a")
+    await s.pleg.relist()
+    assert s.events() == [SYNC]
+    await s.pleg.relist()
+    assert s.events() == []
 
 
 async def test_reinspection_of_a_pod_that_was_never_seen_is_nothing_PLEG_007() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.pleg.request_reinspection("a")
-        await s.pleg.relist()
-        await s.pleg.relist()
-        assert (s.events(), s.runtime.calls) == ([], ["list", "list"])
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.pleg.request_reinspection("a")
+    await s.pleg.relist()
+    await s.pleg.relist()
+    assert (s.events(), s.runtime.calls) == ([], ["list", "list"])
 
 
 async def test_full_queue_drops_and_never_blocks_PLEG_008() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop, events_capacity=1)
-        s.runtime.pods = {"a": pod("a", x="running", y="running")}
-        await s.pleg.relist()
-        assert (len(s.events()), s.pleg.dropped) == (1, 2)
-        await s.pleg.relist()
-        assert s.events() == []
+    loop = virtual_loop()
+    s = Setup(loop, events_capacity=1)
+    s.runtime.pods = {"a": pod("a", x="running", y="running")}
+    await s.pleg.relist()
+    assert (len(s.events()), s.pleg.dropped) == (1, 2)
+    await s.pleg.relist()
+    assert s.events() == []
 
 
 async def test_failed_list_changes_nothing_PLEG_009() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    await s.pleg.relist()
+    s.events()
+    waiter = asyncio.ensure_future(s.cache.get_newer_than("a", s.cache.stamp_s()))
+    s.runtime.list_error = boom()
+    await asyncio.sleep(1)
+    with pytest.raises(CriCallError, match="boom"):
         await s.pleg.relist()
-        s.events()
-        waiter = asyncio.ensure_future(s.cache.get_newer_than("a", s.cache.stamp_s()))
-        s.runtime.list_error = boom()
-        await asyncio.sleep(1)
-        with pytest.raises(CriCallError, match="boom"):
-            await s.pleg.relist()
-        await asyncio.sleep(1)
-        assert not waiter.done()
-        s.runtime.list_error = None
-        await s.pleg.relist()
-        assert (await waiter).uid == "a"
-        assert s.events() == []
+    await asyncio.sleep(1)
+    assert not waiter.done()
+    s.runtime.list_error = None
+    await s.pleg.relist()
+    assert (await waiter).uid == "a"
+    assert s.events() == []
 
 
 async def test_ips_are_kept_once_no_sandbox_is_ready_PLEG_010() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods, s.runtime.ips = {"a": pod("a", x="running")}, ("10.0.0.1",)
-        await s.pleg.relist()
-        s.runtime.pods, s.runtime.ips = {"a": pod("a", box="notready", x="exited")}, ()
-        await s.pleg.relist()
-        assert s.cache.get("a").ips == ("10.0.0.1",)
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods, s.runtime.ips = {"a": pod("a", x="running")}, ("10.0.0.1",)
+    await s.pleg.relist()
+    s.runtime.pods, s.runtime.ips = {"a": pod("a", box="notready", x="exited")}, ()
+    await s.pleg.relist()
+    assert s.cache.get("a").ips == ("10.0.0.1",)
 
 
 async def test_vanished_pod_leaves_the_cache_PLEG_007() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        await s.pleg.relist()
-        s.events()
-        s.runtime.pods = {}
-        await s.pleg.relist()
-        assert s.events() == [D, R, D, R]
-        assert s.cache.get("a") == RuntimePodStatus("a")
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    await s.pleg.relist()
+    s.events()
+    s.runtime.pods = {}
+    await s.pleg.relist()
+    assert s.events() == [D, R, D, R]
+    assert s.cache.get("a") == RuntimePodStatus("a")
 
 
 async def test_periodic_and_on_demand_relists_PLEG_001_PLEG_011() -> None:
     """Global relists at 0, 1, 2 s; a request in between is served at once, for one pod only."""
 
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.runtime.pods = {"a": pod("a", x="running")}
-        task = asyncio.ensure_future(s.pleg.run())
-        await asyncio.sleep(0.5)
-        assert s.runtime.calls == ["list", "status a"]
-        end = s.cache.stamp_s()
-        waiter = asyncio.ensure_future(s.cache.get_newer_than("a", end))
-        s.pleg.request_relist("a")
-        await waiter
-        assert loop.time() == 0.5
-        assert s.runtime.calls[2:] == ["list a"]
-        s.pleg.request_relist("nobody")
-        await asyncio.sleep(2)
-        assert s.runtime.calls[3:] == ["list nobody", "list", "list"]
-        task.cancel()
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.runtime.pods = {"a": pod("a", x="running")}
+    task = asyncio.ensure_future(s.pleg.run())
+    await asyncio.sleep(0.5)
+    assert s.runtime.calls == ["list", "status a"]
+    end = s.cache.stamp_s()
+    waiter = asyncio.ensure_future(s.cache.get_newer_than("a", end))
+    s.pleg.request_relist("a")
+    await waiter
+    assert loop.time() == 0.5
+    assert s.runtime.calls[2:] == ["list a"]
+    s.pleg.request_relist("nobody")
+    await asyncio.sleep(2)
+    assert s.runtime.calls[3:] == ["list nobody", "list", "list"]
+    task.cancel()
 
 
 async def test_requests_older_than_the_relist_are_dropped_PLEG_011() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        s.pleg.request_relist("a")
-        task = asyncio.ensure_future(s.pleg.run())
-        await asyncio.sleep(0.5)
-        assert s.runtime.calls == ["list"]
-        task.cancel()
+    loop = virtual_loop()
+    s = Setup(loop)
+    s.pleg.request_relist("a")
+    task = asyncio.ensure_future(s.pleg.run())
+    await asyncio.sleep(0.5)
+    assert s.runtime.calls == ["list"]
+    task.cancel()
 
 
 async def test_health_PLEG_201() -> None:
-    async with virtual_loop() as loop:
-        s = Setup(loop)
-        assert s.pleg.healthy() == "pleg has yet to be successful"
-        await s.pleg.relist()
-        assert s.pleg.healthy() is None
-        await asyncio.sleep(180)
-        assert s.pleg.healthy() is None
-        await asyncio.sleep(1)
-        assert s.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"
+    loop = virtual_loop()
+    s = Setup(loop)
+    assert s.pleg.healthy() == "pleg has yet to be successful"
+    await s.pleg.relist()
+    assert s.pleg.healthy() is None
+    await asyncio.sleep(180)
+    assert s.pleg.healthy() is None
+    await asyncio.sleep(1)
+    assert s.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from loops import virtual_loop
 from pods import make_pod
 
 from refkubelet.events.queued_recorder import QueuedEventRecorder
@@ -13,7 +14,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
-from simtime import Clock, Ids, Rng, VirtualLoop
+from simtime import Clock, Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -39,8 +40,7 @@ class OneShot:
 
 
 def parts() -> tuple[Clock, QueuedEventRecorder]:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     return loop.clock, QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
 
 

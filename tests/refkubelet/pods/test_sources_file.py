@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from loops import virtual_loop
 
 from refkubelet.model.objects import Pod
 from refkubelet.pods import manifest_files
 from refkubelet.pods.file_source import FileSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
-from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -30,8 +30,7 @@ class Seen:
     """What the source delivered, with times."""
 
     def __init__(self, path: Path | str) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.source = FileSource(str(path), node_name="n1", period_s=20.0, clock=loop.clock)
         self.sets: list[tuple[float, list[str]]] = []

@@ -7,13 +7,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+from loops import virtual_loop
 from pods import make_pod
 
 from refkubelet.model.objects import Pod
 from refkubelet.stats.files import PodFilesReader, measure, measured_volumes, plain_files
 from refkubelet.stats.usage import NOTHING, DiskUse
 from refkubelet.stats.volumes import VolumeStats
-from simtime import Clock, VirtualLoop, run_virtual
+from simtime import Clock
+
+pytestmark = pytest.mark.virtual_time
 
 KI = 1 << 10
 
@@ -77,29 +81,22 @@ async def test_a_directory_counts_with_all_below_it_EVIC_029(tmp_path: Path) -> 
     assert plain_files(str(tmp_path / "nothing")) == NOTHING
 
 
-def test_many_files_do_not_hold_others_up_EVIC_029(tmp_path: Path) -> None:
+async def test_many_files_do_not_hold_others_up_EVIC_029(tmp_path: Path) -> None:
     for number in range(600):
         fill(tmp_path / "many" / str(number), 0)
     order: list[str] = []
 
-    async def other() -> None:
-        order.append("other")
-
-    async def main() -> None:
-        task = asyncio.create_task(other())
-        found = await measure(str(tmp_path / "many"))
-        order.append("measured")
-        assert found.inodes == 601
-        await task
-
-    run_virtual(main)
+    asyncio.get_running_loop().call_soon(order.append, "other")
+    found = await measure(str(tmp_path / "many"))
+    order.append("measured")
+    assert found.inodes == 601
     assert order == ["other", "measured"]
 
 
 EMPTY, IN_MEMORY = {"emptyDir": {}}, {"emptyDir": {"medium": "Memory"}}
 
 
-def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
+async def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
     pod = storing(
         "p",
         {"name": "scratch", **EMPTY},
@@ -116,19 +113,17 @@ def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
         volumes = root / "pods/uid-p/volumes"
         fill(volumes / f"kubernetes.io~{plugin}" / name / "file", 4 * KI)
 
-    async def main() -> None:
-        found = await reader(tmp_path).volumes(pod, 7)
-        assert {name: seen.local for name, seen in found.items()} == {
-            "scratch": True,
-            "fast": False,
-            "config": True,
-            "key": False,
-        }
-        directory = volume_dir(root, "p", "scratch")
-        assert found["scratch"].used == DiskUse(taken(directory, directory / "file"), 2)
-        assert found["scratch"].time_ns == 7
+    found = await reader(tmp_path).volumes(pod, 7)
+    assert {name: seen.local for name, seen in found.items()} == {
+        "scratch": True,
+        "fast": False,
+        "config": True,
+        "key": False,
+    }
+    directory = volume_dir(root, "p", "scratch")
+    assert found["scratch"].used == DiskUse(taken(directory, directory / "file"), 2)
+    assert found["scratch"].time_ns == 7
 
-    run_virtual(main)
     assert measured_volumes(pod)
     assert not measured_volumes(storing("p", {"name": "h", "hostPath": {"path": "/"}}))
 
@@ -147,8 +142,7 @@ class Measured:
 
 
 async def volumes_over(duration_s: float, pods: Any, period_s: float, jitter: float) -> Any:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     files: Any = Measured(loop.clock)
     volumes = VolumeStats(
         files, pods=pods, clock=loop.clock, random=lambda: jitter, period_s=period_s
@@ -159,37 +153,28 @@ async def volumes_over(duration_s: float, pods: Any, period_s: float, jitter: fl
     return files.times_s, volumes
 
 
-def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
+async def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
     """New pods are found once a period and measured at once, then every 1 to 2 periods."""
     pods = [storing("first", {"name": "v", **EMPTY}), storing("none")]
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        loop.call_later(30, pods.append, storing("second", {"name": "v", **EMPTY}))
-        times_s, volumes = await volumes_over(250, lambda: pods, 60, 0.5)
-        assert times_s == {"first": [0, 90, 180], "second": [60, 150, 240]}
-        assert set(volumes.of("uid-first")) == {"v"}
-        assert volumes.of("uid-none") == {}
-
-    run_virtual(main)
+    loop = asyncio.get_running_loop()
+    loop.call_later(30, pods.append, storing("second", {"name": "v", **EMPTY}))
+    times_s, volumes = await volumes_over(250, lambda: pods, 60, 0.5)
+    assert times_s == {"first": [0, 90, 180], "second": [60, 150, 240]}
+    assert set(volumes.of("uid-first")) == {"v"}
+    assert volumes.of("uid-none") == {}
 
 
-def test_pods_that_are_gone_are_forgotten_EVIC_029() -> None:
+async def test_pods_that_are_gone_are_forgotten_EVIC_029() -> None:
     pods = [storing("first", {"name": "v", **EMPTY})]
 
-    async def main() -> None:
-        asyncio.get_running_loop().call_later(50, pods.clear)
-        times_s, volumes = await volumes_over(300, lambda: pods, 60, 0.0)
-        assert times_s == {"first": [0]}
-        assert volumes.of("uid-first") == {}
-
-    run_virtual(main)
+    asyncio.get_running_loop().call_later(50, pods.clear)
+    times_s, volumes = await volumes_over(300, lambda: pods, 60, 0.0)
+    assert times_s == {"first": [0]}
+    assert volumes.of("uid-first") == {}
 
 
-def test_without_a_period_nothing_is_measured_EVIC_029() -> None:
-    async def main() -> None:
-        pods = [storing("first", {"name": "v", **EMPTY})]
-        times_s, _ = await volumes_over(300, lambda: pods, 0, 0.0)
-        assert times_s == {}
-
-    run_virtual(main)
+async def test_without_a_period_nothing_is_measured_EVIC_029() -> None:
+    pods = [storing("first", {"name": "v", **EMPTY})]
+    times_s, _ = await volumes_over(300, lambda: pods, 0, 0.0)
+    assert times_s == {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from loops import virtual_loop
 from pods import make_pod
 
 from fakecri import FakeNode
@@ -28,7 +28,9 @@ from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.usage import DiskUse, VolumeUse
-from simtime import VirtualLoop, run_virtual
+from simtime import Clock
+
+pytestmark = pytest.mark.virtual_time
 
 MI = 1 << 20
 POD = make_pod(
@@ -126,13 +128,13 @@ async def test_files_come_with_the_volumes_as_last_measured_EVIC_029(tmp_path: P
     assert (await found.of([POD]))["u"].files.volumes == {}
 
 
-def provider(runtime: Runtime, machine: FakeNode, **more: Any) -> SummaryProvider:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+async def image_fs_info() -> ImageFilesystems:
+    usage = FilesystemUsage("/var/lib/containerd", 77, 8, 5 * 10**9)
+    return ImageFilesystems((usage,), (FilesystemUsage("/other", 66, 7, 5 * 10**9),))
 
-    async def images() -> ImageFilesystems:
-        usage = FilesystemUsage("/var/lib/containerd", 77, 8, 5 * 10**9)
-        return ImageFilesystems((usage,), (FilesystemUsage("/other", 66, 7, 5 * 10**9),))
+
+def provider(runtime: Runtime, machine: FakeNode, **more: Any) -> SummaryProvider:
+    loop = virtual_loop()
 
     pods = PodStats(runtime, machine, **more.pop("parts", {}))
     deps = SummaryDeps(
@@ -142,105 +144,90 @@ def provider(runtime: Runtime, machine: FakeNode, **more: Any) -> SummaryProvide
         root_dir="/root",
         stats=pods,
         pods=lambda: [POD],
-        image_fs_info=images,
+        image_fs_info=image_fs_info,
         **more,
     )
     return SummaryProvider(deps)
 
 
-def test_the_node_s_part_EVIC_020_to_025_SRV_030() -> None:
-    async def main() -> None:
-        machine = FakeNode(base_memory_used_bytes=3 << 30)
-        found = (await provider(Runtime(), machine).summary())["node"]
-        assert found["nodeName"] == "node"
-        assert found["memory"]["availableBytes"] == 5 << 30
-        assert found["memory"]["workingSetBytes"] == 3 << 30
-        assert found["fs"]["capacityBytes"] == 100 << 30
-        assert found["fs"]["usedBytes"] == 20 << 30
-        assert found["fs"]["inodesFree"] == 6_053_600
-        assert found["fs"]["inodesUsed"] == 500_000
-        image_fs = found["runtime"]["imageFs"]
-        assert (image_fs["usedBytes"], image_fs["inodesUsed"]) == (77, 8)  # the runtime's
-        assert image_fs["availableBytes"] == 80 << 30  # the machine's
-        assert image_fs["time"] == "1970-01-01T00:00:05Z"
-        assert found["runtime"]["containerFs"] == image_fs
-        rlimit = found["rlimit"]
-        assert (rlimit["maxpid"], rlimit["curproc"]) == (32768, 100)
-        assert found["systemContainers"] == []
-        json.dumps(found)
-
-    run_virtual(main)
+async def test_the_node_s_part_EVIC_020_to_025_SRV_030() -> None:
+    machine = FakeNode(base_memory_used_bytes=3 << 30)
+    found = (await provider(Runtime(), machine).summary())["node"]
+    assert found["nodeName"] == "node"
+    assert found["memory"]["availableBytes"] == 5 << 30
+    assert found["memory"]["workingSetBytes"] == 3 << 30
+    assert found["fs"]["capacityBytes"] == 100 << 30
+    assert found["fs"]["usedBytes"] == 20 << 30
+    assert found["fs"]["inodesFree"] == 6_053_600
+    assert found["fs"]["inodesUsed"] == 500_000
+    image_fs = found["runtime"]["imageFs"]
+    assert (image_fs["usedBytes"], image_fs["inodesUsed"]) == (77, 8)  # the runtime's
+    assert image_fs["availableBytes"] == 80 << 30  # the machine's
+    assert image_fs["time"] == "1970-01-01T00:00:05Z"
+    assert found["runtime"]["containerFs"] == image_fs
+    rlimit = found["rlimit"]
+    assert (rlimit["maxpid"], rlimit["curproc"]) == (32768, 100)
+    assert found["systemContainers"] == []
+    json.dumps(found)
 
 
-def test_a_disk_for_containers_shows_where_it_is_told_EVIC_024_EVIC_040() -> None:
-    async def main() -> None:
-        found = await provider(Runtime(), FakeNode(), container_disk=True).summary()
-        assert found["node"]["runtime"]["containerFs"]["usedBytes"] == 66
-
-    run_virtual(main)
+async def test_a_disk_for_containers_shows_where_it_is_told_EVIC_024_EVIC_040() -> None:
+    found = await provider(Runtime(), FakeNode(), container_disk=True).summary()
+    assert found["node"]["runtime"]["containerFs"]["usedBytes"] == 66
 
 
-def test_the_group_of_all_pods_is_a_system_container_EVIC_021() -> None:
-    async def main() -> None:
-        machine = FakeNode()
-        machine.cgroups = CgroupFS(1, controllers=["memory"])
-        group = machine.cgroup_root() / "memory" / "kubepods"
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text(str(64 * MI))
-        machine.cgroups.spawn("/kubepods").set_usage(memory_bytes=MI)
-        found = await provider(Runtime(), machine, pods_cgroup="/kubepods").summary()
-        (pods,) = found["node"]["systemContainers"]
-        assert pods["name"] == "pods"
-        assert pods["memory"]["availableBytes"] == 63 * MI
-
-    run_virtual(main)
+async def test_the_group_of_all_pods_is_a_system_container_EVIC_021() -> None:
+    machine = FakeNode()
+    machine.cgroups = CgroupFS(1, controllers=["memory"])
+    group = machine.cgroup_root() / "memory" / "kubepods"
+    group.mkdir()
+    (group / "memory.limit_in_bytes").write_text(str(64 * MI))
+    machine.cgroups.spawn("/kubepods").set_usage(memory_bytes=MI)
+    found = await provider(Runtime(), machine, pods_cgroup="/kubepods").summary()
+    (pods,) = found["node"]["systemContainers"]
+    assert pods["name"] == "pods"
+    assert pods["memory"]["availableBytes"] == 63 * MI
 
 
-def test_the_pod_s_part_EVIC_029_SRV_030() -> None:
-    async def main() -> None:
-        volumes = {"v": VolumeUse(DiskUse(5, 1), 9 * 10**9)}
-        reader = PodFilesReader("/nowhere", "/nowhere")
-        parts = {"files": reader, "volumes": lambda pod_uid: volumes}
-        summary = await provider(Runtime(), FakeNode(), parts=parts).summary()
-        (pod,) = summary["pods"]
-        assert pod["podRef"] == {"name": "p", "namespace": "n", "uid": "u"}
-        assert pod["startTime"] == "1970-01-01T00:00:03Z"
-        assert pod["memory"]["workingSetBytes"] == 15 * MI
-        assert pod["process_stats"] == {"process_count": 0}
-        assert pod["ephemeral-storage"]["usedBytes"] == 205
-        (volume,) = pod["volume"]
-        assert (volume["name"], volume["usedBytes"], volume["inodesUsed"]) == ("v", 5, 1)
-        assert volume["time"] == "1970-01-01T00:00:09Z"
-        container = pod["containers"][0]
-        assert container["name"] == "main"
-        assert container["startTime"] == "1970-01-01T00:00:01Z"
-        assert container["memory"] == {
-            "time": "1970-01-01T00:00:07Z",
-            "workingSetBytes": 10 * MI,
-        }
-        rootfs = container["rootfs"]
-        assert (rootfs["usedBytes"], rootfs["inodesUsed"]) == (100, 2)
-        assert rootfs["time"] == "1970-01-01T00:00:06Z"
-        assert rootfs["capacityBytes"] == 100 << 30
-        assert container["logs"]["usedBytes"] == 0
-        assert container["swap"] == {"time": None}
-
-    run_virtual(main)
+async def test_the_pod_s_part_EVIC_029_SRV_030() -> None:
+    volumes = {"v": VolumeUse(DiskUse(5, 1), 9 * 10**9)}
+    reader = PodFilesReader("/nowhere", "/nowhere")
+    parts = {"files": reader, "volumes": lambda pod_uid: volumes}
+    summary = await provider(Runtime(), FakeNode(), parts=parts).summary()
+    (pod,) = summary["pods"]
+    assert pod["podRef"] == {"name": "p", "namespace": "n", "uid": "u"}
+    assert pod["startTime"] == "1970-01-01T00:00:03Z"
+    assert pod["memory"]["workingSetBytes"] == 15 * MI
+    assert pod["process_stats"] == {"process_count": 0}
+    assert pod["ephemeral-storage"]["usedBytes"] == 205
+    (volume,) = pod["volume"]
+    assert (volume["name"], volume["usedBytes"], volume["inodesUsed"]) == ("v", 5, 1)
+    assert volume["time"] == "1970-01-01T00:00:09Z"
+    container = pod["containers"][0]
+    assert container["name"] == "main"
+    assert container["startTime"] == "1970-01-01T00:00:01Z"
+    assert container["memory"] == {
+        "time": "1970-01-01T00:00:07Z",
+        "workingSetBytes": 10 * MI,
+    }
+    rootfs = container["rootfs"]
+    assert (rootfs["usedBytes"], rootfs["inodesUsed"]) == (100, 2)
+    assert rootfs["time"] == "1970-01-01T00:00:06Z"
+    assert rootfs["capacityBytes"] == 100 << 30
+    assert container["logs"]["usedBytes"] == 0
+    assert container["swap"] == {"time": None}
 
 
-def test_cores_in_use_come_from_two_requests_EVIC_029() -> None:
-    async def main() -> None:
-        runtime = Runtime()
-        asked = provider(runtime, FakeNode())
-        first = (await asked.summary())["pods"][0]["containers"][0]["cpu"]
-        assert "usageNanoCores" not in first
-        later = row("a", "main", MI, cpu_ns=10**9)
-        runtime.rows[0] = replace(later, cpu_time_ns=9 * 10**9)
-        second = (await asked.summary())["pods"][0]["containers"][0]["cpu"]
-        assert second["usageNanoCores"] == 500_000_000
-        assert second["usageCoreNanoSeconds"] == 10**9
-
-    run_virtual(main)
+async def test_cores_in_use_come_from_two_requests_EVIC_029() -> None:
+    runtime = Runtime()
+    asked = provider(runtime, FakeNode())
+    first = (await asked.summary())["pods"][0]["containers"][0]["cpu"]
+    assert "usageNanoCores" not in first
+    later = row("a", "main", MI, cpu_ns=10**9)
+    runtime.rows[0] = replace(later, cpu_time_ns=9 * 10**9)
+    second = (await asked.summary())["pods"][0]["containers"][0]["cpu"]
+    assert second["usageNanoCores"] == 500_000_000
+    assert second["usageCoreNanoSeconds"] == 10**9
 
 
 def test_rates_of_cpu_time() -> None:
@@ -257,19 +244,16 @@ def test_rates_of_cpu_time() -> None:
     assert rates.rate("a", 40, 20) is None  # forgotten
 
 
-def test_the_short_form_has_cpu_and_memory_alone_SRV_030() -> None:
-    async def main() -> None:
-        short = await provider(Runtime(), FakeNode()).summary(only_cpu_and_memory=True)
-        both = {"startTime", "cpu", "memory", "swap"}
-        assert set(short["node"]) == {"nodeName", "systemContainers", *both}
-        (pod,) = short["pods"]
-        assert set(pod) == {"podRef", "containers", *both}
-        assert set(pod["containers"][0]) == {"name", *both}
-
-    run_virtual(main)
+async def test_the_short_form_has_cpu_and_memory_alone_SRV_030() -> None:
+    short = await provider(Runtime(), FakeNode()).summary(only_cpu_and_memory=True)
+    both = {"startTime", "cpu", "memory", "swap"}
+    assert set(short["node"]) == {"nodeName", "systemContainers", *both}
+    (pod,) = short["pods"]
+    assert set(pod) == {"podRef", "containers", *both}
+    assert set(pod["containers"][0]) == {"name", *both}
 
 
-def test_pressure_and_swap_of_groups_SRV_030(tmp_path: Path) -> None:
+async def test_pressure_and_swap_of_groups_SRV_030(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "memory.stat").write_text("anon 30\nfile 20\ninactive_file 5\n")
     (tmp_path / "memory.swap.current").write_text("40\n")
     (tmp_path / "memory.swap.max").write_text("100\n")
@@ -280,25 +264,20 @@ def test_pressure_and_swap_of_groups_SRV_030(tmp_path: Path) -> None:
         def cgroup_root(self) -> Any:
             return tmp_path
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        groups = CgroupStats(Machine(), loop.clock)
-        found = groups.of("")
-        assert found is not None
-        assert found["memory"]["usageBytes"] == 50  # the root of v2 adds up (EVIC-026)
-        assert found["memory"]["workingSetBytes"] == 45
-        assert found["swap"]["swapUsageBytes"] == 40
-        assert found["swap"]["swapAvailableBytes"] == 60
-        some = {"avg10": 1.5, "avg60": 0.2, "avg300": 0.0, "total": 77}
-        assert found["io"]["psi"]["some"] == some
-        assert found["io"]["psi"]["full"]["total"] == 7
-        assert found["cpu"]["psi"]["some"]["total"] == 0  # no such file
-        (tmp_path / "memory.swap.max").write_text("max\n")
-        assert "swapAvailableBytes" not in (groups.of("") or {})["swap"]
-        assert groups.of("/gone") is None
-
-    run_virtual(main)
+    groups = CgroupStats(Machine(), clock)
+    found = groups.of("")
+    assert found is not None
+    assert found["memory"]["usageBytes"] == 50  # the root of v2 adds up (EVIC-026)
+    assert found["memory"]["workingSetBytes"] == 45
+    assert found["swap"]["swapUsageBytes"] == 40
+    assert found["swap"]["swapAvailableBytes"] == 60
+    some = {"avg10": 1.5, "avg60": 0.2, "avg300": 0.0, "total": 77}
+    assert found["io"]["psi"]["some"] == some
+    assert found["io"]["psi"]["full"]["total"] == 7
+    assert found["cpu"]["psi"]["some"]["total"] == 0  # no such file
+    (tmp_path / "memory.swap.max").write_text("max\n")
+    assert "swapAvailableBytes" not in (groups.of("") or {})["swap"]
+    assert groups.of("/gone") is None
 
 
 def test_a_disk_that_is_gone_is_left_out_EVIC_029() -> None:

@@ -15,7 +15,7 @@ from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.sync_loop.inputs import Inputs
 from refkubelet.sync_loop.runtime_state import RuntimeState
-from simtime import VirtualLoop, run_virtual
+from simtime import Clock
 
 pytestmark = pytest.mark.virtual_time
 
@@ -72,24 +72,21 @@ async def test_nothing_is_read_while_the_runtime_is_in_trouble_LIFE_006_NODE_051
         assert "handle_pod_additions" in w.did()
 
 
-def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> None:
-    async def main() -> None:
-        world = LoopWorld()
-        asked_s: list[float] = []
+async def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> None:
+    world = LoopWorld()
+    asked_s: list[float] = []
 
-        def errors() -> str | None:
-            asked_s.append(world.clock.monotonic_s())
-            return "down"
+    def errors() -> str | None:
+        asked_s.append(world.clock.monotonic_s())
+        return "down"
 
-        object.__setattr__(world.loop._deps, "runtime_errors", errors)
-        running = asyncio.create_task(world.loop.run())
-        await world.clock.sleep(30)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        gaps = [round(b - a, 3) for a, b in pairwise(asked_s)]
-        assert gaps[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
-
-    run_virtual(main)
+    object.__setattr__(world.loop._deps, "runtime_errors", errors)
+    running = asyncio.create_task(world.loop.run())
+    await world.clock.sleep(30)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    gaps = [round(b - a, 3) for a, b in pairwise(asked_s)]
+    assert gaps[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
 
 
 def update(operation: PodOperation, *names: str) -> PodUpdate:
@@ -243,61 +240,48 @@ async def test_probe_results_LIFE_005_PROBE_032(
             assert w.log[0][2] == ("u1", "c1", result is ProbeResult.SUCCESS)
 
 
-def test_inputs_are_chosen_among_the_ready_ones_and_none_is_lost_LIFE_001() -> None:
-    async def main() -> None:
-        queues: dict[str, asyncio.Queue[int]] = {name: asyncio.Queue() for name in "abc"}
-        offered: list[list[str]] = []
+async def test_inputs_are_chosen_among_the_ready_ones_and_none_is_lost_LIFE_001() -> None:
+    queues: dict[str, asyncio.Queue[int]] = {name: asyncio.Queue() for name in "abc"}
+    offered: list[list[str]] = []
 
-        def choose(ready: object) -> str:
-            assert isinstance(ready, list)
-            offered.append(list(ready))
-            return str(ready[-1])
+    def choose(ready: object) -> str:
+        assert isinstance(ready, list)
+        offered.append(list(ready))
+        return str(ready[-1])
 
-        inputs = Inputs(queues, choose)
-        for number, name in enumerate("abcab"):
-            queues[name].put_nowait(number)
-        taken = [await inputs.next() for _ in range(5)]
-        await inputs.close()
-        assert sorted(taken) == [("a", 0), ("a", 3), ("b", 1), ("b", 4), ("c", 2)]
-        assert all(set(names) <= set("abc") for names in offered)
-
-    run_virtual(main)
+    inputs = Inputs(queues, choose)
+    for number, name in enumerate("abcab"):
+        queues[name].put_nowait(number)
+    taken = [await inputs.next() for _ in range(5)]
+    await inputs.close()
+    assert sorted(taken) == [("a", 0), ("a", 3), ("b", 1), ("b", 4), ("c", 2)]
+    assert all(set(names) <= set("abc") for names in offered)
 
 
-def test_a_full_queue_is_no_reason_to_stop_emptying_it_PLEG_303() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        state = RuntimeState(loop.clock, lambda: None, lambda: "the channel is full")
-        state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
-        assert state.runtime_errors() is None
-        assert state.not_ready() == ["EventedPLEG is not healthy: the channel is full"]
-
-    run_virtual(main)
+async def test_a_full_queue_is_no_reason_to_stop_emptying_it_PLEG_303(clock: Clock) -> None:
+    state = RuntimeState(clock, lambda: None, lambda: "the channel is full")
+    state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
+    assert state.runtime_errors() is None
+    assert state.not_ready() == ["EventedPLEG is not healthy: the channel is full"]
 
 
-def test_runtime_errors_NODE_050_PLEG_202() -> None:
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        pleg: list[str | None] = [None]
-        state = RuntimeState(loop.clock, lambda: pleg[0])
-        assert "may not have completed" in str(state.runtime_errors())
-        state.observe(RuntimeConditions(runtime_ready=True, network_ready=False))
-        assert state.runtime_errors() is None  # the network does not stop the loop
-        assert state.network_error() is not None
-        assert state.not_ready()
-        state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
-        assert state.not_ready() == []
-        await loop.clock.sleep(29.9)
-        assert state.runtime_errors() is None
-        await loop.clock.sleep(0.1)
-        assert state.runtime_errors() == "container runtime is down"
-        state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
-        pleg[0] = "pleg was last seen active 4m ago"
-        assert str(state.runtime_errors()).startswith("PLEG is not healthy: ")
-        pleg[0] = None
-        state.observe(RuntimeConditions(runtime_ready=False, network_ready=True))
-        assert "not ready" in str(state.runtime_errors())
-
-    run_virtual(main)
+async def test_runtime_errors_NODE_050_PLEG_202(clock: Clock) -> None:
+    pleg: list[str | None] = [None]
+    state = RuntimeState(clock, lambda: pleg[0])
+    assert "may not have completed" in str(state.runtime_errors())
+    state.observe(RuntimeConditions(runtime_ready=True, network_ready=False))
+    assert state.runtime_errors() is None  # the network does not stop the loop
+    assert state.network_error() is not None
+    assert state.not_ready()
+    state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
+    assert state.not_ready() == []
+    await clock.sleep(29.9)
+    assert state.runtime_errors() is None
+    await clock.sleep(0.1)
+    assert state.runtime_errors() == "container runtime is down"
+    state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
+    pleg[0] = "pleg was last seen active 4m ago"
+    assert str(state.runtime_errors()).startswith("PLEG is not healthy: ")
+    pleg[0] = None
+    state.observe(RuntimeConditions(runtime_ready=False, network_ready=True))
+    assert "not ready" in str(state.runtime_errors())

@@ -1,0 +1,14 @@
+"""The loop that a test runs on."""
+
+from __future__ import annotations
+
+import asyncio
+
+from simtime import VirtualLoop
+
+
+def virtual_loop() -> VirtualLoop:
+    """The running loop; fails unless the test is on virtual time."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop

@@ -10,17 +10,17 @@ from __future__ import annotations
 import io
 import json
 import os
-import tarfile
+from collections.abc import Mapping
 from typing import Any
 
 from criapi.v1 import api_pb2 as pb
-from google.protobuf.json_format import MessageToDict
 
 from fakecri.calls import verbose
 from fakecri.core.messages import container_status
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core
 from fakecri.errors import unknown
+from fakecri.recording.plain import plain
 from simtime import format_rfc3339
 
 
@@ -63,20 +63,23 @@ def archive(core: Core, container: Container) -> bytes:
             "checkpointedTime": format_rfc3339(now_ns, digits=9),
         },
         "spec.dump": verbose.runtime_spec(container),
-        "status.dump": MessageToDict(status, preserving_proto_field_name=True),
+        "status.dump": plain(status),
     }
+    return _packed(files, now_ns // 1_000_000_000)
+
+
+def _packed(files: Mapping[str, dict[str, Any]], time_s: int) -> bytes:
+    # Takes 3 ms to import, and hardly a client makes checkpoints.
+    import tarfile
+
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, content in files.items():
-            _add(tar, name, content, now_ns)
+            data = json.dumps(content, indent=2, sort_keys=True).encode()
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.mtime = len(data), 0o600, time_s
+            tar.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
-
-
-def _add(tar: tarfile.TarFile, name: str, content: dict[str, Any], now_ns: int) -> None:
-    data = json.dumps(content, indent=2, sort_keys=True).encode()
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode, entry.mtime = len(data), 0o600, now_ns // 1_000_000_000
-    tar.addfile(entry, io.BytesIO(data))
 
 
 def _write(location: str, data: bytes) -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-
 from fakecri.core.images import Image
 from fakecri.core.objects import Container, Sandbox, State
+from fakecri.recording.plain import plain
 
 
 def of_sandbox(sandbox: Sandbox) -> dict[str, Any]:
@@ -20,7 +19,7 @@ def of_sandbox(sandbox: Sandbox) -> dict[str, Any]:
         "processStatus": "running" if sandbox.ready else "deleted",
         "netNamespaceClosed": not sandbox.ready,
         "runtimeHandler": sandbox.runtime_handler,
-        "config": _plain(sandbox.config),
+        "config": plain(sandbox.config),
     }
 
 
@@ -31,7 +30,7 @@ def of_container(container: Container) -> dict[str, Any]:
         "pid": container.pid if container.state is State.RUNNING else 0,
         "removing": False,
         "snapshotKey": container.id,
-        "config": _plain(container.config),
+        "config": plain(container.config),
         "runtimeSpec": runtime_spec(container),
     }
 
@@ -52,9 +51,5 @@ def runtime_spec(container: Container) -> dict[str, Any]:
             "cwd": config.working_dir or "/",
         },
         "annotations": dict(config.annotations),
-        "linux": {"resources": _plain(container.resources)},
+        "linux": {"resources": plain(container.resources)},
     }
-
-
-def _plain(message: Any) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True)

@@ -18,11 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from google.protobuf.json_format import MessageToDict
-
 from fakecri.deviceplugin.plugin import FakeDevicePlugin, PluginCall, PluginDevice
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.errors import CriError
+from fakecri.recording.plain import plain
 
 _COMMANDS: Final = """\
 lines on stdin:
@@ -105,8 +104,7 @@ def read_device(text: str) -> PluginDevice:
 
 
 def _print(call: PluginCall) -> None:
-    request = MessageToDict(call.request, preserving_proto_field_name=True)
-    print(json.dumps({"method": call.method, "request": request}), flush=True)
+    print(json.dumps({"method": call.method, "request": plain(call.request)}), flush=True)
 
 
 async def _run(plugin: FakeDevicePlugin, directory: Path) -> None:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from criapi.v1.typed_calls import typed_call, typed_stream
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match
-from fakecri.channel.aio import InProcessChannel
-from fakecri.channel.blocking import BlockingChannel
 from fakecri.cri.foreign import exchange
 from fakecri.cri.services import REQUEST_TYPES, Answerer, CriHandlers, require_method
 from fakecri.errors import deadline_exceeded
+from fakecri.recording.asked import Asked
 from fakecri.recording.call import Call
 from fakecri.recording.recorder import Recorder
 from fakecri.rules.faults import Condition, FaultRules, Rule, RuleBook
@@ -29,8 +28,12 @@ from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
 from simtime import Clock
 
+if TYPE_CHECKING:
+    from fakecri.channel.aio import InProcessChannel
+    from fakecri.channel.blocking import BlockingChannel
 
-class Instrumented:
+
+class Instrumented(Asked):
     """A call target that records calls and applies fault rules; `answerer` has the answers.
 
     `books`: all books of rules, in the order of `rules()`; None: that of `faults` alone. `fake`:
@@ -63,6 +66,9 @@ class Instrumented:
     def channel(self) -> InProcessChannel:
         """A `grpc.aio.Channel` whose calls are answered here, without a socket. asyncio stubs of
         any make work on it, on the clock of the loop they run on. It serves v1 and v1alpha2."""
+        # The channels take 6 ms to import, and most tests have no gRPC stubs.
+        from fakecri.channel.aio import InProcessChannel
+
         return InProcessChannel([CriHandlers(self)])
 
     def blocking_channel(self) -> BlockingChannel:
@@ -70,6 +76,8 @@ class Instrumented:
 
         Time passes while a call waits, and in its `sleep`. Close it, or use it in a `with` block.
         """
+        from fakecri.channel.blocking import BlockingChannel  # as in `channel`
+
         return BlockingChannel([CriHandlers(self)])
 
     # -- CriTarget -----------------------------------------------------------------------------
@@ -275,46 +283,6 @@ class Instrumented:
     def unused_rules(self) -> list[Rule]:
         """The rules that never acted, also those that have ended."""
         return [rule for book in self._books for rule in book.unused()]
-
-    # -- questions and assertions (see Recorder) -----------------------------------------------
-
-    def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
-        """The recorded calls that fit, oldest first; see `Recorder.calls`. `method` None: of all
-        methods."""
-        return self.recorder.calls(method, since_s=since_s, **match)
-
-    def count(self, method: str | None = None, **match: Any) -> int:
-        """How many recorded calls fit."""
-        return self.recorder.count(method, **match)
-
-    def times_s(self, method: str | None = None, **match: Any) -> list[float]:
-        """When the calls that fit arrived, in seconds on the clock's monotonic time."""
-        return self.recorder.times_s(method, **match)
-
-    def assert_called(self, method: str, *, times: int | None = None, **match: Any) -> None:
-        """Raises AssertionError, with the nearest miss and the last calls, unless calls fit: at
-        least one, or exactly `times`. Returns them."""
-        __tracebackhide__ = True
-        self.recorder.assert_called(method, times=times, **match)
-
-    def assert_not_called(self, method: str, **match: Any) -> None:
-        """Raises AssertionError if a call fits."""
-        __tracebackhide__ = True
-        self.recorder.assert_not_called(method, **match)
-
-    def assert_order(self, steps: Sequence[str | tuple[str, str]]) -> None:
-        """Raises AssertionError unless calls came in this order; others may lie between them. See
-        `Recorder.assert_order` for the shapes of a step."""
-        __tracebackhide__ = True
-        self.recorder.assert_order(steps)
-
-    def assert_series(
-        self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **match: Any
-    ) -> None:
-        """Raises AssertionError unless the calls that fit came `expected_s` seconds after the first
-        of them, with at most `slack_s` more in each gap."""
-        __tracebackhide__ = True
-        self.recorder.assert_series(method, expected_s, slack_s=slack_s, **match)
 
 
 async def close(answers: AsyncIterator[Message]) -> None:

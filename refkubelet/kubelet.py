@@ -42,14 +42,7 @@ class Kubelet:
         """Raises `ConfigError`, `ContainerManagerError`."""
         self.config = config
         self.deps = deps
-        later = Later(
-            runtime=lambda: self.runtime.manager,
-            statuses=lambda: self.work.statuses,
-            cgroups=lambda: self.work.cgroups,
-            workers=lambda: self.work.workers,
-            handlers=lambda: self.loop.handlers,
-        )
-        base = build_base(config, deps, later)
+        base = build_base(config, deps, self._later())
         self.recorder = base.recorder
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
@@ -81,6 +74,15 @@ class Kubelet:
         self.metrics = metrics_page(self._measured())
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
+
+    def _later(self) -> Later:
+        return Later(
+            runtime=lambda: self.runtime.manager,
+            statuses=lambda: self.work.statuses,
+            cgroups=lambda: self.work.cgroups,
+            workers=lambda: self.work.workers,
+            handlers=lambda: self.loop.handlers,
+        )
 
     def _measured(self) -> MeasuredParts:
         devices = self.resources.devices

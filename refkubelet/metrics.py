@@ -86,6 +86,17 @@ def one(read: Callable[[], float]) -> Callable[[], Values]:
     return lambda: {(): read()}
 
 
+def counts(name: str, help: str, label: str, counted: Mapping[str, int]) -> Numbers:
+    """A counter for each value of one label; `counted` is read at a scrape."""
+    return Numbers(
+        name,
+        help,
+        read=lambda: {(value,): number for value, number in counted.items()},
+        labels=(label,),
+        kind="counter" if name.endswith("_total") else "unknown",
+    )
+
+
 class MetricsPage:
     """The text of a scrape."""
 

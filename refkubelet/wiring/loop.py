@@ -34,10 +34,47 @@ def build_loop(
     work: Work,
     admission: tuple[AdmitHandler, ...],
 ) -> Loop:
-    deps, allocation = base.deps, resources.allocation
-    handlers = PodHandlers(
+    handlers = _handlers(
+        base=base,
+        sources=sources,
+        resources=resources,
+        runtime=runtime,
+        work=work,
+        admission=admission,
+    )
+    housekeeping = _housekeeping(
+        base=base,
+        sources=sources,
+        resources=resources,
+        runtime=runtime,
+        work=work,
+        handlers=handlers,
+    )
+    loop = LoopDeps(
+        clock=base.deps.clock,
+        rng=base.deps.rng,
+        queues=_queues(sources, runtime, work),
+        handlers=handlers,
+        statuses=work.statuses,
+        housekeeping=housekeeping.handle_pod_cleanups,
+        runtime_errors=runtime.state.runtime_errors,
+        sync_frequency_s=base.config.sync_frequency_s,
+    )
+    return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
+
+
+def _handlers(
+    base: Base,
+    sources: Sources,
+    resources: Resources,
+    runtime: RuntimeParts,
+    work: Work,
+    admission: tuple[AdmitHandler, ...],
+) -> PodHandlers:
+    allocation = resources.allocation
+    return PodHandlers(
         HandlerDeps(
-            clock=deps.clock,
+            clock=base.deps.clock,
             pods=sources.pods,
             workers=work.workers,
             statuses=work.statuses,
@@ -55,25 +92,6 @@ def build_loop(
             resizes=ResizeTriggers(allocation.manager, allocation.conditions),
         )
     )
-    housekeeping = _housekeeping(
-        base=base,
-        sources=sources,
-        resources=resources,
-        runtime=runtime,
-        work=work,
-        handlers=handlers,
-    )
-    loop = LoopDeps(
-        clock=deps.clock,
-        rng=deps.rng,
-        queues=_queues(sources, runtime, work),
-        handlers=handlers,
-        statuses=work.statuses,
-        housekeeping=housekeeping.handle_pod_cleanups,
-        runtime_errors=runtime.state.runtime_errors,
-        sync_frequency_s=base.config.sync_frequency_s,
-    )
-    return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
 
 
 def _housekeeping(

@@ -4,7 +4,6 @@ EVIC-096, CG-084)."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from refkubelet.container_manager.devices.allocator import DeviceMetrics
@@ -12,7 +11,7 @@ from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.preemption import Preemptor
 from refkubelet.kuberuntime.images.gc import ImageGC
-from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one
+from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, counts, one
 from refkubelet.model.pod import is_mirror, is_static, uid
 from refkubelet.node.shutdown_manager import NodeShutdownManager
 from refkubelet.pleg.evented import EventedPLEG
@@ -56,60 +55,28 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
     if parts.evented is not None:
         numbers += _of_events(parts.evented)
         durations["evented_pleg_connection_latency_seconds"] = counted.event_latency
-    numbers.append(_of_evictions(parts.evictions))
-    numbers += _of_refusals_and_images(parts)
+    numbers += [
+        counts("evictions", "Evicted pods.", "eviction_signal", parts.evictions.evictions),
+        counts(
+            "admission_rejections_total",
+            "Pods that were refused.",
+            "reason",
+            parts.handlers.new_pods.rejections,
+        ),
+        counts(
+            "image_garbage_collected_total",
+            "Images that were removed.",
+            "reason",
+            parts.images.removed,
+        ),
+    ]
     numbers += _of_shutdowns(parts.shutdown) if parts.shutdown is not None else []
     histograms = [_ages(parts.evictions)]
     if parts.devices is not None:
-        numbers.append(_of_registrations(parts.devices))
+        name, text = "device_plugin_registration_total", "Registrations of device plugins."
+        numbers.append(counts(name, text, "resource_name", parts.devices.registrations))
         histograms.append(_of_allocations(parts.devices))
     return MetricsPage(numbers, dict[str, Durations](durations), histograms)
-
-
-def _of_evictions(counted: EvictionMetrics) -> Numbers:
-    def evictions() -> Values:
-        return {(signal,): number for signal, number in counted.evictions.items()}
-
-    return Numbers(
-        name="evictions",
-        help="Evicted pods.",
-        read=evictions,
-        labels=("eviction_signal",),
-        kind="unknown",
-    )
-
-
-def _of_refusals_and_images(parts: MeasuredParts) -> list[Numbers]:
-    def by(counted: Mapping[str, int]) -> Values:
-        return {(reason,): number for reason, number in counted.items()}
-
-    return [
-        Numbers(
-            name="admission_rejections_total",
-            help="Pods that were refused.",
-            read=lambda: by(parts.handlers.new_pods.rejections),
-            labels=("reason",),
-            kind="counter",
-        ),
-        Numbers(
-            name="image_garbage_collected_total",
-            help="Images that were removed.",
-            read=lambda: by(parts.images.removed),
-            labels=("reason",),
-            kind="counter",
-        ),
-    ]
-
-
-def _of_registrations(counted: DeviceMetrics) -> Numbers:
-    def registrations() -> Values:
-        return {(resource,): number for resource, number in counted.registrations.items()}
-
-    name = "device_plugin_registration_total"
-    text = "Registrations of device plugins."
-    return Numbers(
-        name=name, help=text, read=registrations, labels=("resource_name",), kind="counter"
-    )
 
 
 def _of_allocations(counted: DeviceMetrics) -> Histograms:
@@ -191,19 +158,17 @@ def _of_pods(parts: MeasuredParts) -> list[Numbers]:
             lambda: _working(parts),
             ("lifecycle", "config", "static"),
         ),
-        Numbers(
-            name="restarted_pods_total",
-            help="Pods that came back with the same UID.",
-            read=lambda: {(static,): n for static, n in counted.restarted.items()},
-            labels=("static",),
-            kind="counter",
+        counts(
+            "restarted_pods_total",
+            "Pods that came back with the same UID.",
+            "static",
+            counted.restarted,
         ),
-        Numbers(
-            name="preemptions",
-            help="Pods that ended for critical ones, by the resource that was short first.",
-            read=lambda: {(signal,): n for signal, n in parts.preemptor.preempted.items()},
-            labels=("preemption_signal",),
-            kind="unknown",
+        counts(
+            "preemptions",
+            "Pods that ended for critical ones, by the resource that was short first.",
+            "preemption_signal",
+            parts.preemptor.preempted,
         ),
         Numbers(
             "orphaned_runtime_pods_total",

@@ -58,21 +58,7 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
         lambda: state.handlers,
         UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
     )
-    runtime_deps = RuntimeDeps(
-        clock=deps.clock,
-        ids=deps.ids,
-        events=base.recorder,
-        objects=objects,
-        network=deps.network,
-        terminating=later.is_terminating,
-        secrets=deps.api,
-        devices=resources.devices,
-        placements=resources.managers,
-        actuated=resources.allocation.actuated,
-        pod_cgroups=later.cgroups,
-        runtimes=pod_runtimes,
-        mounts=deps.mounts,
-    )
+    runtime_deps = _deps(base, resources, objects, pod_runtimes)
     options = _options(base)
     manager = RuntimeManager(base.client, runtime_deps, options)
     pleg = _pleg(base, manager, options)
@@ -94,6 +80,27 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
         pleg=pleg,
         state=state,
         watch=watch,
+    )
+
+
+def _deps(
+    base: Base, resources: Resources, objects: PodObjects | None, pod_runtimes: PodRuntimes
+) -> RuntimeDeps:
+    deps = base.deps
+    return RuntimeDeps(
+        clock=deps.clock,
+        ids=deps.ids,
+        events=base.recorder,
+        objects=objects,
+        network=deps.network,
+        terminating=base.later.is_terminating,
+        secrets=deps.api,
+        devices=resources.devices,
+        placements=resources.managers,
+        actuated=resources.allocation.actuated,
+        pod_cgroups=base.later.cgroups,
+        runtimes=pod_runtimes,
+        mounts=deps.mounts,
     )
 
 

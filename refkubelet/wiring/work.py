@@ -52,16 +52,7 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
             deps.api,
         )
     )
-    probes = ProbeManager(
-        ProbeDeps(
-            clock=deps.clock,
-            rng=deps.rng,
-            exec_runner=base.client,
-            events=base.recorder,
-            pod_status=statuses.get,
-            network=deps.network,
-        )
-    )
+    probes = _probes(base, statuses)
     cgroups = _container_manager(base, resources)
     steps = StepDeps(
         clock=deps.clock,
@@ -77,15 +68,9 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         resizes=_resize_reports(base, resources, runtime, cgroups),
         volumes=_volumes(base),
     )
-    allocated = resources.allocation.manager.allocated
-    settings = WorkerSettings(
-        clock=deps.clock,
-        rng=deps.rng,
-        sync_frequency_s=base.config.sync_frequency_s,
-        allocated=allocated,
-        after_failure=runtime.pleg.generic.after_failure,
+    workers = PodWorkers(
+        PodSteps(steps), runtime.pleg.cache, base.recorder, _settings(base, resources, runtime)
     )
-    workers = PodWorkers(PodSteps(steps), runtime.pleg.cache, base.recorder, settings)
     killer = PodKiller(workers, base.recorder)
     preemption = PreemptionDeps(base.later.allocated_pods, killer.preempt, base.recorder)
     return Work(
@@ -95,6 +80,30 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         workers=workers,
         killer=killer,
         preemptor=Preemptor(preemption),
+    )
+
+
+def _probes(base: Base, statuses: StatusManager) -> ProbeManager:
+    deps = base.deps
+    return ProbeManager(
+        ProbeDeps(
+            clock=deps.clock,
+            rng=deps.rng,
+            exec_runner=base.client,
+            events=base.recorder,
+            pod_status=statuses.get,
+            network=deps.network,
+        )
+    )
+
+
+def _settings(base: Base, resources: Resources, runtime: RuntimeParts) -> WorkerSettings:
+    return WorkerSettings(
+        clock=base.deps.clock,
+        rng=base.deps.rng,
+        sync_frequency_s=base.config.sync_frequency_s,
+        allocated=resources.allocation.manager.allocated,
+        after_failure=runtime.pleg.generic.after_failure,
     )
 
 

@@ -49,6 +49,9 @@ class ImageGcError(Exception):
     """Images could not be removed, or too few; the text says why."""
 
 
+EXPECTED: Final = (CriCallError, ImageGcError, OSError)  # failures that are told in one line
+
+
 class ImageGC:
     """One per kubelet; the age of the kubelet counts from its making (GC-104). `removed`: how many
     images, by reason, `age` or `space` (GC-106)."""
@@ -87,8 +90,7 @@ class ImageGC:
         try:
             await self.garbage_collect()
         except Exception as error:
-            what = "image garbage collection failed"
-            log_failure(log, what, error, CriCallError, ImageGcError, OSError)
+            log_failure(log, "image garbage collection failed", error, *EXPECTED)
             self._failures += 1
             if self._failures >= FAILURES_TOLD:
                 self._events.node_event("Warning", "ImageGCFailed", str(error))

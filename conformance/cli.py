@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from conformance.registry import Level, Selection, SelectionError, load_cases, select
+from simtime.distribution import add_version
 
 HERE = Path(__file__).parent
 
@@ -58,6 +59,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="show the cases; needs no kubelet")
     _add_selection(listing, level="detail")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from simtime.distribution import add_version
+
 DEFAULT_LISTEN: Final = "127.0.0.1:8001"
 
 
@@ -55,6 +57,7 @@ current-context: fakeapi
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fakeapi", description="A fake kube-apiserver.")
+    add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve until SIGTERM or SIGINT")
     serve.add_argument(

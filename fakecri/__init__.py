@@ -118,5 +118,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'fakecri' has no attribute {name!r}")
+        from fakecri.errors import did_you_mean  # needs grpc, which is a tenth of a second
+
+        hint = "" if name.startswith("_") else did_you_mean(name, __all__)
+        raise AttributeError(f"module 'fakecri' has no attribute {name!r}{hint}")
     return getattr(import_module(f"fakecri.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

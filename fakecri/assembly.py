@@ -23,7 +23,7 @@ from fakecri.core.images import ImageStore
 from fakecri.core.runtime import Core, Identity
 from fakecri.machine.node import FakeNode
 from fakecri.machine.values import Tenant, Usage, Victim
-from fakecri.options import CGROUP_DRIVERS, Options, own_version
+from fakecri.options import CGROUP_DRIVERS, Options
 from fakecri.programs.known import ProgramTable
 from fakecri.programs.listening import Listening
 from fakecri.programs.main_programs import MainPrograms
@@ -34,6 +34,7 @@ from fakecri.streaming.host import Streaming
 from fakecri.streaming.session import Runtime
 from fakecri.world.programming import Programming
 from simtime import Clock, Ids
+from simtime.distribution import own_version
 
 
 @dataclass(frozen=True, slots=True)

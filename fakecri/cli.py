@@ -92,26 +92,20 @@ def _learn(path: Path) -> int:
 async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.fake import FakeCRI
     from fakecri.machine.node import FakeNode
-    from fakecri.options import DEFAULT_IMAGES
-    from fakecri.scripts.script import apply_script, load_script
 
     if not arguments.image_root.is_dir():
         raise CommandError(f"--image-root {arguments.image_root}: no such directory")
     try:
-        script = load_script(arguments.script) if arguments.script else None
-        listed = None if script is None else script.images
         # A kubelet on this machine stats the image directory and reads the log files.
         cri = FakeCRI(
             node=FakeNode(
                 image_root=str(arguments.image_root), cgroups_version=arguments.cgroup_version
             ),
-            images=DEFAULT_IMAGES if listed is None else listed,
             write_logs=True,
             pod_network=arguments.pod_network,
             call_limit=arguments.keep_calls,
+            script=arguments.script,
         )
-        if script is not None:
-            apply_script(script, cri)
     except ValueError as error:  # of the script or the options
         raise CommandError(str(error).replace("pod_network", "--pod-network")) from None
     try:

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from typing import Unpack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 from fakecri.assembly import assemble
 from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
 from fakecri.core.images import ImageStore
 from fakecri.machine.node import FakeNode
-from fakecri.options import OptionFields, Options, chosen_options
+from fakecri.options import DEFAULT_IMAGES, OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
 from fakecri.world.world import World
 from simtime import Clock, Ids, Rng
+
+if TYPE_CHECKING:
+    from fakecri.scripts.script import Script
 
 
 class FakeCRI(Instrumented, World):
@@ -40,9 +45,18 @@ class FakeCRI(Instrumented, World):
         **fields: Unpack[OptionFields],
     ) -> None:
         chosen = chosen_options(options, fields)
-        clock = clock or LoopClock()
-        parts = assemble(clock, ids or Ids(Rng(0)), node or FakeNode(), chosen)
-        weakref.finalize(self, parts.files.closer())
+        node = node or FakeNode()
+        self._made_with = (clock or LoopClock(), ids, node, node.settings(), chosen)
+        self._put_together()
+
+    def _put_together(self) -> None:
+        """Make every part anew. Raises: ScriptError for a script that cannot be used."""
+        clock, ids, node, _, chosen = self._made_with
+        script = _script_of(chosen)
+        if script is not None and script.images is not None and chosen.images is DEFAULT_IMAGES:
+            chosen = replace(chosen, images=script.images)
+        parts = assemble(clock, ids or Ids(Rng(0)), node, chosen)
+        self._close_files = weakref.finalize(self, parts.files.closer())
         self.behaviors = parts.programming.behaviors
         Instrumented.__init__(
             self,
@@ -70,6 +84,32 @@ class FakeCRI(Instrumented, World):
         self._answers = parts.answers
         self._programming = parts.programming
         self._programs = parts.programs
+        if script is not None:
+            from fakecri.scripts.script import apply_script  # see _script_of
+
+            apply_script(script, self)
+
+    async def reset(self) -> None:
+        """The fake as it was made: no pods, containers, rules and calls, the images and the script
+        of its options, its node as it was given, with empty cgroups. Calls under way fail as in a
+        crash, streams end. Time goes on, and ids given out by an `ids` of the caller do not come
+        back."""
+        self.crash(loses_state=True)
+        await self.stop_streaming()
+        self._close_files()
+        _, _, node, settings, _ = self._made_with
+        node.restore(settings)
+        self._put_together()
+
+    def __repr__(self) -> str:
+        there = ", ".join(
+            f"{c.pod.name}/{c.name} {c.state.name}" for c in self.core.containers.values()
+        )
+        return (
+            f"<FakeCRI {'down, ' if self.is_down else ''}{len(self.core.sandboxes)} pods, "
+            f"containers: {there or 'none'}; {len(self.calls())} calls, "
+            f"{len(self.rules())} rules>"
+        )
 
     def behaves(
         self,
@@ -115,3 +155,12 @@ class FakeCRI(Instrumented, World):
         await self.streaming.stop()
         if self.listening is not None:
             await self.listening.stop()
+
+
+def _script_of(options: Options) -> Script | None:
+    if options.script is None:
+        return None
+    # YAML takes a while to import, and few fakes are made of a script.
+    from fakecri.scripts.script import load_script
+
+    return load_script(Path(options.script))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
@@ -11,6 +12,7 @@ from criapi.v1 import api_pb2 as pb
 from fakecri.behaviors.matching import require_count
 from fakecri.core import addresses
 from fakecri.core.images import Registry, any_image
+from fakecri.errors import did_you_mean
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
@@ -49,6 +51,8 @@ class Options:
     are really listened on, in real time."""
     call_limit: int = 100_000
     """So many calls are remembered."""
+    script: str | Path | None = None
+    """A script file to begin with; its `images` count unless `images` are given here."""
 
     def __post_init__(self) -> None:
         if self.cgroup_driver not in CGROUP_DRIVERS:
@@ -82,6 +86,7 @@ class OptionFields(TypedDict, total=False):
     cgroup_driver: str
     pod_network: str
     call_limit: int
+    script: str | Path | None
 
 
 def chosen_options(options: Options | None, fields: OptionFields) -> Options:
@@ -89,17 +94,9 @@ def chosen_options(options: Options | None, fields: OptionFields) -> Options:
     there is not."""
     unknown = sorted(fields.keys() - Options.__dataclass_fields__.keys())
     if unknown:
-        known = ", ".join(Options.__dataclass_fields__)
-        raise TypeError(f"FakeCRI has no option {unknown[0]!r}, wanted one of: {known}")
+        known = Options.__dataclass_fields__
+        raise TypeError(
+            f"FakeCRI has no option {unknown[0]!r}{did_you_mean(unknown[0], known)} "
+            f"(options: {', '.join(known)})"
+        )
     return replace(options or Options(), **fields)
-
-
-def own_version() -> str:
-    """The version of this distribution; 0.0.0 where it is not installed."""
-    # Imported here, since it takes 10 ms that few users of a fake need.
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("refkubelet")
-    except PackageNotFoundError:
-        return "0.0.0"

@@ -1,7 +1,8 @@
 """The pytest plugin: fixtures for other projects' tests, and a report of rules that were never hit.
 
 `fakecri` is called directly, `fakecri_socket` is its endpoint (needs pytest-asyncio), and
-`fakecri_server` is a fake on a socket for tests without an event loop. The marker `virtual_time`
+`fakecri_server` is a fake on a socket for tests without an event loop. The fixture
+`fakecri_options` and the marker `fakecri` say what they are made with; the marker `virtual_time`
 runs an async test on a `VirtualLoop`. A rule that never decided
 anything usually means a test that does not test what it says: the end of the run lists them. With
 `fakecri_strict = true` in the pytest configuration they are errors. Nothing heavy is imported
@@ -10,9 +11,10 @@ before a test asks for a fixture.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pytest
 
@@ -27,27 +29,94 @@ except ImportError:  # without pytest-asyncio the socket fixture cannot exist
     async_fixture = None  # type: ignore[assignment]
 
 _SECTION: Final = "fakecri"
+_CLOCK_OF_SERVER: Final = (
+    "fakecri: clock: real and manual are for fakecri_server; the fixture fakecri follows the clock "
+    "of the test's loop (mark the test virtual_time), or takes a simtime.Clock"
+)
+M = TypeVar("M")
 _TITLE: Final = f"Captured {_SECTION} teardown"  # what pytest makes of the name
 
 
 @pytest.fixture
-def fakecri(request: pytest.FixtureRequest) -> Iterator[FakeCRI]:
-    """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`."""
+def fakecri_options() -> dict[str, Any]:
+    """What `fakecri` and `fakecri_server` are made with: arguments of `FakeCRI` and `serve` (clock,
+    script, node, images, runtime_name, cgroup_driver, ...). None here; define a fixture of this
+    name to have some. Those of a marker `@pytest.mark.fakecri(images=[...])` count before these."""
+    return {}
+
+
+@pytest.fixture
+def fakecri(request: pytest.FixtureRequest, fakecri_options: dict[str, Any]) -> Iterator[FakeCRI]:
+    """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`, or
+    through gRPC stubs on `fakecri.channel()`."""
     from fakecri.fake import FakeCRI
 
-    cri = FakeCRI()
+    options = {**fakecri_options, **_marked(request)}
+    if isinstance(options.get("clock"), str):
+        pytest.fail(_CLOCK_OF_SERVER, pytrace=False)
+    cri = _made(FakeCRI, options)
     yield cri
     _report_unused(request, cri.unused_rules())
 
 
 @pytest.fixture
-def fakecri_server(request: pytest.FixtureRequest) -> Iterator[ServedFake]:
+def fakecri_server(
+    request: pytest.FixtureRequest, fakecri_options: dict[str, Any]
+) -> Iterator[ServedFake]:
     """A fresh fake runtime on a socket, in a background thread; see `fakecri.serve`."""
     from fakecri.serving.background import serve
 
-    with serve() as fake:
+    with ExitStack() as stack:
+        options = {**fakecri_options, **_marked(request)}
+        fake = _made(lambda **given: stack.enter_context(serve(**given)), options)
         yield fake
         _report_unused(request, fake.unused_rules())
+
+
+@pytest.fixture(scope="session")
+def fakecri_session_options() -> dict[str, Any]:
+    """As `fakecri_options`, for `fakecri_session_server`."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def fakecri_session_server(fakecri_session_options: dict[str, Any]) -> Iterator[ServedFake]:
+    """One fake on one socket for the whole run, for clients that are slow to start. Call its
+    `reset()` between tests, or use `fakecri_shared_server`."""
+    from fakecri.serving.background import serve
+
+    with ExitStack() as stack:
+        yield _made(lambda **given: stack.enter_context(serve(**given)), fakecri_session_options)
+
+
+@pytest.fixture
+def fakecri_shared_server(
+    request: pytest.FixtureRequest, fakecri_session_server: ServedFake
+) -> Iterator[ServedFake]:
+    """The fake of the whole run, as new for this test: it was reset."""
+    fakecri_session_server.reset()
+    yield fakecri_session_server
+    _report_unused(request, fakecri_session_server.unused_rules())
+
+
+def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The options of the test's markers; the nearest one counts."""
+    options: dict[str, Any] = {}
+    for marker in reversed(list(request.node.iter_markers("fakecri"))):
+        if marker.args:
+            pytest.fail("the marker fakecri takes options by name: images=[...]", pytrace=False)
+        options |= marker.kwargs
+    if "node" in options:  # a marker is made once, at the import, perhaps for many tests
+        options["node"] = options["node"].as_given()
+    return options
+
+
+def _made(make: Callable[..., M], options: dict[str, Any]) -> M:
+    """What `make` makes of these options; a wrong one fails the test in one sentence."""
+    try:
+        return make(**options)
+    except (TypeError, ValueError) as error:
+        pytest.fail(f"fakecri: {error}", pytrace=False)
 
 
 if async_fixture is not None:
@@ -76,7 +145,7 @@ class _VirtualTime:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """`@pytest.mark.virtual_time` makes an `async def` test and its async fixtures run in virtual
     time."""
-    if metafunc.definition.get_closest_marker("virtual_time") is None:
+    if not _in_virtual_time(metafunc.definition):
         return (yield)
     if not hasattr(metafunc.config.hook, "pytest_asyncio_loop_factories"):
         raise pytest.UsageError(
@@ -91,9 +160,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
         plugins.unregister(_VirtualTime)
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)  # pytest-asyncio looks at the tests after this
+def pytest_pycollect_makeitem() -> Iterator[Any]:
+    """Tests in virtual time are tests of pytest-asyncio, also in its strict mode."""
+    made = yield
+    items: list[Any] = made if isinstance(made, list) else []
+    for item in items:
+        _in_virtual_time(item)
+    return made
+
+
+def _in_virtual_time(item: Any) -> bool:
+    """Whether a test is marked so; then it has pytest-asyncio's marker, too."""
+    if not isinstance(item, pytest.Item) or item.get_closest_marker("virtual_time") is None:
+        return False
+    if item.get_closest_marker("asyncio") is None:
+        item.add_marker("asyncio")
+    return True
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "virtual_time: the async test runs on a loop whose time jumps to what is next"
+    )
+    config.addinivalue_line(
+        "markers", "fakecri(**options): what the fixtures fakecri and fakecri_server are made with"
     )
 
 

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from simtime.distribution import add_version
+
 USAGE_ERROR: Final = 2
 ROOT_DIR: Final = "/var/lib/kubelet"
 
@@ -43,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="refkubelet", description="A kubelet you can read: runs pods on a CRI runtime."
     )
+    add_version(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run = commands.add_parser("run", help="run the kubelet until SIGTERM")
     run.add_argument("--config", metavar="FILE", help="KubeletConfiguration v1beta1 (YAML or JSON)")

@@ -34,9 +34,11 @@ class LoopThread:
         """Call `work()` on the loop's thread and return its result; a coroutine is awaited there.
 
         Blocks until then. Called on the loop's own thread (in a callback of a test, say), it calls
-        `work()` directly and returns what that returns. Raises: what `work` raises; RuntimeError
-        when the loop has ended.
+        `work()` directly and returns what that returns. Raises: what `work` raises, without the
+        frames of the loop's thread unless they lead into code of the caller's; RuntimeError when
+        the loop has ended.
         """
+        __tracebackhide__ = True
         if threading.current_thread() is self._thread:
             return work()
         if self.loop.is_closed():
@@ -46,7 +48,12 @@ class LoopThread:
             found = work()
             return await found if asyncio.iscoroutine(found) else found
 
-        return asyncio.run_coroutine_threadsafe(body(), self.loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(body(), self.loop).result()
+        except BaseException as error:
+            if _ours(error):
+                raise error.with_traceback(None) from error.__cause__
+            raise
 
     def stop(self) -> None:
         """Cancel the tasks that still run there, then end loop and thread. Waits up to 10 s for the
@@ -62,3 +69,12 @@ class LoopThread:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(_STOP_S)
         self.loop.close()
+
+
+def _ours(error: BaseException) -> bool:
+    """Raised by code of this project, not by a predicate or program that a test has given."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    module = "" if frame is None else str(frame.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in ("fakecri", "simtime")

@@ -9,6 +9,7 @@ stands still because it is that of a loop that has ended.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 
 from simtime import Clock, ManualLoop, RealClock, VirtualLoop
@@ -17,6 +18,16 @@ from simtime.clock import NANOSECONDS
 
 def _none_runs() -> bool:
     return False
+
+
+def _refuse_trio() -> None:
+    """Raises: RuntimeError inside a run of trio, whose tasks cannot wait for a fake."""
+    trio = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        raise RuntimeError(
+            "fakecri runs on asyncio, and this task runs on trio: run it with asyncio (anyio: "
+            "backend asyncio), or reach the fake over a socket, see fakecri.serve()"
+        )
 
 
 class LoopClock(Clock):
@@ -47,6 +58,7 @@ class LoopClock(Clock):
         where the last one ended."""
         loop = asyncio._get_running_loop()
         if loop is None:
+            _refuse_trio()
             return
         before, first = self._chosen, self._runs is _none_runs
         after = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()

@@ -19,6 +19,7 @@ from fakecri.control.ctl_rules import add_rules
 from fakecri.control.ctl_world import add_actions, add_state
 from fakecri.control.printing import print_plain
 from fakecri.cri.endpoint import EndpointError
+from simtime.distribution import add_version
 
 _EXAMPLES: Final = """\
 examples, after  export FAKECRI_CONTROL=unix:///tmp/ctl.sock
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="unix:///PATH",
         help="the control socket (default: $FAKECRI_CONTROL)",
     )
+    add_version(parser)
     parser.add_argument("--json", action="store_true", help="print answers as JSON")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for add in (add_rules, add_calls, add_actions, add_state):

@@ -161,6 +161,10 @@ class ImageStore:
     registry: Registry = any_image
     images: dict[str, Image] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        names = (", ".join(image.tags or image.digests) for image in self.images.values())
+        return f"<ImageStore {', '.join(names) or 'empty'}>"
+
     def add(
         self, reference: str, source: RegistryImage = RegistryImage(), *, pinned: bool = False
     ) -> Image:

@@ -78,6 +78,10 @@ class Sandbox:
     cgroup: ContainerCgroup | None = field(default=None, repr=False, compare=False)
     """Of its pause process, while it is ready and if its pod has a cgroup."""
 
+    def __repr__(self) -> str:
+        state = "READY" if self.ready else "NOTREADY"
+        return f"<Sandbox {_shown(self.config.metadata)} {state} {self.id[:13]}>"
+
     @property
     def ip(self) -> str:
         """Its address; "": it has none."""
@@ -174,6 +178,11 @@ class Container:
     now_ns: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
     """The core's time, for its programs."""
 
+    def __repr__(self) -> str:
+        end = f" {self.exit_code} {self.reason}".rstrip() if self.state is State.EXITED else ""
+        what = f"{_shown(self.pod)}/{self.name}/{self.config.metadata.attempt}"
+        return f"<Container {what} {self.state.name}{end} {self.id[:13]}>"
+
     def change(self, what: Input) -> None:
         """Take the transition of the table; `Core.change` is how. Raises KeyError for a pair that
         is not in it."""
@@ -245,3 +254,8 @@ class Container:
     def pids_now(self, age_s: float) -> int:
         """Processes: what there is, or what its plan says."""
         return self.cgroup.pids if self.cgroup is not None else self.plan.pids(age_s)
+
+
+def _shown(pod: pb.PodSandboxMetadata) -> str:
+    """`namespace/name`, the name alone where there is no namespace."""
+    return f"{pod.namespace}/{pod.name}".lstrip("/")

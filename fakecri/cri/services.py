@@ -18,6 +18,8 @@ from criapi.v1 import api_pb2
 from google.protobuf import message_factory
 from google.protobuf.message import Message
 
+from fakecri.errors import did_you_mean
+
 log = logging.getLogger("fakecri.cri.services")
 
 API_VERSIONS: Final = ("v1", "v1alpha2")
@@ -130,10 +132,7 @@ def require_method(method: str) -> None:
     """Raises ValueError, naming the nearest, for a method that CRI v1 does not have."""
     if method in METHODS:
         return
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(method), METHODS, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(str(method), METHODS)
     raise ValueError(f"CRI v1 has no method {method!r}{hint}")
 
 

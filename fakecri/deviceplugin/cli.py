@@ -22,6 +22,7 @@ from fakecri.deviceplugin.plugin import FakeDevicePlugin, PluginCall, PluginDevi
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.errors import CriError
 from fakecri.recording.plain import plain
+from simtime.distribution import add_version
 
 _COMMANDS: Final = """\
 lines on stdin:
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_COMMANDS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(parser)
     parser.add_argument("--resource", required=True, metavar="DOMAIN/NAME")
     parser.add_argument(
         "--device",

@@ -8,8 +8,8 @@ under test wants of its machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
@@ -38,6 +38,28 @@ _FIRST_FREE_PID: Final = 1 << 20
 """Of processes that tests make in cgroups; a runtime numbers its own."""
 NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
 """What an x86 machine could have."""
+
+
+_SETTINGS: Final = (
+    "memory_bytes",
+    "base_memory_used_bytes",
+    "cpus",
+    "boot",
+    "filesystems",
+    "image_root",
+    "address",
+    "container_root",
+    "image_fs_time_ns",
+    "layout",
+    "swap_total_bytes",
+    "pid_limit",
+    "base_pids",
+)
+"""The fields of a node that are values."""
+
+
+def _copied(filesystems: dict[str, Filesystem]) -> dict[str, Filesystem]:
+    return {path: replace(filesystem) for path, filesystem in filesystems.items()}
 
 
 @dataclass(slots=True)
@@ -82,6 +104,23 @@ class FakeNode:
     logind: FakeLogind = field(default_factory=FakeLogind)
     """Holds up shutdowns, and tells kubelets of them."""
     _cgroups: CgroupFS | None = field(default=None, init=False, repr=False, compare=False)
+
+    def settings(self) -> dict[str, Any]:
+        """What it was given, for `restore`: sizes, filesystems, image directories, layout."""
+        given = {name: getattr(self, name) for name in _SETTINGS}
+        return given | {"filesystems": _copied(self.filesystems)}
+
+    def as_given(self) -> FakeNode:
+        """Another machine with the same settings."""
+        return FakeNode(cgroups_version=self.cgroups_version, **self.settings())
+
+    def restore(self, settings: dict[str, Any]) -> None:
+        """As it was when it gave these settings; its log and cgroups are empty."""
+        for name, value in settings.items():
+            setattr(self, name, value)
+        self.filesystems = _copied(self.filesystems)
+        self.log, self.logind = KernelLog(), FakeLogind()
+        self.forget_cgroups()
 
     def now_ns(self) -> int:
         """The time of its tenant, nanoseconds since 1970."""

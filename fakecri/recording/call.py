@@ -126,6 +126,9 @@ class Call:
             row["messages"] = self.messages
         return row
 
+    def __repr__(self) -> str:
+        return f"<Call {str(self).strip()}>"
+
     def __str__(self) -> str:
         who = "/".join(part for part in (self.pod or self.uid, self.container) if part)
         attempt = f"#{self.attempt}" if self.attempt is not None else ""

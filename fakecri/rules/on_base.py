@@ -56,6 +56,9 @@ class OnBase:
         self._subject_of = subject_of
         self._fake = fake
 
+    def __repr__(self) -> str:
+        return f"<on {self._method} ({self._condition.match}), no verb yet>"
+
     @property
     def _method(self) -> str:
         return self._condition.method

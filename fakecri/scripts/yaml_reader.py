@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import yaml
 
+from fakecri.errors import did_you_mean
+
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
 _NUMBER: Final = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\Z")
 
@@ -51,7 +53,8 @@ class Value:
             if key in found:
                 raise key_value.error(f"key {key!r} is given twice")
             if key not in allowed:
-                raise key_value.error(f"unknown key {key!r}, wanted one of: {', '.join(allowed)}")
+                wanted = f"wanted one of: {', '.join(allowed)}{did_you_mean(key, allowed)}"
+                raise key_value.error(f"unknown key {key!r}, {wanted}")
             found[key] = Value(value_node, self.file, f"{self.path}.{key}".lstrip("."))
         return found
 

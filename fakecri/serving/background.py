@@ -36,7 +36,6 @@ from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields
 from fakecri.recording.call import Call
-from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
 from fakecri.serving.handed_over import hand_over, pause
 from fakecri.streaming.stream_rules import Programs
@@ -154,6 +153,13 @@ class ServedFake:
         finally:
             self.restore_network()
 
+    def reset(self) -> None:
+        """The fake as it was served first, for the next test; see `FakeCRI.reset`."""
+        self._thread.run(self._cri.reset)
+
+    def __repr__(self) -> str:
+        return f"<served at {self.endpoint}: {self._ask(lambda: repr(self._cri))}>"
+
     @property
     def images(self) -> ImageStore:
         """The image store, as `FakeCRI.images`."""
@@ -212,15 +218,14 @@ def serve(
     *,
     control: str | None = None,
     clock: ClockMode = "real",
-    script: str | Path | None = None,
     node: FakeNode | None = None,
     **options: Unpack[OptionFields],
 ) -> Iterator[ServedFake]:
     """Serve a new fake runtime in a background thread until the block ends.
 
     `listen` and `control` are endpoints (`unix:///...`), by default in a new directory under the
-    system's temporary one. `clock` "manual": time stands still until `advance`. `script`: a script
-    file to begin with. `node` and `options` go to `FakeCRI` (images, registry, write_logs, ...).
+    system's temporary one. `clock` "manual": time stands still until `advance`. `node` and
+    `options` go to `FakeCRI` (images, registry, write_logs, script, ...).
     Raises: EndpointError, ScriptError; ValueError for another clock.
     """
     if clock not in get_args(ClockMode):
@@ -235,7 +240,6 @@ def serve(
                 thread,
                 stack,
                 endpoints=endpoints,
-                script=script,
                 node=node or FakeNode(image_root="/"),  # clients stat that directory
                 options=options,
             )
@@ -267,20 +271,14 @@ async def _start(
     stack: AsyncExitStack,
     *,
     endpoints: tuple[str, str],
-    script: str | Path | None,
     node: FakeNode,
     options: OptionFields,
 ) -> ServedFake:
     """Start fake and servers on the loop; `stack` ends them."""
     listen, control = endpoints
-    loaded = None if script is None else load_script(Path(script))
-    if loaded is not None and loaded.images is not None:
-        options = {"images": loaded.images, **options}
     loop = thread.loop  # the fake's, whatever loop of a test runs where somebody looks at the node
     clock = loop.clock if isinstance(loop, ManualLoop) else RealClock()
     cri = FakeCRI(clock, node=node, **options)
-    if loaded is not None:
-        apply_script(loaded, cri)
     cri.lives_on(loop)
     manual = loop if isinstance(loop, ManualLoop) else None
     endpoint = await stack.enter_async_context(serve_control(cri, control, manual))

@@ -9,6 +9,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from simtime.distribution import add_version
+
 _EXAMPLES: Final = """\
 examples:
   fakecri serve --listen unix:///tmp/cri.sock --script crash.yaml
@@ -29,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(whole)
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="serve a fake runtime on a unix socket")
     proxy = commands.add_parser("proxy", help="record and disturb the calls to a real runtime")

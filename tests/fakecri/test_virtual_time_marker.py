@@ -9,8 +9,9 @@ from pathlib import Path
 TESTS = """
 import asyncio
 import pytest
+import pytest_asyncio
 
-@pytest.fixture
+@pytest_asyncio.fixture
 async def loop_of_fixture():
     return asyncio.get_running_loop()
 
@@ -30,10 +31,10 @@ async def test_not_marked(loop_of_fixture):
 """
 
 
-def ran(directory: Path, *options: str) -> str:
+def ran(directory: Path, *options: str, mode: str = "auto") -> str:
     (directory / "test_one.py").write_text(TESTS)
     (directory / "pytest.ini").write_text(
-        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+        f"[pytest]\nasyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = function\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=120", *options],
@@ -44,6 +45,11 @@ def ran(directory: Path, *options: str) -> str:
 
 def test_marked_tests_and_their_fixtures_run_in_virtual_time(tmp_path: Path) -> None:
     assert "4 passed" in ran(tmp_path)
+
+
+def test_in_strict_mode_the_marker_is_enough(tmp_path: Path) -> None:
+    said = ran(tmp_path, "-k", "not not_marked", mode="strict")
+    assert "3 passed" in said
 
 
 def test_without_pytest_asyncio_it_says_what_to_install(tmp_path: Path) -> None:

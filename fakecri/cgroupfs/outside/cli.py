@@ -21,6 +21,7 @@ from fakecri.cgroupfs.outside.errors import OutsideError
 from fakecri.cgroupfs.outside.mount import Mount, mount
 from fakecri.cgroupfs.outside.projection import Projection, Refusal, project
 from simtime import RealClock
+from simtime.distribution import add_version
 
 _EXAMPLES: Final = """\
 examples:
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, what in (
         ("mount", "mount it with FUSE: everything as the kernel does it"),

@@ -1,0 +1,33 @@
+"""The version of the installed distribution, and the switch `--version` of every command."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+NAME = "refkubelet"
+
+
+def own_version() -> str:
+    """The version of this distribution; 0.0.0 where it is not installed."""
+    # Imported here, since it takes 10 ms that few users need.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(NAME)
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+class _ShowVersion(argparse.Action):
+    """Prints the version and ends the process with 0; looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        parser.exit(message=f"{parser.prog} {own_version()}\n")
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Give a command the switch `--version`."""
+    parser.add_argument(
+        "--version", action=_ShowVersion, nargs=0, help="print the version and exit"
+    )

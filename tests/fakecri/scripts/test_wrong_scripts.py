@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -23,6 +24,7 @@ WRONG: list[Any] = [
     {"from": 0, "to": 1, "over_s": float("nan")}, [[0, 1], [1]], [[0, None]], [[True, True]],
     [{"exit_code": "x"}], [{"delay_s": -1}], [{"stdout": 5}], "\x85", "e" * 300, [None],
 ]  # fmt: skip
+TOP = ("images", "programs", "registry", "behaviors", "faults", "forwards")
 NEEDED: dict[str, dict[str, Any]] = {
     "prints": {"text": "x"},
     "serves": {"port": 80},
@@ -40,6 +42,7 @@ def behaviors() -> Iterator[tuple[str, Any]]:
 
 
 def require_clear(error: Exception) -> None:
+    """One line, in the words of scripts and not in Python's."""
     text = str(error)
     assert "\n" not in text
     for word in ("object is not", "__init__", "positional", "NoneType", "subscriptable"):
@@ -47,17 +50,20 @@ def require_clear(error: Exception) -> None:
 
 
 def test_behaviours_as_plain_data() -> None:
+    refused: Counter[str] = Counter()
     for name, given in behaviors():
         try:
             from_dict({name: given})
         except BehaviorError as error:
             require_clear(error)
+            refused[name] += 1
+    assert min(refused[name] for name in KINDS) > len(WRONG)  # so fields are looked at, too
 
 
 def scripts() -> Iterator[dict[str, Any]]:
     for name, given in behaviors():
         yield {"behaviors": [{name: given}]}
-    for key in ("images", "programs", "registry", "behaviors", "faults", "forwards"):
+    for key in TOP:
         yield from ({key: value} for value in WRONG)
     for selector in ("container", "pod", "image", "attempt", "first_attempts", "times", "nth"):
         for value in WRONG:
@@ -74,12 +80,17 @@ def scripts() -> Iterator[dict[str, Any]]:
 
 def test_script_files(tmp_path: Path) -> None:
     file = tmp_path / "script.yaml"
+    refused: Counter[str] = Counter()
     for script in scripts():
         file.write_text(yaml.dump(script, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
         try:
             apply_script(load_script(file), FakeCRI())
         except ScriptError as error:
             require_clear(error)
+            refused.update(list(script))
+    assert min(refused[key] for key in TOP) >= len(WRONG) - 5  # a few of them are right
+    assert refused["behaviors"] > 50 * len(WRONG)
+    assert refused["faults"] > 40 * len(WRONG)
 
 
 @pytest.mark.parametrize(

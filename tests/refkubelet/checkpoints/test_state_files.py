@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -33,6 +33,7 @@ MEMORY_STATIC = (
     '{"numaAffinity":[0],"type":"memory","size":37748736}],"main":[{"numaAffinity":[0],'
     '"type":"memory","size":67108864}]}},"checksum":1166955029}'
 )
+S = TypeVar("S")
 UID = "64b1c24304e7fd47f23274207b8a4c06"
 
 
@@ -58,38 +59,33 @@ def memory_file(path: Path, policy: str = "Static") -> StateFile[MemoryStateFile
     )
 
 
-@pytest.mark.parametrize(("text", "policy"), [(CPU_NONE, "none"), (CPU_STATIC, "static")])
-def test_the_kubelets_cpu_file_is_read_and_written_CG_081(
-    tmp_path: Path, text: str, policy: str
-) -> None:
+def rewritten(file: StateFile[Any, S], text: str, fresh: S) -> tuple[S, str]:
+    """The state in a file of that text, and the text that a file of that state gets."""
+    file.path.write_text(text)
+    state = file.restore(fresh)
+    file.path.unlink()
+    file.store(state)
+    assert [entry.name for entry in file.path.parent.iterdir()] == [file.path.name]
+    return state, file.path.read_text()
+
+
+def test_the_kubelets_cpu_file_is_read_and_written_CG_081(tmp_path: Path) -> None:
     path = tmp_path / "cpu_manager_state"
-    path.write_text(text)
-    file = cpu_file(path, policy)
-    state = file.restore(CpuState())
-    if policy == "static":
-        assert state.of(UID, "main") == state.of(UID, "first") == {1}
-        assert state.shared == {0}
-    path.unlink()
-    file.store(state)
-    assert path.read_text() == text
-    assert [entry.name for entry in tmp_path.iterdir()] == ["cpu_manager_state"]
+    assert rewritten(cpu_file(path, "none"), CPU_NONE, CpuState()) == (CpuState(), CPU_NONE)
+    state, text = rewritten(cpu_file(path), CPU_STATIC, CpuState())
+    assert text == CPU_STATIC
+    assert state.of(UID, "main") == state.of(UID, "first") == {1}
+    assert state.shared == {0}
 
 
-@pytest.mark.parametrize(("text", "policy"), [(MEMORY_NONE, "None"), (MEMORY_STATIC, "Static")])
-def test_the_kubelets_memory_file_is_read_and_written_CG_082(
-    tmp_path: Path, text: str, policy: str
-) -> None:
-    path = tmp_path / "memory_manager_state"
-    path.write_text(text)
-    file = memory_file(path, policy)
-    state = file.restore(MemoryState())
-    if policy == "Static":
-        assert state.of(UID, "main") == (Block((0,), "memory", 64 << 20),)
-        node = state.nodes[0]
-        assert (node.assignments, node.cells, node.of("memory").reserved) == (2, (0,), 100 << 20)
-    path.unlink()
-    file.store(state)
-    assert path.read_text() == text
+def test_the_kubelets_memory_file_is_read_and_written_CG_082(tmp_path: Path) -> None:
+    path, fresh = tmp_path / "memory_manager_state", MemoryState()
+    assert rewritten(memory_file(path, "None"), MEMORY_NONE, fresh) == (fresh, MEMORY_NONE)
+    state, text = rewritten(memory_file(path), MEMORY_STATIC, fresh)
+    assert text == MEMORY_STATIC
+    assert state.of(UID, "main") == (Block((0,), "memory", 64 << 20),)
+    node = state.nodes[0]
+    assert (node.assignments, node.cells, node.of("memory").reserved) == (2, (0,), 100 << 20)
 
 
 def test_the_first_file_is_made_with_its_directory(tmp_path: Path) -> None:

@@ -84,12 +84,12 @@ def test_the_merged_mask_is_what_one_hint_of_each_has_in_common(
         assert best == TopologyHint(15, preferred=False)
 
 
-@given(lists, st.randoms(use_true_random=False))
+@given(lists, st.data())
 def test_the_order_of_providers_does_not_matter(
-    given_lists: list[list[TopologyHint]], random: Any
+    given_lists: list[list[TopologyHint]], data: st.DataObject
 ) -> None:
-    mixed = [random.sample(hints, len(hints)) for hints in given_lists]
-    random.shuffle(mixed)
+    shuffled = [data.draw(st.permutations(hints)) for hints in given_lists]
+    mixed = data.draw(st.permutations(shuffled))
     assert merge_hints(mixed, FOUR) == merge_hints(given_lists, FOUR)
 
 

@@ -156,8 +156,5 @@ async def note_phases(node: Node, phases: dict[str, list[str]]) -> None:
 def test_whatever_goes_wrong_with_one_pod_LIFE_030_LIFE_166(
     policy: str, steps: list[tuple[float, tuple[str, str]]]
 ) -> None:
-    async def body(node: Node) -> None:
-        await story(node, policy, steps)
-
     with TemporaryDirectory() as directory:
-        on_node(body, Path(directory), api=True, started=False)
+        on_node(lambda node: story(node, policy, steps), Path(directory), api=True, started=False)

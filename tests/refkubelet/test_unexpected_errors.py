@@ -4,39 +4,40 @@ it lasts (LIFE-037, architecture.md)."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import Node, on_node, running_node
-from pods import manifest
+from node_world import Node, running_node
+from pods import container, manifest
 from unexpected import Calls, Tracebacks, wrap_all
 
 from fakecri import exits
 from fakecri.core.objects import State
+from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
 
 def a_pod(name: str, **spec: Any) -> dict[str, Any]:
     """With a bit of everything."""
-    hook = {"exec": {"command": ["true"]}}
-    main = {
-        "name": "main",
-        "image": "localhost/busybox:1",
-        "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
-        "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}},
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-        "readinessProbe": {"exec": {"command": ["true"]}},
-        "livenessProbe": {"exec": {"command": ["true"]}},
-        "lifecycle": {"postStart": hook, "preStop": hook},
-    }
-    init = {"name": "init", "image": "localhost/busybox:1", "command": ["/bin/init"]}
+    act = {"exec": {"command": ["true"]}}
+    main = container(
+        cpu="1m",
+        memory="1Mi",
+        env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        volumeMounts=[{"name": "data", "mountPath": "/data"}],
+        readinessProbe=act,
+        livenessProbe=act,
+        lifecycle={"postStart": act, "preStop": act},
+    )
     return manifest(
+        main,
         name=name,
-        containers=[main],
-        initContainers=[init],
+        init=["init"],
         volumes=[{"name": "data", "emptyDir": {}}],
         terminationGracePeriodSeconds=2,
         **spec,
@@ -53,35 +54,30 @@ THE_STOP_ITSELF = {
 }
 
 
-def on_a_watched_node(
-    body: Callable[[Node, Calls], Awaitable[None]], directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> Calls:
-    """What the steps of its pods call is noted, and fails on demand."""
+@asynccontextmanager
+async def watched_node(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Node, Calls]]:
+    """A node with a pod `fine`. What the steps of its pods call is noted, and fails on demand."""
     calls = Calls()
     teller = Tracebacks(calls)
-
-    async def watched(node: Node) -> None:
-        wrap_all(node.kubelet, calls, monkeypatch)
-        node.cri.behaves(INIT_DONE, container="init")
-        node.apply(a_pod("fine"), "fine.yaml")
-        await node.until(lambda: node.phase("fine-golden") == "Running", 10)
-        await body(node, calls)
-
     log = logging.getLogger("refkubelet")
     log.addHandler(teller)
     try:
-        on_node(watched, directory, api=True, max_pods=1000)
+        async with running_node(directory, api=True, max_pods=1000) as node:
+            wrap_all(node.kubelet, calls, monkeypatch)
+            node.cri.behaves(INIT_DONE, container="init")
+            node.apply(a_pod("fine"), "fine.yaml")
+            await node.until(lambda: node.phase("fine-golden") == "Running", 10)
+            yield node, calls
     finally:
         log.removeHandler(teller)
         monkeypatch.undo()
-    return calls
 
 
-@pytest.fixture(scope="module")
-def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What each step calls in the life of some pods."""
-
-    async def body(node: Node, calls: Calls) -> None:
+async def some_lives(directory: Path) -> Calls:
+    """What is called in the lives of a static pod, a pod of the API server and an orphan."""
+    async with watched_node(directory, pytest.MonkeyPatch()) as (node, calls):
         node.apply(a_pod("a"), "a.yaml")
         await node.create(a_pod("b"))
         await node.until(lambda: {node.phase("a-golden"), node.phase("b")} == {"Running"}, 10)
@@ -93,8 +89,13 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         node.remove("fine.yaml")
         await node.start()
         await node.clock.sleep(30)
+    return calls
 
-    calls = on_a_watched_node(body, tmp_path_factory.mktemp("called"), pytest.MonkeyPatch())
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What each step calls in the life of some pods."""
+    calls = run_virtual(partial(some_lives, tmp_path_factory.mktemp("called")))
     assert all(calls.seen.values())
     return {step: sorted(methods) for step, methods in calls.seen.items()}
 
@@ -162,10 +163,10 @@ def told_about_once(sick: Sick) -> dict[str, int]:
     return {m: told[f"{n}-golden"] for n, m in sick.methods.items() if told[f"{n}-golden"] > 2}
 
 
-def test_an_unexpected_error_of_a_sync_touches_one_pod_LIFE_037(
+async def test_an_unexpected_error_of_a_sync_touches_one_pod_LIFE_037(
     called: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def body(node: Node, calls: Calls) -> None:
+    async with watched_node(tmp_path, monkeypatch) as (node, calls):
         sick = Sick(node, calls, "sync_pod", called["sync_pod"])
         sick.fall_ill()
         sick.apply()
@@ -181,14 +182,12 @@ def test_an_unexpected_error_of_a_sync_touches_one_pod_LIFE_037(
         sick.recover()
         await sick.until_all(lambda n: n[:-7] in ended or sick.is_running(n), 60)
 
-    on_a_watched_node(body, tmp_path, monkeypatch)
-
 
 @pytest.mark.parametrize("step", ["sync_terminating_pod", "sync_terminated_pod"])
-def test_an_unexpected_error_at_the_end_of_a_pod_keeps_nothing_running_LIFE_071(
+async def test_an_unexpected_error_at_the_end_of_a_pod_keeps_nothing_running_LIFE_071(
     step: str, called: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def body(node: Node, calls: Calls) -> None:
+    async with watched_node(tmp_path, monkeypatch) as (node, calls):
         sick = Sick(node, calls, step, called[step])
         sick.apply()
         await sick.until_all(sick.is_running, 120)
@@ -210,15 +209,13 @@ def test_an_unexpected_error_at_the_end_of_a_pod_keeps_nothing_running_LIFE_071(
             lambda: not any(s.config.metadata.name in ended for s in node.cri.sandboxes()), 150
         )
 
-    on_a_watched_node(body, tmp_path, monkeypatch)
 
-
-def test_an_unexpected_error_of_the_end_of_an_orphan_is_tried_again_LIFE_072(
+async def test_an_unexpected_error_of_the_end_of_an_orphan_is_tried_again_LIFE_072(
     called: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step = "sync_terminating_runtime_pod"
 
-    async def body(node: Node, calls: Calls) -> None:
+    async with watched_node(tmp_path, monkeypatch) as (node, calls):
         sick = Sick(node, calls, step, called[step])
         sick.apply()
         await sick.until_all(sick.is_running, 60)
@@ -233,8 +230,6 @@ def test_an_unexpected_error_of_the_end_of_an_orphan_is_tried_again_LIFE_072(
         assert told_about_once(sick) == {}
         sick.recover()
         await sick.until_all(sick.is_stopped, 60)
-
-    on_a_watched_node(body, tmp_path, monkeypatch)
 
 
 async def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_004(

@@ -111,11 +111,13 @@ def is_running(container: Any) -> bool:
 def run_script(script: Script, directory: Path, point: Point | None = None) -> Run:
     """One run of `script`, with a crash at `point`."""
     run = Run()
-
-    async def body(node: Node) -> None:
-        await _Course(script, node, run, point).go()
-
-    on_node(body, directory, api=True, started=False, **script.settings)
+    on_node(
+        lambda node: _Course(script, node, run, point).go(),
+        directory,
+        api=True,
+        started=False,
+        **script.settings,
+    )
     return run
 
 

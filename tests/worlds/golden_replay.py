@@ -56,14 +56,14 @@ class Replayed:
 
 def replay(recording: Recording, directory: Path, *, loop_seed: int | None = None) -> Replayed:
     """Do the steps of `recording` again. `loop_seed` permutes what runs at the same instant."""
-    seen: list[Replayed] = []
-
-    async def body(node: Node) -> None:
-        seen.append(await _Replay(recording, node).run())
-
-    settings = _settings(recording, directory)
-    on_node(body, directory, api=recording.has_api, started=False, loop_seed=loop_seed, **settings)
-    return seen[0]
+    return on_node(
+        lambda node: _Replay(recording, node).run(),
+        directory,
+        api=recording.has_api,
+        started=False,
+        loop_seed=loop_seed,
+        **_settings(recording, directory),
+    )
 
 
 def _settings(recording: Recording, directory: Path) -> dict[str, Any]:
@@ -204,13 +204,13 @@ class _Replay:
         return lambda: self.node.delete(name, seconds)
 
     def delete_all(self, grace_s: str) -> Callable[[], Any]:
-        async def act() -> None:
-            assert self.node.api is not None
-            listed = await self.node.api.request("GET", PODS)
-            for pod in listed.body["items"]:
-                await self.node.delete(pod["metadata"]["name"], int(grace_s))
+        return lambda: self._delete_all(int(grace_s))
 
-        return act
+    async def _delete_all(self, grace_s: int) -> None:
+        assert self.node.api is not None
+        listed = await self.node.api.request("GET", PODS)
+        for pod in listed.body["items"]:
+            await self.node.delete(pod["metadata"]["name"], grace_s)
 
     def force(self, name: str) -> Callable[[], Any]:
         return self.delete(name, "0")

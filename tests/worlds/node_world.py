@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from loops import virtual_loop
@@ -24,6 +24,8 @@ from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts
 from refkubelet.volumes.mounting import Mounts, SimulatedMounts
 from simtime import Ids, Rng, run_virtual
+
+T = TypeVar("T")
 
 NODE = "golden"
 PODS = "/api/v1/namespaces/default/pods"
@@ -293,7 +295,7 @@ async def running_node(
 
 
 def on_node(
-    body: Callable[[Node], Awaitable[None]],
+    body: Callable[[Node], Coroutine[Any, Any, T]],
     directory: Path,
     *,
     api: bool = False,
@@ -301,12 +303,12 @@ def on_node(
     loop_seed: int | None = None,
     started: bool = True,
     **settings: Any,
-) -> None:
-    """Run `body` on a fresh node in virtual time, with a kubelet `started` already. `loop_seed`
-    permutes what runs at the same instant."""
+) -> T:
+    """For runs with many nodes, each on a loop of its own: what `body` returns for a fresh node,
+    with a kubelet `started` already. `loop_seed` permutes what runs at the same instant."""
 
-    async def main() -> None:
+    async def main() -> T:
         async with running_node(directory, api=api, seed=seed, started=started, **settings) as node:
-            await body(node)
+            return await body(node)
 
-    run_virtual(main, seed=loop_seed)
+    return run_virtual(main, seed=loop_seed)

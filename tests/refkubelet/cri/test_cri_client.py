@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import ParseDict
-from loops import virtual_loop
 from places import GOLDEN
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
@@ -33,9 +32,9 @@ from refkubelet.daemon import with_cgroup_driver
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
-from simtime import RealClock, run_virtual
+from simtime import Clock, RealClock
 
-Call = Callable[[CriClient], Awaitable[object]]
+Call = Callable[[CriClient], Coroutine[Any, Any, object]]
 
 VERSION = cri.VersionResponse(
     version="0.1.0", runtime_name="r", runtime_version="1", runtime_api_version="v1"
@@ -43,12 +42,9 @@ VERSION = cri.VersionResponse(
 
 
 def run(call: Call, **answers: Any) -> tuple[Any, ScriptedTarget]:
+    """What the call returns, and the target that gave the answers."""
     target = ScriptedTarget(**answers)
-
-    async def body() -> object:
-        return await call(CriClient(target, request_timeout_s=10))
-
-    return asyncio.run(body()), target
+    return asyncio.run(call(CriClient(target, request_timeout_s=10))), target
 
 
 CONFIG, BOX = cri.ContainerConfig(), cri.PodSandboxConfig()
@@ -131,21 +127,19 @@ def test_the_runtimes_cgroup_driver_counts_CRI_133_CG_013(answer: Any, wanted: s
     assert found.cgroup_driver == wanted
 
 
-def test_a_runtime_that_does_not_tell_its_driver_is_asked_three_times_CG_013() -> None:
+@pytest.mark.virtual_time
+async def test_a_runtime_that_does_not_tell_its_driver_is_asked_three_times_CG_013(
+    clock: Clock,
+) -> None:
     target = ScriptedTarget(RuntimeConfig=Failure(grpc.StatusCode.UNKNOWN, "boom"))
-
-    async def main() -> float:
-        loop = virtual_loop()
-        config = KubeletConfiguration(container_runtime_endpoint="unix:///x")
-        with pytest.raises(EndpointError) as caught:
-            await with_cgroup_driver(config, CriClient(target), loop.clock)
-        assert str(caught.value) == (
-            "the runtime at unix:///x does not tell its cgroup driver: "
-            "rpc error: code = Unknown desc = boom"
-        )
-        return loop.time()
-
-    assert run_virtual(main) == 4.0
+    config = KubeletConfiguration(container_runtime_endpoint="unix:///x")
+    with pytest.raises(EndpointError) as caught:
+        await with_cgroup_driver(config, CriClient(target), clock)
+    assert str(caught.value) == (
+        "the runtime at unix:///x does not tell its cgroup driver: "
+        "rpc error: code = Unknown desc = boom"
+    )
+    assert clock.monotonic_s() == 4.0
     assert target.methods() == ["RuntimeConfig"] * 3
 
 
@@ -231,6 +225,13 @@ def item(name: str, created: int, **fields: Any) -> Any:
     )
 
 
+async def status_of_pod(client: CriClient) -> Any:
+    reader = PodReader(client, RealClock())
+    pod = await reader.pod(UID)
+    assert pod is not None
+    return await reader.status_of(pod)
+
+
 def test_vanished_objects_are_skipped_and_the_newest_come_first_CRI_081_CRI_086() -> None:
     def describe(request: Any) -> Any:
         if request.container_id == "gone":
@@ -252,18 +253,11 @@ def test_vanished_objects_are_skipped_and_the_newest_come_first_CRI_081_CRI_086(
         "ListPodSandbox": cri.ListPodSandboxResponse(items=boxes),
         "ContainerStatus": describe,
     }
-
-    async def read(client: CriClient) -> Any:
-        reader = PodReader(client, RealClock())
-        pod = await reader.pod(UID)
-        assert pod is not None
-        return await reader.status_of(pod)
-
-    status, _ = run(read, **answers)
+    status, _ = run(status_of_pod, **answers)
     assert [c.name for c in status.containers] == ["new", "old"]
     assert status.ips == ("10.0.0.1",)
     with pytest.raises(CriCallError):
-        run(read, **{**answers, "ContainerStatus": Failure(grpc.StatusCode.UNKNOWN, "x")})
+        run(status_of_pod, **{**answers, "ContainerStatus": Failure(grpc.StatusCode.UNKNOWN, "x")})
 
 
 # -- transport -----------------------------------------------------------------------------------
@@ -300,8 +294,8 @@ def test_file_that_is_no_socket(tmp_path: Path) -> None:
 
 
 def test_handshake_asks_for_version_0_1_0_CRI_002() -> None:
-    async def shake(client: CriClient) -> object:
-        return await handshake(client, "unix:///x")
+    def shake(client: CriClient) -> Coroutine[Any, Any, object]:
+        return handshake(client, "unix:///x")
 
     _, target = run(shake, Version=VERSION)
     assert target.methods() == ["Version", "ImageFsInfo", "Version"]
@@ -351,7 +345,7 @@ def test_the_image_service_is_blamed_for_its_own_answers_CRI_002() -> None:
 
 
 async def test_garbage_on_the_socket_is_no_cri(tmp_path: Path) -> None:
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 hello\r\n")
         writer.close()
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import aiohttp
 import pytest
@@ -94,14 +95,9 @@ async def test_the_read_only_port_shows_pods_but_no_debug_SRV_010() -> None:
 
 
 async def test_statistics_in_full_and_in_short_SRV_030() -> None:
-    asked: list[bool] = []
-
-    async def summary(*, only_cpu_and_memory: bool = False) -> dict[str, object]:
-        asked.append(only_cpu_and_memory)
-        if len(asked) > 3:
-            raise OSError("imagefs device is not found")
-        return {"node": {}, "pods": []}
-
+    answer: dict[str, object] = {"node": {}, "pods": []}
+    gone = OSError("imagefs device is not found")
+    summary = AsyncMock(side_effect=[answer, answer, answer, gone])
     config = configuration(read_only_port=free_port())
     servers = KubeletServers(config, ServerCallbacks(lambda: [], summary=summary))
     await servers.start()
@@ -114,6 +110,7 @@ async def test_statistics_in_full_and_in_short_SRV_030() -> None:
         assert wrong == (500, "Internal Error: imagefs device is not found")
     finally:
         await servers.stop()
+    asked = [call.kwargs["only_cpu_and_memory"] for call in summary.call_args_list]
     assert asked == [False, True, False, False]
 
 

@@ -15,11 +15,10 @@ from refkubelet.eviction.cycle import CycleMemory, Observation, evaluate
 from refkubelet.eviction.layout import (
     Layout,
 )
-from refkubelet.eviction.local_storage import Violation, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.model.objects import Pod
-from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage, VolumeUse
+from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
 
 
 def ranked(signal: str, *rows: tuple[Pod, PodUsage | None]) -> list[str]:
@@ -181,51 +180,6 @@ def test_hard_and_soft_of_one_signal_EVIC_004() -> None:
     signal = "memory.available"
     first, second = parse_thresholds({signal: "1Mi"}, {signal: "2Mi"}, {signal: "1m30s"}, {})
     assert (first.hard, first.grace_s, second.hard, second.grace_s) == (True, 0.0, False, 90.0)
-
-
-def limited(limit: str, size: str = "") -> Pod:
-    sizes = [{"name": "other", "emptyDir": {}}, {"name": "v", "emptyDir": {"sizeLimit": size}}]
-    limits = [container(storage=f"/{limit}"), container("spare", storage="/1Gi")]
-    return make_pod(*limits, volumes=sizes if size else [])
-
-
-def holds(layer: int, logs: int = 0, volume: int = 0) -> PodUsage:
-    volumes = {"v": VolumeUse(DiskUse(volume), 1), "other": VolumeUse(DiskUse(0), 1)}
-    return PodUsage((row(disk=layer),), files=PodFiles({"main": DiskUse(logs)}, volumes))
-
-
-def test_as_much_as_the_limit_is_allowed_EVIC_100_EVIC_102() -> None:
-    pod = limited("5", "7")
-    for usage in (holds(5), holds(4, 1), holds(0, 0, 7)):
-        assert local_storage_violation(pod, usage, Layout.ONE) is None
-    broken = local_storage_violation(pod, holds(4, 2), Layout.ONE)
-    assert broken == Violation(
-        "ephemeralcontainerfs.limit",
-        "EVIC-102",
-        'Container main exceeded its local ephemeral storage limit "5". ',
-    )
-    assert local_storage_violation(pod, holds(0, 0, 8), Layout.ONE) == Violation(
-        "emptydirfs.limit", "EVIC-100", 'Usage of EmptyDir volume "v" exceeds the limit "7". '
-    )
-
-
-def test_a_disk_for_layers_leaves_the_logs_EVIC_102() -> None:
-    pod = limited("5")
-    assert local_storage_violation(pod, holds(90, 5), Layout.SPLIT) is None
-    assert local_storage_violation(pod, holds(90, 6), Layout.DEDICATED) is not None
-
-
-def test_a_limit_of_nothing_is_none_EVIC_102() -> None:
-    assert local_storage_violation(limited("0"), holds(90), Layout.ONE) is None
-
-
-def test_the_sum_of_all_limits_EVIC_101() -> None:
-    found = local_storage_violation(limited("5"), holds(0, 0, (1 << 30) + 6), Layout.ONE)
-    assert found == Violation(
-        "ephemeralpodfs.limit",
-        "EVIC-101",
-        "Pod ephemeral local storage usage exceeds the total limit of containers 1073741829. ",
-    )
 
 
 def test_a_container_at_its_request_is_not_named_EVIC_091() -> None:

@@ -10,7 +10,7 @@ from pods import container, make_pod
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, disk_use
-from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
+from refkubelet.eviction.local_storage import Violation, has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.model.objects import Pod
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeUse
@@ -18,10 +18,12 @@ from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeU
 MI = 1 << 20
 
 
-def storing(*, limit: str = "", size: str | None = None, medium: str = "") -> Pod:
-    """A pod with a limit of storage, and a volume of that size."""
+def storing(*, limit: str = "", size: str | None = None, medium: str = "", spare: str = "") -> Pod:
+    """A pod with a limit of storage, and a volume of that size. `spare`: the limit of another
+    container."""
     volume = {"name": "v", "emptyDir": {"sizeLimit": size, "medium": medium}}
-    return make_pod(container(storage=f"/{limit}"), volumes=[volume])
+    more = [container("spare", storage=f"/{spare}")] if spare else []
+    return make_pod(container(storage=f"/{limit}"), *more, volumes=[volume])
 
 
 def uses(layer: int, logs: int = 0, volume: int = 0, **files: Any) -> PodUsage:
@@ -121,3 +123,38 @@ def test_limits_are_compared_exactly_EVIC_100_EVIC_101_EVIC_102() -> None:
     above = "Pod ephemeral local storage usage exceeds the total limit of containers 102400m. "
     assert message(storing(limit="0.1Ki"), uses(102)) is None
     assert message(storing(limit="0.1Ki"), uses(103)) == above
+
+
+def test_as_much_as_the_limit_is_allowed_EVIC_100_EVIC_102() -> None:
+    pod = storing(limit="5", size="7", spare="1Gi")
+    for usage in (uses(5), uses(4, 1), uses(0, 0, 7)):
+        assert local_storage_violation(pod, usage, Layout.ONE) is None
+    assert local_storage_violation(pod, uses(4, 2), Layout.ONE) == Violation(
+        "ephemeralcontainerfs.limit",
+        "EVIC-102",
+        'Container main exceeded its local ephemeral storage limit "5". ',
+    )
+    assert local_storage_violation(pod, uses(0, 0, 8), Layout.ONE) == Violation(
+        "emptydirfs.limit", "EVIC-100", 'Usage of EmptyDir volume "v" exceeds the limit "7". '
+    )
+
+
+def test_a_disk_for_layers_leaves_the_logs_EVIC_102() -> None:
+    pod = storing(limit="5", spare="1Gi")
+    assert message(pod, uses(90, 5), Layout.SPLIT) is None
+    assert message(pod, uses(90, 6), Layout.DEDICATED) is not None
+
+
+def test_a_limit_of_nothing_is_none_EVIC_102() -> None:
+    assert message(storing(limit="0", spare="1Gi"), uses(90)) is None
+
+
+def test_the_sum_of_all_limits_EVIC_101() -> None:
+    found = local_storage_violation(
+        storing(limit="5", spare="1Gi"), uses(0, 0, (1 << 30) + 6), Layout.ONE
+    )
+    assert found == Violation(
+        "ephemeralpodfs.limit",
+        "EVIC-101",
+        "Pod ephemeral local storage usage exceeds the total limit of containers 1073741829. ",
+    )

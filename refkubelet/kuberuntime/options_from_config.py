@@ -16,13 +16,14 @@ from refkubelet.allocation.feasibility import LIMITED_SWAP
 from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
-from refkubelet.container_manager.cgroups.node_config import TIERED
+from refkubelet.container_manager.cgroups.node_config import TIERED, pod_cgroup_of
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.host.machine import Machine, page_sizes
 from refkubelet.kuberuntime.common.runtime_options import (
     DnsOptions,
     ImageOptions,
     MemoryOptions,
+    ResourceOptions,
     RuntimeOptions,
 )
 from refkubelet.kuberuntime.config.dns import node_resolver
@@ -67,7 +68,6 @@ def runtime_options(
     config: KubeletConfiguration, machine: Machine, around: Surroundings
 ) -> RuntimeOptions:
     """The options of the runtime manager."""
-    single_kill, cgroup_v2 = config.single_process_oom_kill, machine.cgroup_version() == 2
     return RuntimeOptions(
         root_dir=around.root_dir,
         pod_logs_dir=Path(config.pod_logs_dir),
@@ -75,17 +75,9 @@ def runtime_options(
         node_name=around.node_name,
         node_ips=around.node_ips,
         restart_delays=restart_delays(config),
-        memory_capacity_bytes=machine.memory().total_bytes,
         allocatable=around.allocatable,
-        cgroup_root=f"{config.cgroup_root.rstrip('/')}/kubepods",
-        cgroup_driver=config.cgroup_driver,
-        cgroups_per_qos=config.cgroups_per_qos,
-        cpu_cfs_quota=config.cpu_cfs_quota,
-        cpu_cfs_quota_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
-        hugepage_sizes=tuple(map(page_size_name, page_sizes(machine.topology()))),
-        memory=memory_options(config, machine),
-        cgroup_v2=cgroup_v2,
-        single_process_oom_kill=not cgroup_v2 if single_kill is None else single_kill,
+        pod_cgroup=pod_cgroup_of(config),
+        resources=resource_options(config, machine),
         seccomp_default=config.seccomp_default,
         dns=dns_options(config),
         images=image_options(config, around.root_dir, around.login_dirs),
@@ -134,6 +126,19 @@ def verification_policy(config: KubeletConfiguration) -> VerificationPolicy | No
     return VerificationPolicy(
         config.image_pull_credentials_verification_policy,
         config.preloaded_images_verification_allowlist,
+    )
+
+
+def resource_options(config: KubeletConfiguration, machine: Machine) -> ResourceOptions:
+    """How CPU and memory of containers are limited (EVIC-122)."""
+    single_kill, cgroup_v2 = config.single_process_oom_kill, machine.cgroup_version() == 2
+    return ResourceOptions(
+        cpu_cfs_quota=config.cpu_cfs_quota,
+        cpu_cfs_quota_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
+        hugepage_sizes=tuple(map(page_size_name, page_sizes(machine.topology()))),
+        cgroup_v2=cgroup_v2,
+        single_process_oom_kill=not cgroup_v2 if single_kill is None else single_kill,
+        memory=memory_options(config, machine),
     )
 
 

@@ -165,7 +165,7 @@ class PodResize:
         try:
             await self._tools.client.update_pod_sandbox_resources(
                 self._actions.sandbox_id,
-                overhead_resources(self._pod, self._tools.options),
+                overhead_resources(self._pod, self._tools.options.resources),
                 sandbox_update(config, self._pod),
             )
         except CriCallError as error:
@@ -184,7 +184,7 @@ class PodResize:
         actuated = next_step(self._actuated_now[name], update)
         asking = with_resources(update.container, actuated)
         resources = container_resources(
-            asking, self._pod, self._tools.options, self._placement(update.container)
+            asking, self._pod, self._tools.options.resources, self._placement(update.container)
         )
         try:
             await self._tools.client.update_container_resources(update.container_id, resources)

@@ -5,13 +5,16 @@ Everything has the kubelet's default. `options_from_config` makes them from the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from refkubelet.config.image_policies import VerificationPolicy
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
 from refkubelet.kuberuntime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.decisions.gc_choice import GcOptions
+from refkubelet.model.objects import Pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +59,39 @@ class MemoryOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeOptions:
-    """Options of the runtime manager."""
+class ResourceOptions:
+    """How CPU and memory of containers are limited (LIFE-139, LIFE-140)."""
 
-    root_dir: Path = Path("/var/lib/kubelet")
-    pod_logs_dir: Path = Path("/var/log/pods")
-    container_logs_dir: Path | None = Path("/var/log/containers")  # links to logs; None: no links
-    node_name: str = ""
-    node_ips: tuple[str, ...] = ()  # the primary one first
-    restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)  # noqa: RUF009 - frozen
-    memory_capacity_bytes: int = 0  # for oom_score_adj (LIFE-140); 0: unknown
-    allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource, in nano units
-    cgroup_root: str = "/kubepods"  # the parent of the cgroups of the QoS classes
-    cgroup_driver: str = "cgroupfs"  # or systemd
-    cgroups_per_qos: bool = True  # False: pods have no cgroups of their own
     cpu_cfs_quota: bool = True  # False: CPU limits are not enforced
     cpu_cfs_quota_period_us: int = 100_000
-    hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")
-    seccomp_default: bool = False  # True: containers without a profile get RuntimeDefault
+    hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")  # the runtime's names, of all pages there are
     cgroup_v2: bool = False
     single_process_oom_kill: bool = True  # False: the kernel kills the whole container (v2)
     memory: MemoryOptions = field(default_factory=MemoryOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """Options of the runtime manager."""
+
+    root_dir: Path = Path("/var/lib/kubelet")  # the kubelet's own directory
+    pod_logs_dir: Path = Path("/var/log/pods")  # the root of the pods' log directories
+    container_logs_dir: Path | None = Path("/var/log/containers")  # links to logs; None: no links
+    node_name: str = ""  # of this node, lower case
+    node_ips: tuple[str, ...] = ()  # the primary one first
+    restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)  # noqa: RUF009 - frozen
+    allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource, in nano units
+    pod_cgroup: Callable[[Pod], str] | None = pod_cgroup_of(KubeletConfiguration())  # noqa: RUF009
+    """The path of a pod's cgroup (CG-010, CG-012); None: pods have none (cgroupsPerQOS false)."""
+    resources: ResourceOptions = field(default_factory=ResourceOptions)
+    """Limits of containers."""
+    seccomp_default: bool = False  # True: containers without a profile get RuntimeDefault
     dns: DnsOptions = field(default_factory=DnsOptions)
+    """What pods get as resolv.conf."""
     images: ImageOptions = field(default_factory=ImageOptions)
+    """Pulls, credentials."""
     gc: GcOptions = field(default_factory=GcOptions)
+    """How many dead containers are kept."""
 
     @property
     def own_directories(self) -> tuple[str, ...]:

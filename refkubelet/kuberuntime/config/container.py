@@ -115,7 +115,7 @@ def _config(start: StartSpec, pod: Pod, options: RuntimeOptions) -> Any:
         stdin_once=bool(container.stdinOnce),
         tty=bool(container.tty),
         linux=cri.LinuxContainerConfig(
-            resources=container_resources(container, pod, options, start.placement),
+            resources=container_resources(container, pod, options.resources, start.placement),
             security_context=container_security(
                 container=container,
                 pod=pod,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import ResourceOptions
 from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
 from refkubelet.model.cgroups.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
 from refkubelet.model.cgroups.limits import page_bytes, page_size_name
@@ -32,7 +32,7 @@ BEST_EFFORT_SCORE: Final = 1000
 
 
 def container_resources(
-    container: Container, pod: Pod, options: RuntimeOptions, placement: Placement = ANYWHERE
+    container: Container, pod: Pod, options: ResourceOptions, placement: Placement = ANYWHERE
 ) -> Any:
     """LinuxContainerResources of a container (upstream: generateLinuxContainerResources). A limit
     that the container lacks is the pod's own (spec.resources), for the shares too."""
@@ -42,7 +42,7 @@ def container_resources(
     if placement.own_cpus:
         _without_quota(resources, options)
     resources.cpuset_cpus, resources.cpuset_mems = placement.cpus, placement.memory_nodes
-    resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
+    resources.oom_score_adj = oom_score_adj(container, pod, options.memory.capacity_bytes)
     pages = {**_hugepages(pod_level(pod, "limits")), **_hugepages(container_limits(container))}
     for size in options.hugepage_sizes:
         resources.hugepage_limits.add(page_size=size, limit=pages.get(size, 0))
@@ -54,7 +54,7 @@ def container_resources(
     return resources
 
 
-def _limit_swap(resources: Any, container: Container, pod: Pod, options: RuntimeOptions) -> None:
+def _limit_swap(resources: Any, container: Container, pod: Pod, options: ResourceOptions) -> None:
     """CG-050: with v1 memory and swap together are as much as memory alone."""
     if not options.memory.swap_controller:
         return
@@ -64,13 +64,13 @@ def _limit_swap(resources: Any, container: Container, pod: Pod, options: Runtime
         resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
 
 
-def _without_quota(resources: Any, options: RuntimeOptions) -> None:
+def _without_quota(resources: Any, options: ResourceOptions) -> None:
     """A container with CPUs of its own is not throttled (CG-031)."""
     if options.cpu_cfs_quota:
         resources.cpu_quota = NO_QUOTA
 
 
-def sandbox_resources(pod: Pod, options: RuntimeOptions, *, own_cpus: bool = False) -> Any:
+def sandbox_resources(pod: Pod, options: ResourceOptions, *, own_cpus: bool = False) -> Any:
     """LinuxContainerResources of the whole pod, without overhead: limits of those that have one.
     `own_cpus`: some container of it has CPUs of its own."""
     request = pod_requests(pod, with_overhead=False).get("cpu")
@@ -80,7 +80,7 @@ def sandbox_resources(pod: Pod, options: RuntimeOptions, *, own_cpus: bool = Fal
     return resources
 
 
-def overhead_resources(pod: Pod, options: RuntimeOptions) -> Any:
+def overhead_resources(pod: Pod, options: ResourceOptions) -> Any:
     """LinuxContainerResources of spec.overhead, which is request and limit at once."""
     overhead = pod.spec.overhead or {}
     if not overhead:
@@ -90,7 +90,7 @@ def overhead_resources(pod: Pod, options: RuntimeOptions) -> Any:
 
 
 def compute_resources(
-    cpu_request: int | None, limits: Mapping[str, int], options: RuntimeOptions
+    cpu_request: int | None, limits: Mapping[str, int], options: ResourceOptions
 ) -> Any:
     """Shares of the request, else of the limit; period and quota only with cpuCFSQuota on."""
     limit = limits.get("cpu", 0)

@@ -16,7 +16,6 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.dns import dns_config
 from refkubelet.kuberuntime.config.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.kuberuntime.config.security import sandbox_security
-from refkubelet.model.cgroups.names import cgroup_path, pod_cgroup, words_of
 from refkubelet.model.names import pod_log_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
@@ -117,23 +116,14 @@ def port_mappings(container: Container) -> list[Any]:
 
 
 def _linux(pod: Pod, options: RuntimeOptions, runtime: PodRuntime, *, own_cpus: bool) -> Any:
-    parent = ""
-    if options.cgroups_per_qos:
-        parent = cgroup_parent(pod, options.cgroup_root, options.cgroup_driver)
     sysctls = pod.spec.securityContext.sysctls if pod.spec.securityContext else None
     return cri.LinuxPodSandboxConfig(
-        cgroup_parent=parent,
+        cgroup_parent=options.pod_cgroup(pod) if options.pod_cgroup else "",
         security_context=sandbox_security(pod, runtime),
         sysctls={dotted(s.name): s.value for s in sysctls or []},
-        overhead=overhead_resources(pod, options),
-        resources=sandbox_resources(pod, options, own_cpus=own_cpus),
+        overhead=overhead_resources(pod, options.resources),
+        resources=sandbox_resources(pod, options.resources, own_cpus=own_cpus),
     )
-
-
-def cgroup_parent(pod: Pod, root: str, driver: str) -> str:
-    """The full path of the pod's cgroup below `root` (e.g. `/kubepods`), the one that the container
-    manager makes (CG-010, CG-012). `driver`: `cgroupfs` or `systemd`. Raises `CgroupNameError`."""
-    return cgroup_path(pod_cgroup(words_of(root), pod), driver)
 
 
 def dotted(sysctl: str) -> str:

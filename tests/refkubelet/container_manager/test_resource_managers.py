@@ -20,7 +20,7 @@ from refkubelet.config.load import parse_config
 from refkubelet.container_manager.resource_managers import ResourceDeps, ResourceManagers
 from refkubelet.container_manager.topology.manager import allocated
 from refkubelet.cri.target import CriCallError
-from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import ResourceOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources
 from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Pod, PodStatus
@@ -146,7 +146,7 @@ async def test_the_quota_gate_gives_the_quota_back_CG_031(tmp_path: Path) -> Non
 
 def test_own_cpus_have_no_quota_CG_031() -> None:
     web = make_pod(sure("main", "2"), uid="u")
-    options = RuntimeOptions(cpu_cfs_quota=True)
+    options = ResourceOptions(cpu_cfs_quota=True)
     own = Placement("1-2", "0,1", own_cpus=True)
     told = container_resources(named(web, "main"), web, options, own)
     assert (told.cpu_quota, told.cpu_period, told.cpu_shares) == (-1, 100_000, 2048)
@@ -154,7 +154,7 @@ def test_own_cpus_have_no_quota_CG_031() -> None:
     assert container_resources(named(web, "main"), web, options).cpu_quota == 200_000
     assert sandbox_resources(web, options, own_cpus=True).cpu_quota == -1
     assert sandbox_resources(web, options).cpu_quota == 200_000
-    unlimited = RuntimeOptions(cpu_cfs_quota=False)
+    unlimited = ResourceOptions(cpu_cfs_quota=False)
     assert container_resources(named(web, "main"), web, unlimited, own).cpu_quota == 0
 
 

@@ -15,7 +15,11 @@ from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
-from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import (
+    MemoryOptions,
+    ResourceOptions,
+    RuntimeOptions,
+)
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, wanted_resources
 from refkubelet.kuberuntime.manager import RuntimeManager
@@ -164,7 +168,7 @@ class Bench:
             root_dir=root,
             pod_logs_dir=root / "logs",
             container_logs_dir=None,
-            memory_capacity_bytes=24_105 * MIB,
+            resources=ResourceOptions(memory=MemoryOptions(capacity_bytes=24_105 * MIB)),
         )
         self.manager = RuntimeManager(CriClient(self.target), deps, options)
 

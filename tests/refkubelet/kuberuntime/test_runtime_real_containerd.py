@@ -18,7 +18,11 @@ from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.cri.transport import connect
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
-from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import (
+    MemoryOptions,
+    ResourceOptions,
+    RuntimeOptions,
+)
 from refkubelet.kuberuntime.gc import ContainerGC
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.options_from_config import read_resolv_conf
@@ -86,7 +90,7 @@ async def real_bench() -> AsyncIterator[RealBench]:
                 root_dir=Path(node.kubelet_root),
                 pod_logs_dir=Path(node.log_root),
                 container_logs_dir=None,
-                memory_capacity_bytes=8 << 30,
+                resources=ResourceOptions(memory=MemoryOptions(capacity_bytes=8 << 30)),
                 dns=read_resolv_conf(""),
             )
             try:

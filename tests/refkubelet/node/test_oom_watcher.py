@@ -183,7 +183,7 @@ def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
         Surroundings(),
     )
     pod = make_pod()
-    made = container_resources(pod.spec.containers[0], pod, options)
+    made = container_resources(pod.spec.containers[0], pod, options.resources)
     assert made.unified.get("memory.oom.group") == group
 
 

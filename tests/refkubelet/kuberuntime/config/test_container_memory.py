@@ -13,7 +13,7 @@ from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
 from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.memory import protection, swap_allowance_bytes
-from refkubelet.kuberuntime.options_from_config import Surroundings, memory_options, runtime_options
+from refkubelet.kuberuntime.options_from_config import memory_options, resource_options
 from refkubelet.model.objects import Pod
 
 MI = 1 << 20
@@ -101,10 +101,9 @@ def test_a_guaranteed_pod_is_protected_hard_CG_033() -> None:
 
 def options_of(version: Any, **fields: Any) -> Any:
     config = replace(KubeletConfiguration(resolv_conf=""), **fields)
-    return runtime_options(
+    return resource_options(
         config,
         FakeNode(memory_bytes=4000 * MI, cgroups_version=version, swap_total_bytes=1000 * MI),
-        Surroundings(),
     )
 
 

@@ -20,7 +20,12 @@ from runtime_doubles import Events
 
 from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime.common.runtime_deps import ApiObjects, RuntimeDeps
-from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import (
+    DnsOptions,
+    MemoryOptions,
+    ResourceOptions,
+    RuntimeOptions,
+)
 from refkubelet.kuberuntime.config.container import (
     ContainerConfigError,
     StartSpec,
@@ -95,7 +100,7 @@ def options(*, api: bool) -> RuntimeOptions:
         root_dir=Path("$KUBELET_ROOT"),
         pod_logs_dir=Path("$POD_LOGS"),
         node_name="golden",
-        memory_capacity_bytes=MEMORY_BYTES,
+        resources=ResourceOptions(memory=MemoryOptions(capacity_bytes=MEMORY_BYTES)),
         dns=dns,
     )
 

@@ -9,9 +9,11 @@ import pytest
 from pods import container, make_pod
 
 from refkubelet.cli import _parser
+from refkubelet.config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
 from refkubelet.daemon import configuration
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.sandbox import cgroup_parent, sandbox_config
+from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.model import names
 from refkubelet.model.defaults import apply_api_defaults
 from refkubelet.model.objects import Pod
@@ -25,6 +27,11 @@ def pod(resources: dict[str, Any] | None = None, **spec: Any) -> Pod:
     """A pod with a dash in its UID."""
     main = container(**(resources or {}))
     return apply_api_defaults(make_pod(main, uid=UID, **spec))
+
+
+def cgroup_parent(of: Pod, **config: Any) -> str:
+    options = RuntimeOptions(pod_cgroup=pod_cgroup_of(KubeletConfiguration(**config)))
+    return str(sandbox_config(of, 0, options).linux.cgroup_parent)
 
 
 @pytest.mark.parametrize(
@@ -45,12 +52,12 @@ def pod(resources: dict[str, Any] | None = None, **spec: Any) -> Pod:
     ids=["Guaranteed", "Burstable", "BestEffort"],
 )
 def test_cgroups_of_pods_CG_010_CG_012(resources: Any, cgroupfs: str, systemd: str) -> None:
-    assert cgroup_parent(pod(resources), "/kubepods", "cgroupfs") == cgroupfs
-    assert cgroup_parent(pod(resources), "/kubepods", "systemd") == systemd
+    assert cgroup_parent(pod(resources)) == cgroupfs
+    assert cgroup_parent(pod(resources), cgroup_driver="systemd") == systemd
 
 
 def test_a_cgroup_root_comes_first_CG_010() -> None:
-    assert cgroup_parent(pod(), "/my-root/kubepods", "systemd") == (
+    assert cgroup_parent(pod(), cgroup_root="/my-root", cgroup_driver="systemd") == (
         "/my_root.slice/my_root-kubepods.slice/my_root-kubepods-besteffort.slice/"
         "my_root-kubepods-besteffort-pod12_34.slice"
     )
@@ -59,11 +66,8 @@ def test_a_cgroup_root_comes_first_CG_010() -> None:
 @pytest.mark.parametrize(
     ("per_qos", "parent"), [(True, "/kubepods/besteffort/pod12-34"), (False, "")]
 )
-def test_the_sandbox_gets_the_whole_path_or_nothing_CG_012(
-    per_qos: bool, parent: str, tmp_path: Path
-) -> None:
-    options = RuntimeOptions(root_dir=tmp_path, pod_logs_dir=tmp_path, cgroups_per_qos=per_qos)
-    assert sandbox_config(pod(), 0, options).linux.cgroup_parent == parent
+def test_the_sandbox_gets_the_whole_path_or_nothing_CG_012(per_qos: bool, parent: str) -> None:
+    assert cgroup_parent(pod(), cgroups_per_qos=per_qos) == parent
 
 
 def test_directories_of_a_pod_NODE_200_GC_201() -> None:

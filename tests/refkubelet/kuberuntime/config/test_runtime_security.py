@@ -13,7 +13,12 @@ from pods import make_pod
 
 from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime import run_options
-from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import (
+    DnsOptions,
+    MemoryOptions,
+    ResourceOptions,
+    RuntimeOptions,
+)
 from refkubelet.kuberuntime.config.hosts_file import hosts_text
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
@@ -21,7 +26,8 @@ from refkubelet.kuberuntime.config.security import SecurityError, container_secu
 from refkubelet.kuberuntime.options_from_config import read_resolv_conf
 
 ROOT_IMAGE = ImageRecord("id", 1)
-OPTIONS = RuntimeOptions(root_dir=Path("/kubelet"), memory_capacity_bytes=1000 << 20)
+RESOURCES = ResourceOptions(memory=MemoryOptions(capacity_bytes=1000 << 20))
+OPTIONS = RuntimeOptions(root_dir=Path("/kubelet"), resources=RESOURCES)
 
 
 def security(
@@ -272,7 +278,7 @@ def test_overhead_is_told_apart_from_the_pods_resources_LIFE_133() -> None:
     assert not sandbox_config(make_pod(), 0, OPTIONS).linux.overhead.ListFields()
 
 
-def resources(pod: Any, options: RuntimeOptions = OPTIONS) -> Any:
+def resources(pod: Any, options: ResourceOptions = RESOURCES) -> Any:
     return container_resources(pod.spec.containers[0], pod, options)
 
 
@@ -292,7 +298,7 @@ def test_a_missing_limit_is_the_pods_own_LIFE_139() -> None:
 
 def test_without_cfs_quota_neither_period_nor_quota_LIFE_139() -> None:
     pod = make_pod({"name": "main", "resources": {"limits": {"cpu": "1"}}})
-    made = resources(pod, dataclasses.replace(OPTIONS, cpu_cfs_quota=False))
+    made = resources(pod, dataclasses.replace(RESOURCES, cpu_cfs_quota=False))
     assert (made.cpu_period, made.cpu_quota, made.cpu_shares) == (0, 0, 1024)
 
 

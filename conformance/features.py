@@ -36,7 +36,7 @@ class Feature(Enum):
     )
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"
-    POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"
+    POD_SERVERS = "containers that speak HTTPS and gRPC and record connections (a fake's)"
     CGROUPS = "pods whose cgroups the suite can see"
     CGROUP_V1 = "a node with cgroup v1"
     CGROUP_V2 = "a node with cgroup v2"

@@ -1,7 +1,7 @@
 """The fake API server of a case, behind `node.api` and the snapshots.
 
-It is read from its store: faults and outages do not blind the harness, and its looking is not among
-the recorded requests.
+The harness reads the server's store directly, so it sees objects during faults and outages, too,
+and its reads are not among the recorded requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMESPACE: Final = "default"
 
 
 class ApiServer:
-    """A `fakeapi.FakeApi` with what the harness asks of it."""
+    """A `fakeapi.FakeApi`, and what the harness reads and changes there."""
 
     def __init__(self, fake: FakeApi) -> None:
         self.fake = fake
@@ -55,7 +55,7 @@ class ApiServer:
 
     async def request(self, method: str, path: str, **arguments: Any) -> None:
         """Send a request as a user; `arguments` of `FakeApi.request`. Raises RuntimeError with the
-        server's words when it is refused."""
+        server's message when it is refused."""
         answer = await self.fake.request(method, path, **arguments)
         if answer.status >= 300:
             said = answer.body.get("message") if isinstance(answer.body, dict) else answer.body

@@ -33,8 +33,8 @@ class Witness(Protocol):
 
 
 class Seen(list[T]):
-    """Something that was observed several times. An index beyond its end is a failure of the
-    kubelet, not an IndexError of the case."""
+    """Observations in order, `what` in words. An index beyond the end means that something was not
+    observed often enough, so it raises ExpectationFailed instead of IndexError."""
 
     def __init__(self, items: Iterable[T], node: Witness, what: str) -> None:
         super().__init__(items)
@@ -53,20 +53,21 @@ class Seen(list[T]):
 
 
 def expect(node: Witness, holds: object, expected: str, seen: object = "") -> None:
-    """Fail unless `holds` is true. `expected`: what should be, as a phrase; `seen`: what was there
-    instead."""
+    """Fail unless `holds` is true. The failure says `expected`, a phrase, and `seen`, what was
+    observed instead. Raises: ExpectationFailed."""
     if not holds:
         raise failure(node, expected, seen)
 
 
 def expect_equal(node: Witness, seen: object, wanted: object, what: str) -> None:
-    """Fail unless both are equal."""
+    """Fail unless both are equal. `what`: a phrase for the observed value. Raises:
+    ExpectationFailed."""
     expect(node, seen == wanted, f"{what} = {wanted!r}", repr(seen))
 
 
 def expect_order(node: Witness, seen: Sequence[str], wanted: Iterable[str], what: str) -> None:
-    """Fail unless `seen` contains the entries of `wanted` in this order; others may stand between
-    them."""
+    """Fail unless `seen` contains the entries of `wanted` in this order; other entries may be
+    between them. Raises: ExpectationFailed."""
     position = 0
     for entry in wanted:
         try:
@@ -80,8 +81,8 @@ def expect_order(node: Witness, seen: Sequence[str], wanted: Iterable[str], what
 
 
 def expect_spans(node: Witness, times_s: Sequence[float], spans: Sequence[Span], what: str) -> None:
-    """Fail unless the gaps between successive `times_s` lie in `spans`, one by one; `slack_s` of
-    the run is allowed at the upper end and a hundredth of a second at the lower."""
+    """Fail unless the gaps between successive `times_s` are in `spans`, one by one. A gap may be
+    longer by the `slack_s` of the run and shorter by 0.01 s. Raises: ExpectationFailed."""
     gaps = [later - earlier for earlier, later in pairwise(times_s)]
     for number, span in enumerate(spans):
         seen = gaps[number] if number < len(gaps) else None

@@ -1,8 +1,8 @@
-"""One table of time limits and tolerances, all in seconds. Every wait of a case is named here or
-comes from a rule.
+"""The time limits and tolerances of all cases, in seconds. A case waits no longer than a limit that
+is named here or follows from a rule.
 
-Limits are upper bounds of correct behaviour plus what measuring adds; a kubelet that is only slow
-still passes, one that waits for the wrong thing does not.
+A limit is the longest time that correct behaviour takes, plus what measuring adds: a kubelet that
+is merely slow passes, one that waits for the wrong thing does not.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Pace:
     limit_s: float
     """The most that one case may take."""
     busy: Callable[[], float]
-    """How many times slower than a quiet machine this one is now, as far as that counts."""
+    """How many times longer than on an idle machine things may take now."""
     settle_s: float = 0.0
-    """How long a kubelet may leave its pods alone after its start."""
+    """How long a kubelet may do nothing for its pods after its start."""
 
 
 def stretch(load: float, cpus: int) -> float:
@@ -61,9 +61,8 @@ def stretch_now() -> float:
 
 
 VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0, busy=lambda: 1.0)
-# A real machine may run eight kubelets at once on two cores.
-# One that does not find its runtime at once looks again 0.1, 0.3, 0.7, 1.5, 3.1, 6.3 and 11.3 s
-# after its start (LIFE-006).
+# A real machine may run eight kubelets at once on two cores. A kubelet that does not find its
+# runtime looks again 0.1, 0.3, 0.7, 1.5, 3.1, 6.3 and 11.3 s after its start (LIFE-006).
 SETTLE_S: Final = 8.0
 REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, busy=stretch_now, settle_s=SETTLE_S)
 REAL_LONG: Final = replace(REAL, limit_s=2400.0)
@@ -76,7 +75,8 @@ class Span:
     low_s: float
     high_s: float
     top_s: float = math.inf
-    """No slack goes beyond: a longer time means that something else was waited for."""
+    """The limit that slack does not extend: a longer time means that the kubelet waited for
+    something else."""
 
     def after(self, run_s: float) -> Span:
         """The same span, counted from the start of a container that runs for so many seconds."""

@@ -1,10 +1,10 @@
-"""What a container does, declared once: played by the fake, compiled to a shell on a real runtime.
+"""What a container does, declared once for fake and real runtimes.
 
-A `Workload` is plain data. `shell` renders it for a busybox image; `runtimes.played` teaches the
-same to a fake runtime. The two must not differ in anything that a case can see.
+A `Workload` is plain data. `shell` renders it as a script for a busybox image; `runtimes.played`
+makes behaviours of a fake runtime of it. The two do not differ in anything that a case can see.
 
-The shell keeps what must survive a restart (how often the container ran) in /dev/shm, which the
-containers of one sandbox share.
+The script counts the runs of its container in /dev/shm, which the containers of one sandbox share
+and which survives their restarts.
 """
 
 from __future__ import annotations
@@ -104,27 +104,30 @@ class Workload:
 
 
 def runs(**changes: float | str | bool | tuple[float, ...]) -> Workload:
-    """Runs until it is stopped; `changes` are fields of `Run`."""
+    """A workload that runs until it is stopped; `changes` are fields of `Run`."""
     return Workload((Run(**changes),))  # type: ignore[arg-type]
 
 
 def exits(code: int, *, after_s: float = 0.0, message: str = "") -> Workload:
-    """Ends by itself with `code`, in every run."""
+    """A workload that ends by itself with exit code `code` in every run, `after_s` seconds after
+    its start, and leaves `message` as its termination message."""
     return Workload((Run(exit_code=code, exit_after_s=after_s, termination_message=message),))
 
 
 def ignores_term() -> Workload:
-    """Ignores SIGTERM: only SIGKILL at the end of the grace period stops it."""
+    """A workload that ignores SIGTERM, so that only SIGKILL at the end of the grace period ends
+    it."""
     return Workload((Run(ignores_term=True),))
 
 
 def in_turn(*workloads: Workload) -> Workload:
-    """The first run does what the first says, and so on; the last repeats."""
+    """A workload whose first run is that of the first argument, and so on; further runs are like
+    the last one."""
     return Workload(tuple(run for workload in workloads for run in workload.runs))
 
 
 def command(name: str, workload: Workload) -> list[str]:
-    """The container command that does it in a busybox image. `name`: the container's name."""
+    """The command of a container named `name` that does the workload in a busybox image."""
     return ["/bin/sh", "-c", shell(name, workload)]
 
 
@@ -200,7 +203,8 @@ def _one_after_the_other(steps: Sequence[tuple[float, str]]) -> Sequence[str]:
 
 
 def _port_steps(port: Port) -> list[tuple[float, str]]:
-    """What happens to a port, and when: its status lies in a file, one `nc` serves it."""
+    """What happens to a port, each step with the second when it does: one `nc` serves the port and
+    reads the HTTP status to answer with from a file."""
     if port.protocol not in ("http", "tcp"):
         return []
     number, status = port.port, f"/tmp/status-{port.port}"
@@ -218,7 +222,8 @@ def _port_steps(port: Port) -> list[tuple[float, str]]:
 
 
 def _answer(port: Port) -> str:
-    """The script that answers one HTTP request: standard input and output are the connection."""
+    """The script that answers one HTTP request, with the connection as standard input and
+    output."""
     end = f"\\r\\nContent-Length: {port.lost_bytes}\\r\\nConnection: close\\r\\n\\r\\n"
     lines = ["read -r _ path _", "while read -r line && [ ${#line} -gt 1 ]; do :; done"]
     if port.delay_s:

@@ -45,7 +45,7 @@ async def a_back_off_is_told_in_an_event(node: Node) -> None:
     event = node.events("BackOff", pod="web")[0]
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
     wanted = f"Back-off restarting failed container main in pod web_default({uid})"
-    expect_equal(node, (event["type"], event["message"]), ("Warning", wanted), "event")
+    expect_equal(node, (event["type"], event["message"]), ("Warning", wanted), "the event BackOff")
     expect_equal(node, event["involvedObject"].get("fieldPath"), "spec.containers{main}", "field")
 
 
@@ -68,7 +68,7 @@ async def policy_always_restarts_after_exit_zero(node: Node) -> None:
     expect(
         node,
         set(node.phases("web")) <= {"Pending", "Running"},
-        "never terminal",
+        "the phase is never Succeeded or Failed",
         node.phases("web"),
     )
 

@@ -54,7 +54,8 @@ async def burstable_gets_the_sum_of_its_pods_v1(node: Node) -> None:
     id="class-shares-v2", rules=["CG-021", "CG-025", "CG-036"], needs=[CGROUPS, V2, Feature.FAULTS]
 )
 async def burstable_gets_the_sum_of_its_pods_v2(node: Node) -> None:
-    """The same with cgroup v2."""
+    """With cgroup v2 the Burstable class has the CPU weight of what its pods request in all,
+    updated before the sandbox of a new pod is made and after a pod has been killed."""
     await shares_follow_the_pods(node)
 
 

@@ -202,7 +202,7 @@ async def cgroups_of_unknown_pods_are_removed(node: Node) -> None:
     node.cgroups.make(*BESTEFFORT, "other")
     for orphan in orphans:
         await gone(node, *orphan, within_s=2 * limits.HOUSEKEEPING_S + 2)
-    expect_equal(node, node.cgroups.exists(*BESTEFFORT, "other"), True, "what is no pod's exists")
+    expect_equal(node, node.cgroups.exists(*BESTEFFORT, "other"), True, "the other cgroup exists")
     node.cgroups.remove(*BESTEFFORT, "other")
 
 

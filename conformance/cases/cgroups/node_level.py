@@ -44,7 +44,8 @@ async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
     node_config=RESERVED,
 )  # fmt: skip
 async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
-    """The same with cgroup v2."""
+    """With cgroup v2 the cgroup of all pods is limited to the node's capacity minus both
+    reservations, with a CPU weight instead of shares."""
     await limits_of_all_pods(node, 118)
 
 
@@ -122,7 +123,7 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     wanted = 'Failed to update Node Allocatable Limits ["kubepods"]: '
     expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
     limit = node.cgroups.memory_limit_bytes(*PODS)
-    expect_equal(node, limit, 8 * GI, "memory of all pods, meanwhile")
+    expect_equal(node, limit, 8 * GI, "memory of all pods until the new limit can be written")
     await node.wait_running("eater")
     expect_equal(node, node.phase("eater"), "Running", "phase of the pod that uses too much")
     expect_equal(node, node.count("StopContainer"), 0, "stops")

@@ -88,7 +88,9 @@ async def a_guaranteed_pod_gets_its_sums_v1(node: Node) -> None:
     needs=[CGROUPS, V2],
 )  # fmt: skip
 async def a_guaranteed_pod_gets_its_sums_v2(node: Node) -> None:
-    """The same with cgroup v2, where shares are weights."""
+    """With cgroup v2 the cgroup of a Guaranteed pod lies directly below that of all pods; its
+    weight, quota and memory limit come from the sums of its containers, and RunPodSandbox names its
+    path."""
     await guaranteed(node)
 
 
@@ -108,7 +110,8 @@ async def a_burstable_pod_gets_its_sums_v1(node: Node) -> None:
 
 @conformance(id="cgroup-burstable-v2", rules=["CG-010", "CG-021", "CG-028"], needs=[CGROUPS, V2])
 async def a_burstable_pod_gets_its_sums_v2(node: Node) -> None:
-    """The same with cgroup v2."""
+    """With cgroup v2 a Burstable pod whose containers all have limits is limited to their sums; its
+    weight comes from the sum of the requests."""
     await burstable(node)
 
 
@@ -228,10 +231,10 @@ async def a_pod_that_forks_without_end_has_its_limit_and_no_more(node: Node) -> 
     )
     other = await cgroup_of(node, pod("other", container("main", runs(processes=20))))
     await node.run_until(
-        lambda: node.cgroups.pids(*other) > 20, within_s=limits.START_S, what="20 and the sandbox"
+        lambda: node.cgroups.pids(*other) > 20, within_s=limits.START_S, what="20 and the sandbox's"
     )
     await node.run_for(5)
-    expect_equal(node, node.cgroups.pids(*group), 40, "processes of the pod that forks")
+    expect_equal(node, node.cgroups.pids(*group), 40, "processes of the pod that tries to fork")
     expect_equal(node, node.count("StartContainer"), 2, "starts of containers")
 
 
@@ -287,4 +290,4 @@ async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:
     expect_equal(node, seen, [8 * MI, 0], "huge pages of 2 MiB and 1 GiB")
     told = node.calls("CreateContainer")[0].request.config.linux.resources.hugepage_limits
     wanted = {"2MB": 4 * MI, "1GB": 0}
-    expect_equal(node, {h.page_size: h.limit for h in told}, wanted, "what the runtime is told")
+    expect_equal(node, {h.page_size: h.limit for h in told}, wanted, "huge page limits it is told")

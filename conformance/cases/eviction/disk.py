@@ -108,7 +108,7 @@ async def the_event_comes_before_the_reclaim(node: Node) -> None:
     await node.run_until(
         lambda: node.events("Evicted"),
         within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
-        what="the eviction when that was not enough",
+        what="the eviction, as the removal did not free enough",
     )
 
 

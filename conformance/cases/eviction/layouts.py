@@ -58,7 +58,8 @@ async def a_disk_for_images_runs_out(node: Node) -> None:
 @conformance(id="imagefs-inodes", rules=["EVIC-023", "EVIC-045"], needs=[API, NODE, RESTART],
              node_config={"evictionHard": {"imagefs.inodesFree": "1k"}})  # fmt: skip
 async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
-    """The same for inodes."""
+    """With a disk of their own for images and layers, pods are ranked by their inodes when it runs
+    out of inodes."""
     await node.machine.separate_disks()
     small = hungry("small", inodes=10, requests=REQUEST)
     await node.api.run_pods(small, hungry("large", inodes=500, requests=REQUEST))
@@ -109,7 +110,7 @@ async def unused_images_make_room_on_their_disk(node: Node) -> None:
     )
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
-    expect(node, node.events("EvictionThresholdMet"), "event EvictionThresholdMet")
+    expect(node, node.events("EvictionThresholdMet"), "an event EvictionThresholdMet")
 
 
 @conformance(id="split-imagefs", rules=["EVIC-046", "EVIC-040"],
@@ -184,7 +185,7 @@ async def an_old_measurement_acts_once(node: Node) -> None:
     node.machine.freeze_image_times()
     await first_victim(node)
     await node.run_for(4 * limits.EVICTION_CYCLE_S)
-    expect_equal(node, node.event_count("EvictionThresholdMet"), 1, "times it acted")
+    expect_equal(node, node.event_count("EvictionThresholdMet"), 1, "events EvictionThresholdMet")
     expect_equal(node, len(node.events("Evicted")), 1, "evictions")
     node.machine.freeze_image_times(frozen=False)
     await node.run_until(
@@ -209,4 +210,4 @@ async def another_threshold_makes_a_reclaim_too_little(node: Node) -> None:
     expect_equal(node, await first_victim(node), "web", "victim")
     expect(node, node.count("RemoveImage"), "an image was removed")
     message = node.events("Evicted")[0]["message"]
-    expect(node, message.startswith(LOW), "evicted for the disk", message)
+    expect(node, message.startswith(LOW), "a message that says that disk space was low", message)

@@ -202,7 +202,7 @@ async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> No
     await node.run_until(
         lambda: node.running("sure", "main") and node.running("web", "main"),
         within_s=limits.START_S,
-        what="both containers",
+        what="the containers of both pods run",
     )
     victim = node.machine.run_out_of_memory()
     await node.run_until(

@@ -94,7 +94,7 @@ async def below_a_soft_threshold(node: Node) -> None:
     stop = node.calls("StopContainer")[0]
     expect_equal(node, stop.request.timeout, 5, "timeout of StopContainer")
     waited_s = node.time_s(stop) - began_s
-    expect(node, waited_s >= 25, "after the grace period", f"{waited_s:.1f} s")
+    expect(node, waited_s >= 25, "the eviction 25 s after the threshold", f"{waited_s:.1f} s")
 
 
 @conformance(
@@ -111,7 +111,7 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
     await node.api.run_pods(large, hungry("b", memory_mi=60, requests=REQUEST))
     async with node.kubelet.pressure("memory.available"):
         await evicted_for(node, "b", "The node was low on resource: memory. ", within_s=EVICTED_S)
-        expect(node, node.count("ListPodSandboxStats"), "the runtime was asked for its pods")
+        expect(node, node.count("ListPodSandboxStats"), "a call of ListPodSandboxStats")
         first = node.events("Evicted")[0]["involvedObject"]["name"]
         expect_equal(node, first, "b", "first victim")
 

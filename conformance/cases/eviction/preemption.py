@@ -59,7 +59,7 @@ async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
     expect_equal(node, len(victims), 1, "victims")
     stop = node.calls("StopContainer", pod=victims[0])[0]
     sandbox = node.calls("RunPodSandbox", pod="critical")[0]
-    expect(node, stop.ended_s <= sandbox.started_s, "the stop has ended before the sandbox comes")
+    expect(node, stop.ended_s <= sandbox.started_s, "the critical sandbox after the victim's end")
 
 
 @conformance(id="preempt-status", rules=["PREE-007", "LIFE-230"], needs=[API], node_config=TWO_PODS)
@@ -78,7 +78,7 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     text = "Pod was preempted by Kubelet to accommodate a critical pod."
     expect_equal(node, seen, ("True", "TerminationByKubelet", text), "DisruptionTarget")
     event = node.events("Preempting")[0]
-    expect_equal(node, (event["type"], event["message"]), ("Warning", PREEMPTED), "event")
+    expect_equal(node, (event["type"], event["message"]), ("Warning", PREEMPTED), "type, message")
     timeouts = [call.request.timeout for call in node.calls("StopContainer", pod="web")]
     expect_equal(node, timeouts, [4], "timeouts of StopContainer")
 
@@ -133,7 +133,7 @@ async def several_victims_end_one_after_the_other(node: Node) -> None:
     await running(node, "critical")
     expect_equal(node, preempted(node), ["burstable", "guaranteed"], "victims")
     first, second = (node.calls("StopContainer", pod=name)[0] for name in preempted(node))
-    expect(node, first.ended_s <= second.started_s, "the second stops when the first has stopped")
+    expect(node, first.ended_s <= second.started_s, "one stop has ended when the other begins")
 
 
 @conformance(
@@ -191,7 +191,7 @@ async def a_static_pod_is_critical(node: Node) -> None:
     await node.run_until(lambda: node.api.phase("later") == "Failed", within_s=GONE_S)
     expect_equal(node, preempted(node), ["victim"], "victims")
     stops = node.calls("StopContainer", pod="victim")
-    expect(node, stops and stops[0].ended_s, "the victim had stopped before later was looked at")
+    expect(node, stops and stops[0].ended_s, "the victim has stopped when later is rejected")
     await running(node, "static")
 
 

@@ -51,7 +51,7 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
         seen = target.get("status"), target.get("reason")
         expect_equal(node, seen, ("True", "TerminationByKubelet"), "DisruptionTarget")
     await node.run_for(limits.NOTICE_S)
-    expect(node, node.api.pod("web"), "the pod object stays")
+    expect(node, node.api.pod("web"), "the evicted pod is still at the API")
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
 
 
@@ -112,7 +112,7 @@ async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
     async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
         expect_order(
-            node, node.writes("web"), ["ExecSync main/0", "StopContainer main/0"], "hook, stop"
+            node, node.writes("web"), ["ExecSync main/0", "StopContainer main/0"], "hook, then stop"
         )
 
 
@@ -135,7 +135,7 @@ async def pressure_shows_in_the_node(node: Node) -> None:
         )
         event = node.events("EvictionThresholdMet")[0]
         wanted = ("Warning", "Attempting to reclaim memory")
-        expect_equal(node, (event["type"], event["message"]), wanted, "event")
+        expect_equal(node, (event["type"], event["message"]), wanted, "type and message")
 
 
 @conformance(
@@ -171,7 +171,7 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
         for name in ("one", "two"):
             await evicted(node, name, within_s=EVICTED_S + 35)
         one, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
-        expect(node, abs(one - two) >= 0.5, "one eviction after the other", f"{one:.2f}, {two:.2f}")
+        expect(node, abs(one - two) >= 0.5, "evictions 0.5 s apart", f"{one:.2f}, {two:.2f}")
 
 
 @conformance(
@@ -195,8 +195,8 @@ async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
         )
         told = node.events("ExceededGracePeriod", pod="web")[0]
         text = "Container runtime did not kill the pod within specified grace period."
-        expect_equal(node, (told["type"], told["message"]), ("Warning", text), "the event")
-        expect(node, node.now_s - asked >= 9, "after ten seconds", node.now_s - asked)
-        expect_equal(node, node.api.phase("web"), "Running", "phase at the API while it runs")
+        expect_equal(node, (told["type"], told["message"]), ("Warning", text), "type and message")
+        expect(node, node.now_s - asked >= 9, "10 s after StopContainer", node.now_s - asked)
+        expect_equal(node, node.api.phase("web"), "Running", "phase while its container runs")
         rule.release()
         await evicted(node, "web", within_s=limits.STOP_S + limits.NOTICE_S)

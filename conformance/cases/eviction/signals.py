@@ -157,7 +157,7 @@ async def memory_is_more_urgent_than_disk(node: Node) -> None:
     node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "web", "victim")
     told = node.events("EvictionThresholdMet")[0]
-    expect_equal(node, told["message"], "Attempting to reclaim memory", "first event")
+    expect_equal(node, told["message"], "Attempting to reclaim memory", "message of first event")
 
 
 @conformance(
@@ -174,7 +174,7 @@ async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     expect_equal(node, await first_victim(node), "stuck", "victim")
     message = node.events("Evicted")[0]["message"]
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. "
-    expect_equal(node, message, wanted, "message, without containers")
+    expect_equal(node, message, wanted, "message, which does not name containers")
 
 
 @conformance(
@@ -238,8 +238,8 @@ async def the_kernel_tells_before_the_next_look(node: Node) -> None:
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)  # between two looks
     began_s = node.now_s
     node.machine.leave_memory(100 * MI)
-    await node.run_until(lambda: node.events("Evicted"), within_s=1, what="an eviction at once")
-    expect(node, node.now_s - began_s < 1, "within a second", node.now_s - began_s)
+    await node.run_until(lambda: node.events("Evicted"), within_s=1, what="an immediate eviction")
+    expect(node, node.now_s - began_s < 1, "the eviction within 1 s", node.now_s - began_s)
 
 
 @conformance(
@@ -254,5 +254,5 @@ async def without_notification_the_kubelet_looks_every_ten_seconds(node: Node) -
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)
     node.machine.leave_memory(100 * MI)
     await node.run_for(3)
-    expect_equal(node, node.event_count("Evicted"), 0, "evictions before the next look")
+    expect_equal(node, node.event_count("Evicted"), 0, "evictions before the next cycle")
     expect_equal(node, await first_victim(node), "web", "victim")

@@ -20,13 +20,13 @@ async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     await node.wait_running("web")
     await node.run_for(limits.EVICTION_CYCLE_S)
     found = (await node.kubelet.summary())["node"]
-    expect_equal(node, found["nodeName"], node.name, "name")
+    expect_equal(node, found["nodeName"], node.name, "nodeName")
     memory = found["memory"]
     for name in ("time", "availableBytes", "workingSetBytes"):
         expect(node, memory.get(name), f"memory has {name}", memory)
     room = ("time", "availableBytes", "capacityBytes", "inodesFree", "inodes", "usedBytes")
     disks = {"fs": found["fs"], **found["runtime"]}
-    expect_equal(node, sorted(disks), ["containerFs", "fs", "imageFs"], "disks")
+    expect_equal(node, sorted(disks), ["containerFs", "fs", "imageFs"], "filesystems of the node")
     for disk, values in disks.items():
         for name in room:
             expect(node, name in values, f"{disk} has {name}", values)
@@ -34,7 +34,7 @@ async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     images, containers = found["runtime"]["imageFs"], found["runtime"]["containerFs"]
     sizes = ("capacityBytes", "inodes", "time")
     same = [(images[n], containers[n]) for n in sizes]
-    expect(node, all(a == b for a, b in same), "EVIC-024: the same numbers", same)
+    expect(node, all(a == b for a, b in same), "imageFs and containerFs alike (EVIC-024)", same)
     limit = found["rlimit"]
     expect(node, 0 < limit["curproc"] < limit["maxpid"], "processes below their limit", limit)
 
@@ -52,9 +52,9 @@ async def the_summary_has_the_pods_that_run(node: Node) -> None:
     for found in web["containers"]:
         for part in ("cpu", "memory", "rootfs", "logs", "swap", "startTime"):
             expect(node, part in found, f"{found['name']} has {part}", sorted(found))
-        expect(node, "workingSetBytes" in found["memory"], "its memory", found["memory"])
-        expect(node, "usedBytes" in found["rootfs"], "its layer", found["rootfs"])
-        expect(node, "usedBytes" in found["logs"], "its logs", found["logs"])
+        expect(node, "workingSetBytes" in found["memory"], "its workingSetBytes", found["memory"])
+        expect(node, "usedBytes" in found["rootfs"], "its rootfs.usedBytes", found["rootfs"])
+        expect(node, "usedBytes" in found["logs"], "its logs.usedBytes", found["logs"])
     for part in ("cpu", "memory", "ephemeral-storage"):
         expect(node, part in web, f"web has {part}", sorted(web))
 

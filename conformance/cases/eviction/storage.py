@@ -64,7 +64,7 @@ async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
     began_s = node.now_s
     await evicted_for(node, "full", VOLUME, within_s=120 + EVICTED_S)
     waited_s = node.now_s - began_s
-    expect(node, waited_s > 20, "not in the next cycles", f"{waited_s:.0f} s")
+    expect(node, waited_s > 20, "the eviction after more than 20 s", f"{waited_s:.0f} s")
 
 
 @conformance(
@@ -114,7 +114,7 @@ async def all_offenders_end_in_one_cycle(node: Node) -> None:
     for name in ("one", "two"):
         await evicted_for(node, name, "Pod ephemeral", within_s=EVICTED_S)
     one, two = (node.times_s("StopContainer", pod=name)[0] for name in ("one", "two"))
-    expect(node, abs(one - two) < limits.EVICTION_CYCLE_S - 1, "in one cycle", (one, two))
+    expect(node, abs(one - two) < limits.EVICTION_CYCLE_S - 1, "both in one cycle", (one, two))
     expect_equal(node, node.api.phase("fine"), "Running", "phase of the pod within its limit")
 
 

@@ -50,7 +50,7 @@ async def unused_images_go_and_used_ones_stay(node: Node) -> None:
     await node.apply_static(finished)
     await wait_running(node, "web")
     await node.run_until(
-        lambda: node.phase("job") == "Succeeded", within_s=PULLED_S, what="the job is done"
+        lambda: node.phase("job") == "Succeeded", within_s=PULLED_S, what="the job has ended"
     )
     await node.run_until(
         lambda: removed(node) & ids_of(node, OTHER_IMAGE),
@@ -82,12 +82,12 @@ async def too_little_freed_is_told(node: Node) -> None:
     )
     texts = {e["message"] for e in node.events("FreeDiskSpaceFailed")}
     start = "Insufficient free disk space on the node's image filesystem ("
-    expect(node, texts and all(t.startswith(start) for t in texts), f"{start}...", texts)
+    expect(node, texts and all(t.startswith(start) for t in texts), f"messages {start}...", texts)
     events = [*node.events("FreeDiskSpaceFailed"), *node.events("ImageGCFailed")]
     about = {(e["type"], e["involvedObject"]["kind"]) for e in events}
-    expect(node, about == {("Warning", "Node")}, "warnings about the node", about)
+    expect(node, about == {("Warning", "Node")}, "warnings about the Node", about)
     failed = {e["message"] for e in node.events("ImageGCFailed")}
-    expect(node, failed <= texts, "the same text in ImageGCFailed", failed)
+    expect(node, failed <= texts, "ImageGCFailed with a text of FreeDiskSpaceFailed", failed)
 
 
 @conformance(

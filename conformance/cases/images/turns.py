@@ -46,7 +46,7 @@ def most_at_once(node: Node, calls: Sequence[Any]) -> int:
 async def pulls_come_one_at_a_time_by_default(node: Node) -> None:
     """By default the node pulls one image after the other."""
     calls = await pull_three(node)
-    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 1), "pulls, at once")
+    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 1), "pulls, most at a time")
 
 
 @conformance(
@@ -58,7 +58,7 @@ async def pulls_come_one_at_a_time_by_default(node: Node) -> None:
 async def parallel_pulls_have_no_limit_of_their_own(node: Node) -> None:
     """With serializeImagePulls false all images are pulled at the same time."""
     calls = await pull_three(node)
-    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 3), "pulls, at once")
+    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 3), "pulls, most at a time")
 
 
 @conformance(
@@ -70,7 +70,7 @@ async def parallel_pulls_have_no_limit_of_their_own(node: Node) -> None:
 async def the_number_of_parallel_pulls_can_be_limited(node: Node) -> None:
     """maxParallelImagePulls 2 alone makes pulls parallel, two at a time."""
     calls = await pull_three(node)
-    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 2), "pulls, at once")
+    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 2), "pulls, most at a time")
 
 
 def seconds(text: str) -> float:
@@ -101,7 +101,7 @@ async def the_event_tells_the_waiting_apart(node: Node) -> None:
     whole = sorted(seconds(found[2]) for found in times if found)
     slack_s = node.slack_s
     expect(node, alone[1] < TAKES_S + 1 + slack_s, f"{TAKES_S:g} s for each pull", alone)
-    expect(node, whole[1] > whole[0] + TAKES_S - 1, "the second waited for the first", whole)
+    expect(node, whole[1] > whole[0] + TAKES_S - 1, "the second with the time it waited", whole)
 
 
 @conformance(

@@ -95,7 +95,7 @@ async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     await node.run_until(
         lambda: node.api.node_status("declaredFeatures"),
         within_s=limits.STATUS_PASS_S,
-        what="features",
+        what="the features in the Node's status",
     )
     await node.run_until(
         lambda: any(call.response is not None for call in node.calls("Status")),
@@ -105,7 +105,7 @@ async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     call = next(call for call in node.calls("Status") if call.response is not None)
     names = sorted(handler.name for handler in call.response.runtime_handlers)
     told = node.api.node_status("runtimeHandlers") or []
-    expect_equal(node, [handler.get("name", "") for handler in told], names, "handlers")
+    expect_equal(node, [handler.get("name", "") for handler in told], names, "runtime handlers")
     groups = call.response.features.supplemental_groups_policy
     features = node.api.node_status("features") or {}  # none where the runtime tells none
     seen = features.get("supplementalGroupsPolicy", False)

@@ -94,7 +94,7 @@ async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     status = (node.api.pod("job") or {})["status"]
     expect_equal(node, status.get("reason"), "DeadlineExceeded", "reason")
     steps = ["StartContainer main/1", "StopContainer main/1", "StopPodSandbox/0"]
-    expect_order(node, node.writes("job"), steps, "restart, then the stop")
+    expect_order(node, node.writes("job"), steps, "a restart, then the stop")
     waited_s = node.times_s("StopContainer", pod="job")[0] - created_s
     # startTime is cut to whole seconds (STAT-006).
     late_s = 11 + limits.NOTICE_S + node.slack_s
@@ -116,7 +116,7 @@ async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(no
     await node.run_until(
         lambda: all(node.api.phase(p.lower()) in ("Succeeded", "Failed") for p in policies),
         within_s=4 + 3 + limits.STOP_S,
-        what="the end of all three",
+        what="the end of all three pods",
     )
     await node.run_for(limits.HOUSEKEEPING_S)  # the last status of the pod may come behind it
     for policy in policies:
@@ -137,7 +137,7 @@ async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> No
     )
     await node.kubelet.restart()
     await node.run_for(2 * limits.HOUSEKEEPING_S)
-    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
+    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "containers made")
     expect_equal(node, node.api.phase("job"), "Succeeded", "phase")
 
 
@@ -190,6 +190,6 @@ async def a_start_and_a_stop_tell_their_story_in_events(node: Node) -> None:
     await node.api.delete_pod("web", grace_s=2)
     await node.run_until(lambda: node.events("Killing", pod="web"), within_s=limits.STOP_S)
     reasons = [e["reason"] for e in node.events(pod="web")]
-    expect_order(node, reasons, ["Pulled", "Created", "Started", "Killing"], "events")
+    expect_order(node, reasons, ["Pulled", "Created", "Started", "Killing"], "reasons of events")
     field = node.events("Started", pod="web")[0]["involvedObject"].get("fieldPath")
     expect_equal(node, field, "spec.containers{main}", "fieldPath")

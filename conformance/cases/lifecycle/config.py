@@ -50,9 +50,9 @@ async def the_container_wins_over_the_pod_in_users_and_profiles(node: Node) -> N
     )
     expect_equal(node, (added, dropped), (["NET_ADMIN"], ["ALL"]), "capabilities")
     flags = (made.readonly_rootfs, made.no_new_privs, made.privileged)
-    expect_equal(node, flags, (True, True, False), "read-only, no new privileges, privileged")
+    expect_equal(node, flags, (True, True, False), "readonly_rootfs, no_new_privs and privileged")
     profiles = (made.seccomp.profile_type, plain.seccomp.profile_type)
-    expect_equal(node, profiles, (0, 1), "seccomp: RuntimeDefault, Unconfined")
+    expect_equal(node, profiles, (0, 1), "seccomp profiles: RuntimeDefault, Unconfined")
 
 
 @conformance(id="config-non-root", rules=["LIFE-141", "LIFE-131"], needs=[STATUS])
@@ -92,12 +92,12 @@ async def requests_and_limits_reach_the_runtime(node: Node) -> None:
     await node.apply_static(pod("guaranteed", sure))
     made = (await created(node)).linux.resources
     seen = (made.cpu_shares, made.cpu_period, made.cpu_quota)
-    expect_equal(node, seen, (256, 100_000, 50_000), "shares, period, quota")
+    expect_equal(node, seen, (256, 100_000, 50_000), "CPU shares, period and quota")
     expect_equal(node, made.memory_limit_in_bytes, 64 << 20, "memory limit")
-    expect(node, 2 < made.oom_score_adj < 1000, "oom_score_adj 3..999", made.oom_score_adj)
+    expect(node, 2 < made.oom_score_adj < 1000, "oom_score_adj from 3 to 999", made.oom_score_adj)
     idle = (await created(node, "idle")).linux.resources
     unlimited = (idle.cpu_shares, idle.cpu_quota, idle.memory_limit_in_bytes, idle.oom_score_adj)
-    expect_equal(node, unlimited, (2, 0, 0, 1000), "shares, quota, memory, score without requests")
+    expect_equal(node, unlimited, (2, 0, 0, 1000), "shares, quota, memory, oom_score_adj")
     score = (await created(node, "sure")).linux.resources.oom_score_adj
     expect_equal(node, score, -997, "oom_score_adj of a guaranteed pod")
 

@@ -67,7 +67,7 @@ async def a_container_can_be_told_about_its_pod(node: Node) -> None:
         "MEMORY": "20",
     }
     expect_equal(node, seen, wanted, "variables")
-    expect(node, ip, "an address of the pod")
+    expect(node, ip, "the pod's address in a variable")
 
 
 @conformance(id="env-objects", rules=["LIFE-137"], needs=[API])
@@ -119,7 +119,7 @@ async def a_missing_config_map_keeps_its_container_waiting(node: Node) -> None:
         "configmaps", {"metadata": {"name": "settings"}, "data": {"MODE": "fast"}}
     )
     config = await created(node, within_s=6 * limits.SYNC_ERROR_S)
-    expect_equal(node, variables(config).get("MODE"), "fast", "MODE")
+    expect_equal(node, variables(config).get("MODE"), "fast", "variable MODE")
 
 
 @conformance(id="env-services", rules=["LIFE-137"], needs=[API])

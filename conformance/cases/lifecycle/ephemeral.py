@@ -62,7 +62,7 @@ async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) 
     spaces = made.request.config.linux.security_context.namespace_options
     (main,) = node.calls("CreateContainer", container="main")
     expect_equal(node, spaces.pid, PID_TARGET, "pid namespace of debug")
-    expect_equal(node, spaces.target_id, main.response.container_id, "target")
+    expect_equal(node, spaces.target_id, main.response.container_id, "target_id (of main)")
     own = main.request.config.linux.security_context.namespace_options
     expect_equal(node, (own.pid, own.target_id), (PID_CONTAINER, ""), "pid namespace of main")
 
@@ -110,4 +110,4 @@ async def an_ephemeral_container_does_not_keep_a_finished_pod(node: Node) -> Non
         ["StartContainer debug/0", "StopContainer debug/0", "StopPodSandbox/0"],
         "debug is stopped before the sandbox",
     )
-    expect(node, node.count("StopContainer", container="main") == 0, "main ended by itself")
+    expect(node, node.count("StopContainer", container="main") == 0, "no StopContainer for main")

@@ -24,10 +24,10 @@ async def a_failed_sandbox_is_tried_again(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
     first, second = (node.calls("RunPodSandbox", pod="web")[i] for i in (0, 1))
-    expect(node, first.error and not second.error, "one failure, then success")
+    expect(node, first.error and not second.error, "RunPodSandbox fails once, then succeeds")
     expect_equal(node, node.count("CreateContainer", pod="web"), 1, "CreateContainer calls")
     pause = second.started_s - first.started_s
-    expect(node, pause >= 9.9, "10 s before the second try", f"{pause:.2f} s")
+    expect(node, pause >= 9.9, "10 s between the calls of RunPodSandbox", f"{pause:.2f} s")
 
 
 @conformance(id="create-error", rules=["LIFE-131", "LIFE-037"], needs=[STATUS, FAULTS])
@@ -57,7 +57,7 @@ async def a_container_that_cannot_be_started_is_created_again(node: Node) -> Non
         node,
         node.writes("web"),
         ["CreateContainer main/0", "StartContainer main/0", "CreateContainer main/1"],
-        "a new attempt",
+        "a new attempt after the failed start",
     )
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "StopContainer calls")
 

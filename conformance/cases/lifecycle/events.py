@@ -45,10 +45,10 @@ async def events_that_differ_in_their_message_are_combined(node: Node) -> None:
     events = node.events("ErrImageNeverPull", pod="web")
     plain = [e for e in events if not e["message"].startswith(COMBINED)]
     joined = [e for e in events if e["message"].startswith(COMBINED)]
-    expect_equal(node, len(plain), 9, "events of their own")
+    expect_equal(node, len(plain), 9, "events that are not combined")
     expect_equal(node, len(joined), 1, "combined events")
     expect_equal(node, joined[0]["count"], 3, "count of the combined event")
-    expect(node, f'"{MISSING_IMAGE}11"' in joined[0]["message"], "the last message", joined[0])
+    expect(node, f'"{MISSING_IMAGE}11"' in joined[0]["message"], "the latest message", joined[0])
     expect(node, not joined[0].get("reportingComponent"), "no reporting component", joined[0])
 
 
@@ -75,6 +75,6 @@ async def the_same_event_again_counts_up(node: Node) -> None:
         what="ErrImageNeverPull three times",  # two may fall into one second
     )
     events = node.events("ErrImageNeverPull", pod="web")
-    expect_equal(node, len(events), 1, "events")
+    expect_equal(node, len(events), 1, "events ErrImageNeverPull")
     first, last = events[0]["firstTimestamp"], events[0]["lastTimestamp"]
     expect(node, last > first, "lastTimestamp after firstTimestamp", (first, last))

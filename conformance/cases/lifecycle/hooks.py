@@ -30,7 +30,7 @@ async def a_sleep_hook_uses_up_its_seconds_of_the_grace(node: Node) -> None:
         lambda: node.count("StopContainer", container="main"), within_s=3 + limits.STOP_S
     )
     (stop,) = node.calls("StopContainer", container="main")
-    expect(node, node.time_s(stop) - since >= 3.0, "StopContainer 3 s later", node.time_s(stop))
+    expect(node, node.time_s(stop) - since >= 3.0, "StopContainer after 3 s", node.time_s(stop))
     expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")
     expect_equal(node, node.count("ExecSync", container="main"), 0, "commands run")
 
@@ -94,7 +94,7 @@ async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
     await node.wait_running("web")
     await node.run_for(limits.NOTICE_S)
     visits = node.runtime.visits("web")
-    expect_equal(node, len(visits), 1, "visits")
+    expect_equal(node, len(visits), 1, "connections to the container")
     expect_equal(node, visits[0].path, "/started", "path")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 

@@ -98,19 +98,19 @@ async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
     firsts = []
     for name in ("a", "b"):
         wanted = users(node.calls("RunPodSandbox", pod=name)[0].request.config)
-        expect_equal(node, wanted.mode, POD_NAMESPACE, f"mode of {name}")
-        expect_equal(node, list(wanted.uids), list(wanted.gids), f"users and groups of {name}")
+        expect_equal(node, wanted.mode, POD_NAMESPACE, f"user namespace mode of {name}")
+        expect_equal(node, list(wanted.uids), list(wanted.gids), f"user ID mappings of {name}")
         (ids,) = wanted.uids
-        expect_equal(node, (ids.container_id, ids.length), (0, 65536), f"ids of {name}")
+        expect_equal(node, (ids.container_id, ids.length), (0, 65536), f"ID mapping of {name}")
         firsts.append(ids.host_id)
         made = node.calls("CreateContainer", pod=name)[0].request.config
-        expect_equal(node, users(made), wanted, f"ids of the container of {name}")
+        expect_equal(node, users(made), wanted, f"ID mappings of the container of {name}")
         for mount in made.mounts:
-            expect_equal(node, list(mount.uidMappings), [ids], f"ids of {mount.container_path}")
-    expect_equal(node, len({*firsts}), 2, "different ranges")
-    expect_equal(node, [n for n in firsts if n < 65536 or n % 65536], [], "ranges of the node")
+            expect_equal(node, list(mount.uidMappings), [ids], f"IDs at {mount.container_path}")
+    expect_equal(node, len({*firsts}), 2, "number of different ranges of user IDs")
+    expect_equal(node, [n for n in firsts if n < 65536 or n % 65536], [], "misplaced ranges")
     mode = users(node.calls("RunPodSandbox", pod="c")[0].request.config).mode
-    expect_equal(node, mode, NODE_NAMESPACE, "mode of a pod that does not ask")
+    expect_equal(node, mode, NODE_NAMESPACE, "namespace mode of a pod that asks for none")
 
 
 @conformance(id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART])
@@ -127,7 +127,7 @@ async def a_pod_keeps_its_users(node: Node) -> None:
         what="a second sandbox",
     )
     first, second = node.calls("RunPodSandbox", pod="web")
-    expect_equal(node, users(second.request.config), users(first.request.config), "ids")
+    expect_equal(node, users(second.request.config), users(first.request.config), "ID mappings")
 
 
 @conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=[*FEATURES, API])

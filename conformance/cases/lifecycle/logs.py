@@ -35,9 +35,9 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
     await node.run_for(limits.NOTICE_S)
     files = node.machine.log_files("web", "main")
     expect(node, max(most, len(files)) <= MAX_FILES, f"at most {MAX_FILES} files", most)
-    expect_equal(node, [f.endswith(".gz") for f in files], [False, True, False], "compressed")
-    expect_equal(node, files[0], "0.log", "the log itself")
-    expect(node, all(f.startswith("0.log.2") for f in files[1:]), "names of rotated logs", files)
+    expect_equal(node, [f.endswith(".gz") for f in files], [False, True, False], "files with .gz")
+    expect_equal(node, files[0], "0.log", "name of the current log")
+    expect(node, all(f.startswith("0.log.2") for f in files[1:]), "other names 0.log.2...", files)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 

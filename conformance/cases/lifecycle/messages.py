@@ -91,7 +91,7 @@ async def the_message_file_is_where_the_container_wants_it(node: Node) -> None:
         mounts = [m for m in call.request.config.mounts if m.container_path == "/tmp/last-words"]
         expect_equal(node, len(mounts), 1, "mounts of the message file")
         paths.append(mounts[0].host_path)
-    expect(node, paths[0] != paths[1], "another file for the second run", paths)
+    expect(node, paths[0] != paths[1], "different files for the messages of the two runs", paths)
 
 
 @conformance(id="message-of-last-run", rules=["LIFE-145", "LIFE-170"], needs=[STATUS])

@@ -37,7 +37,7 @@ async def a_resize_updates_the_running_container(node: Node) -> None:
     await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
     seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
-    expect_equal(node, seen, [(96, 10_000), (96, 20_000)], "memory limit in MiB, CPU quota")
+    expect_equal(node, seen, [(96, 10_000), (96, 20_000)], "memory limits in MiB, CPU quotas")
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.count("UpdateContainerResources"), 2, "updates")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
@@ -55,7 +55,7 @@ async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -
         node,
         steps,
         ["StopContainer main/0", "CreateContainer main/1", "StartContainer main/1"],
-        "stop, then the next attempt",
+        "the stop, then the next attempt",
     )
     made = node.calls("CreateContainer", container="main")[1].request.config.linux.resources
     expect_equal(node, made.memory_limit_in_bytes, 96 * MI, "memory limit")
@@ -133,14 +133,14 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
             "reason Error",
         )
     condition = api_condition(node, "web", IN_PROGRESS)
-    expect(node, "busy" in condition["message"], "the runtime's text", condition["message"])
+    expect(node, "busy" in condition["message"], "the runtime's error", condition["message"])
     words, summary = message(node, "ResizeError", "web")
-    expect_equal(node, words, "Pod resize error", "words of ResizeError")
-    expect(node, "busy" in summary["error"], "the runtime's text", summary)
+    expect_equal(node, words, "Pod resize error", "text of the event ResizeError")
+    expect(node, "busy" in summary["error"], "the runtime's error", summary)
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="web"),
         within_s=limits.SYNC_ERROR_S + RESIZE_S,
-        what="completed at last",
+        what="the resize is completed",
     )
     await until(node, lambda: not api_condition(node, "web", IN_PROGRESS), "no condition any more")
     expect_pod_group(node, "web", quota_us=20_000, memory_mi=96)

@@ -63,9 +63,9 @@ async def a_resize_without_room_is_deferred(node: Node) -> None:
     wanted = "Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: "
     expect(node, condition["message"].startswith(wanted), wanted, condition["message"])
     words, summary = message(node, "ResizeDeferred", "web")
-    expect_equal(node, words, "Pod resize OutOfcpu", "words of ResizeDeferred")
-    expect_equal(node, summary["error"], condition["message"], "error of ResizeDeferred")
-    expect_equal(node, summary["generation"], 2, "generation of ResizeDeferred")
+    expect_equal(node, words, "Pod resize OutOfcpu", "text of the event ResizeDeferred")
+    expect_equal(node, summary["error"], condition["message"], "error in the event ResizeDeferred")
+    expect_equal(node, summary["generation"], 2, "generation in the event ResizeDeferred")
     told = node.api.container("web", "main")
     expect_equal(node, told["allocatedResources"], {"cpu": "100m"}, "allocated resources")
     expect_equal(node, len(updates(node)), 0, "updates")
@@ -143,7 +143,7 @@ async def under_pressure_a_resize_is_deferred(node: Node) -> None:
     condition = await pending(node, "web", "Deferred")
     text = "The node had condition: [DiskPressure]. "
     expect_equal(node, condition["message"], text, "message")
-    expect_equal(node, message(node, "ResizeDeferred", "web")[0], "Pod resize Evicted", "words")
+    expect_equal(node, message(node, "ResizeDeferred", "web")[0], "Pod resize Evicted", "text")
     node.machine.leave_disk(5000 * MI)
     await has_condition(node, "DiskPressure", "False")
     await node.run_until(

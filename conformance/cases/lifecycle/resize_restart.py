@@ -96,7 +96,7 @@ async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -
         await node.kubelet.kill()
     await node.kubelet.start()
     await node.run_until(
-        lambda: len(updates(node)) == 3, within_s=limits.START_S + limits.NOTICE_S, what="the rest"
+        lambda: len(updates(node)) == 3, within_s=limits.START_S + limits.NOTICE_S, what="CPU too"
     )
     seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
     expect_equal(node, seen, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
@@ -109,10 +109,10 @@ async def the_checkpoint_has_what_was_allocated(node: Node) -> None:
     """`allocated_pods_state` and `actuated_pods_state` hold the resources of each container, and
     change with a resize."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    expect_equal(node, noted(node), [asking("100m", "64Mi")] * 2, "allocated, actuated")
+    expect_equal(node, noted(node), [asking("100m", "64Mi")] * 2, "resources in the two files")
     await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     await resized(node, "web")
-    expect_equal(node, noted(node), [asking("200m", "64Mi")] * 2, "allocated, actuated")
+    expect_equal(node, noted(node), [asking("200m", "64Mi")] * 2, "resources in the two files")
 
 
 def noted(node: Node) -> list[Any]:
@@ -120,7 +120,7 @@ def noted(node: Node) -> list[Any]:
     found = []
     for file in FILES:
         whole = json.loads(node.machine.read_root_file(file))
-        expect(node, whole["checksum"] > 0, "a checksum", whole["checksum"])
+        expect(node, whole["checksum"] > 0, "a checksum that is not 0", whole["checksum"])
         (entry,) = json.loads(whole["data"])["entries"].values()
         found.append(entry["ContainerResources"]["main"])
     return found

@@ -107,7 +107,7 @@ async def the_newest_instance_is_the_one_created_last(node: Node) -> None:
         )
     tries = node.calls("CreateContainer", container="main")
     expect_equal(node, [call.attempt for call in tries], [0, 1, 1], "attempts")
-    expect(node, tries[2].error is not None, "the name is taken", tries[2].error)
+    expect(node, tries[2].error is not None, "an error: the name is taken", tries[2].error)
 
 
 @conformance(id="run-once-succeeds", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
@@ -122,7 +122,7 @@ async def a_run_once_pod_that_exits_zero_succeeds(node: Node) -> None:
     )
     await node.run_until(lambda: node.count("StopPodSandbox", pod="job"), within_s=limits.NOTICE_S)
     await node.run_for(limits.NOTICE_S)
-    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
+    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "containers made")
     expect_equal(node, node.count("StopContainer", pod="job"), 0, "StopContainer calls")
     state = node.container("job", "main").get("state", {}).get("terminated", {})
     expect_equal(node, (state.get("exitCode"), state.get("reason")), (0, "Completed"), "state")

@@ -132,11 +132,11 @@ async def all_restarted(node: Node) -> None:
     )
     for name in ("setup", "main"):
         reason = last_exit(node, "web", name).get("reason")
-        expect_equal(node, reason, "RestartingAllContainers", f"last state of {name}")
+        expect_equal(node, reason, "RestartingAllContainers", f"reason in the last state of {name}")
     condition = {
         c["type"]: c["status"] for c in (node.api.pod("web") or {})["status"]["conditions"]
     }
-    expect_equal(node, condition.get("AllContainersRestarting"), "False", "the condition at last")
+    expect_equal(node, condition.get("AllContainersRestarting"), "False", "status at the end")
 
 
 @conformance(
@@ -225,4 +225,4 @@ async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
     expect_equal(node, node.count("StartContainer", container="main"), 2, "runs of main")
     phases = node.phases("job")
     expect(node, "Failed" not in phases, "no phase Failed on the way", phases)
-    expect_equal(node, phases.count("Succeeded"), 1, "times of Succeeded")
+    expect_equal(node, phases.count("Succeeded"), 1, "times that the phase became Succeeded")

@@ -87,7 +87,7 @@ async def critical_pods_end_after_all_others(node: Node) -> None:
     seen = {name: timeouts(node, name) for name in ("web", "quick", "core")}
     expect_equal(node, seen, {"web": [6], "quick": [2], "core": [4]}, "timeouts of StopContainer")
     told = apart(node, began_s, "web", "core")
-    expect(node, told[0] >= 5.9 and told[1] <= 6 + node.slack_s, "core 6 s after web", told)
+    expect(node, told[0] >= 5.9 and told[1] <= 6 + node.slack_s, "core stopped 6 s after web", told)
 
 
 @conformance(id="shutdown-status", rules=["NODE-063", "LIFE-230"], needs=NEEDS, node_config=SIMPLE)
@@ -123,9 +123,9 @@ async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
     )
     ready = node.api.node_condition("Ready")
     seen = ready["reason"], ready["message"]
-    expect_equal(node, seen, ("KubeletNotReady", "node is shutting down"), "Ready")
+    expect_equal(node, seen, ("KubeletNotReady", "node is shutting down"), "reason, message")
     event = node.events("Shutdown")[0]
-    expect_equal(node, event["message"], "Shutdown manager detected shutdown event", "event")
+    expect_equal(node, event["message"], "Shutdown manager detected shutdown event", "its message")
     await node.api.create_pod(pod("late"))
     await node.run_until(
         lambda: node.api.phase("late") == "Failed",
@@ -154,7 +154,7 @@ async def groups_end_from_the_lowest_priority_to_the_highest(node: Node) -> None
     seen = {name: timeouts(node, name) for name in priorities}
     expect_equal(node, seen, {"low": [3], "ten": [3], "most": [5]}, "timeouts of StopContainer")
     told = apart(node, began_s, "low", "most")
-    expect(node, told[0] >= 2.9 and told[1] <= 3 + node.slack_s, "3 s between the groups", told)
+    expect(node, told[0] >= 2.9 and told[1] <= 3 + node.slack_s, "groups stopped 3 s apart", told)
 
 
 @conformance(id="shutdown-waits-not", rules=["NODE-062"], needs=NEEDS, node_config=SIMPLE)

@@ -54,8 +54,8 @@ async def a_sidecar_that_ended_well_is_shown_as_ended_while_it_waits(node: Node)
         what="a third start of done",
     )
     seen = node.states("web", "done")
-    expect(node, "terminated(0)" in seen, "done is shown as terminated", seen)
-    expect(node, "waiting(CrashLoopBackOff)" not in seen, "and never as waiting", seen)
+    expect(node, "terminated(0)" in seen, "a status that shows done as terminated(0)", seen)
+    expect(node, "waiting(CrashLoopBackOff)" not in seen, "done never shown as waiting", seen)
 
 
 @conformance(id="sidecar-order-of-two", rules=["LIFE-120", "LIFE-121"], needs=[STATUS])
@@ -151,7 +151,7 @@ async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) 
     stop = await stop_of_sidecar(node, main_takes_s=3, grace_s=8)
     main_ended = node.ended_s(node.calls("StopContainer", container="main")[0])
     expect(node, node.time_s(stop) >= main_ended, "side is stopped after main has ended")
-    expect(node, stop.request.timeout in (4, 5), "timeout 8 - 3 s", stop.request.timeout)
+    expect(node, stop.request.timeout in (4, 5), "a timeout of about 5 s", stop.request.timeout)
 
 
 @conformance(id="sidecar-out-of-grace", rules=["LIFE-144"], needs=[STATUS])
@@ -161,5 +161,5 @@ async def a_sidecar_does_not_wait_longer_than_its_grace(node: Node) -> None:
     stop = await stop_of_sidecar(node, main_takes_s=3600, grace_s=4)
     (first,) = node.calls("StopContainer", container="main")
     waited_s = node.time_s(stop) - node.time_s(first)
-    expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "about 4 s after main", waited_s)
-    expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout")
+    expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "side stopped 4 s after main", waited_s)
+    expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")

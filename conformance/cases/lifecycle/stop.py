@@ -82,7 +82,7 @@ async def a_prestop_hook_shortens_the_grace(node: Node) -> None:
     await node.remove_static("web")
     await stopped(node, "web", 2 + limits.STOP_S)
     writes = ["ExecSync main/0", "StopContainer main/0", "StopPodSandbox/0"]
-    expect_order(node, node.writes("web"), writes, "stop with a hook")
+    expect_order(node, node.writes("web"), writes, "the preStop hook, then the stops")
     given = stop_timeouts(node, "main")
     expect(node, given in ([6], [5]), "StopContainer timeout of 8 - 2 s", given)
 
@@ -144,7 +144,7 @@ async def sidecars_stop_after_the_main_containers_in_reverse_order(node: Node) -
     calls = {c.container: c for c in node.calls("StopContainer", pod="web")}
     for first, then in (("main", "side2"), ("side2", "side1")):
         ended_s, began_s = node.ended_s(calls[first]), node.time_s(calls[then])
-        expect(node, ended_s <= began_s + 1e-3, f"{then} waits for {first}", (ended_s, began_s))
+        expect(node, ended_s <= began_s + 1e-3, f"{then} stops after {first}", (ended_s, began_s))
 
 
 @conformance(

@@ -65,7 +65,7 @@ async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
     given = next(m for m in call.request.config.mounts if m.container_path == "/scratch")
     place = node.machine.volume_path("web", "scratch", "new/part")
     expect(node, os.path.samefile(given.host_path, place), f"{place} is mounted", given.host_path)
-    expect_equal(node, stat.S_IMODE(place.stat().st_mode), 0o777, "its mode")
+    expect_equal(node, stat.S_IMODE(place.stat().st_mode), 0o777, "mode of the mounted directory")
 
 
 @conformance(id="sub-path-link-out", rules=["NODE-211", "LIFE-131"], needs=[Feature.STATUS])

@@ -100,7 +100,7 @@ async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
         what="RemovePodSandbox",
     )
     wanted = ["RemoveContainer main/0", "StopPodSandbox/0", "RemovePodSandbox/0"]
-    expect_order(node, node.writes("web"), wanted, "removal")
+    expect_order(node, node.writes("web"), wanted, "RemoveContainer before RemovePodSandbox")
 
 
 @conformance(id="finished-pod-kept", rules=["GC-002", "GC-010"], needs=[STATUS, VIRTUAL])
@@ -130,7 +130,7 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
     )
     stop = node.calls("StopPodSandbox", pod="web")
     removed = node.times_s("RemoveContainer", pod="web")[0]
-    expect(node, stop and removed >= node.ended_s(stop[0]), "removed after the stop", removed)
+    expect(node, stop and removed >= node.ended_s(stop[0]), "removal after the stop", removed)
 
 
 @conformance(id="logs-removed-with-container", rules=["GC-005"], needs=[STATUS])
@@ -144,7 +144,7 @@ async def the_log_goes_with_its_container(node: Node) -> None:
         what="RemoveContainer of attempt 0",
     )
     files = node.machine.log_files("web", "main")
-    expect(node, "0.log" not in files and "1.log" in files, "the log of attempt 1 only", files)
+    expect(node, "0.log" not in files and "1.log" in files, "1.log, and no longer 0.log", files)
 
 
 @conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL])
@@ -177,11 +177,11 @@ async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
             within_s=3 * limits.GC_PERIOD_S,
             what="RemovePodSandbox twice",
         )
-    expect_equal(node, node.events("ContainerGCFailed"), [], "ContainerGCFailed")
+    expect_equal(node, node.events("ContainerGCFailed"), [], "events ContainerGCFailed")
     await node.run_until(
         lambda: node.count("RemovePodSandbox") == 3,
         within_s=limits.GC_PERIOD_S + limits.NOTICE_S,
-        what="the third try",
+        what="a third try to remove the sandbox",
     )
     with node.runtime.on("ListPodSandbox").fails("UNKNOWN", "no lists today"):
         await node.run_until(
@@ -192,4 +192,4 @@ async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
     told = node.events("ContainerGCFailed")[0]
     expect_equal(node, told["type"], "Warning", "type of the event")
     expect_equal(node, told["involvedObject"]["kind"], "Node", "object of the event")
-    expect(node, "no lists today" in told["message"], "the runtime's words", told["message"])
+    expect(node, "no lists today" in told["message"], "the runtime's error", told["message"])

@@ -26,7 +26,7 @@ def plain_lists(node: Node, since_s: float) -> int:
     needs=[STATUS, KILL, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_death_is_heard_of(node: Node) -> None:
-    """With the gate on the runtime is not listed every second, and a container that ends is still
+    """With EventedPLEG the runtime is not listed every second, and a container that ends is still
     replaced at once."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
@@ -47,7 +47,7 @@ async def a_death_is_heard_of(node: Node) -> None:
     )
     created = node.times_s("CreateContainer", container="main")[1]
     late = 0.5 + node.slack_s
-    expect(node, created - killed <= late, "replaced at once", f"{created - killed:.2f} s")
+    expect(node, created - killed <= late, "a restart within 0.5 s", f"{created - killed:.2f} s")
 
 
 @conformance(
@@ -55,7 +55,7 @@ async def a_death_is_heard_of(node: Node) -> None:
     needs=[STATUS, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
-    """With the gate on a container that crashes is restarted with the usual delays."""
+    """With EventedPLEG a container that crashes is restarted with the usual delays."""
     await node.apply_static(
         pod("web", container("main", in_turn(exits(1), exits(2, after_s=1), runs())))
     )
@@ -77,7 +77,7 @@ async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
     needs=[STATUS, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_removed_pod_ends_without_lists(node: Node) -> None:
-    """With the gate on a removed pod is stopped once, and a new pod can have its name."""
+    """With EventedPLEG a removed pod is stopped once, and a new pod can have its name."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.remove_static("web")
@@ -110,7 +110,7 @@ async def without_events_the_runtime_is_listed_again(node: Node) -> None:
         await node.apply_static(pod("web"))
         await node.wait_running("web")
         await node.run_for(2)
-    expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "tries")
+    expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "calls for events")
     since = node.now_s
     await node.run_for(6)
     expect(node, plain_lists(node, since) >= 5, "at least five relists in 6 s", node.now_s)
@@ -120,4 +120,4 @@ async def without_events_the_runtime_is_listed_again(node: Node) -> None:
         within_s=limits.NOTICE_S,
         what="a second start of main",
     )
-    expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "tries in the end")
+    expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "calls for events in all")

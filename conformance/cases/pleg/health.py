@@ -86,4 +86,4 @@ async def a_hung_stop_touches_only_its_pod(node: Node) -> None:
     rule.release()
     await node.run_until(lambda: node.count("StopPodSandbox", pod="stuck"), within_s=limits.STOP_S)
     stopped = [node.ended_s(c) for c in node.calls("StopContainer", pod="stuck")]
-    expect(node, max(stopped) >= 0, "StopContainer came back", stopped)
+    expect(node, max(stopped) >= 0, "StopContainer has ended", stopped)

@@ -52,7 +52,7 @@ async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
     await restarted(node, limits.NOTICE_S)
     created = node.times_s("CreateContainer", container="main")[1]
     late = 2.0 + node.slack_s
-    expect(node, created - killed <= late, "within 2 s", f"{created - killed:.2f} s")
+    expect(node, created - killed <= late, "a restart within 2 s", f"{created - killed:.2f} s")
 
 
 @conformance(id="list-failure-harmless", rules=["PLEG-009"], needs=[STATUS, FAULTS, KILL])
@@ -126,7 +126,7 @@ async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
         if c.request.filter.label_selector.get("io.kubernetes.pod.uid") == uid
     ]
     late = 0.5 + node.slack_s
-    expect(node, any(0 <= at - started <= late for at in scoped), "a list of the pod", scoped)
+    expect(node, any(0 <= at - started <= late for at in scoped), "a list within 0.5 s", scoped)
 
 
 @conformance(id="quick-exits-counted", rules=["PLEG-002", "LIFE-164"], needs=[STATUS])
@@ -154,12 +154,12 @@ async def a_finished_pod_keeps_its_ip(node: Node) -> None:
         return str(((node.pod("job") or {}).get("status") or {}).get("podIP", ""))
 
     before = address()
-    expect(node, before, "an IP while it runs")
+    expect(node, before, "an IP address while the pod runs")
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="job"), within_s=2 + limits.STOP_S
     )
     await node.run_for(limits.NOTICE_S)
-    expect_equal(node, address(), before, "IP after the end")
+    expect_equal(node, address(), before, "IP address after its end")
 
 
 @conformance(id="status-error-event", rules=["PLEG-104", "LIFE-038"], needs=[API, FAULTS, VIRTUAL])
@@ -175,7 +175,7 @@ async def an_unknown_status_fails_the_sync(node: Node) -> None:
             lambda: node.events("FailedSync", pod="web"), within_s=120, what="event FailedSync"
         )
         text = node.events("FailedSync", pod="web")[0]["message"]
-        expect(node, text.startswith("error determining status: "), "its text", text)
+        expect(node, text.startswith("error determining status: "), "text of a failed sync", text)
     await restarted(node, limits.SYNC_ERROR_S + limits.NOTICE_S)
 
 

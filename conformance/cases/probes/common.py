@@ -36,6 +36,6 @@ async def says(node: Node, reason: str, wanted: str) -> None:
         what=f"an event {reason}: {wanted}",
     )
     event = next(e for e in node.events(reason, pod="web") if e["message"] == wanted)
-    expect_equal(node, event["type"], "Warning", "type")
+    expect_equal(node, event["type"], "Warning", "type of the event")
     path = event["involvedObject"].get("fieldPath")
-    expect_equal(node, path, "spec.containers{main}", "fieldPath")
+    expect_equal(node, path, "spec.containers{main}", "fieldPath of the event")

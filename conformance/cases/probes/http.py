@@ -26,7 +26,7 @@ async def a_server_error_restarts_the_container(node: Node) -> None:
     )
     first = node.times_s("StartContainer", container="main")[0]
     stop = node.times_s("StopContainer", container="main")[0]
-    expect(node, stop - first >= 3.5, "not before the second 500", f"{stop - first:.2f} s")
+    expect(node, stop - first >= 3.5, "the stop after 3.5 s or later", f"{stop - first:.2f} s")
 
 
 @conformance(id="http-message", rules=["PROBE-068", "PROBE-081"], needs=[API, REACHED])
@@ -53,7 +53,7 @@ async def an_http_probe_sends_its_own_headers(node: Node) -> None:
     await node.apply_static(pod("web", main))
     await becomes_ready(node)
     visit = node.runtime.visits("web")[0]
-    expect_equal(node, visit.path, "/health?full=1", "path")
+    expect_equal(node, visit.path, "/health?full=1", "path of the request")
     expect_equal(node, visit.header("Accept"), ["*/*"], "Accept")
     expect_equal(node, visit.header("Accept-Encoding"), [], "Accept-Encoding")
     expect_equal(node, visit.header("Connection"), ["close"], "Connection")
@@ -106,9 +106,9 @@ async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
         what="three requests",
     )
     first = node.runtime.visits("web")[:3]
-    expect_equal(node, [v.path for v in first], ["/start", "/middle", "/end"], "paths")
+    expect_equal(node, [v.path for v in first], ["/start", "/middle", "/end"], "requested paths")
     expect_equal(node, [v.header("Host") for v in first], [["shop.example"]] * 3, "Host")
-    expect(node, not ready(node), "503 behind the redirects: not ready")
+    expect(node, not ready(node), "a container that is not ready: the last answer was 503")
 
 
 @conformance(
@@ -124,7 +124,7 @@ async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await becomes_ready(node)
     first, second = node.runtime.visits("web")[:2]
-    expect_equal(node, (first.port, second.port), (8080, 8081), "ports")
+    expect_equal(node, (first.port, second.port), (8080, 8081), "ports of the requests")
     expect_equal(node, first.header("Host"), ["shop.example"], "Host of the first")
     expect_equal(node, second.header("Host"), [f"{pod_ip(node, 'web')}:8081"], "Host of the second")
     expect_equal(node, second.header("X-Tag"), ["1"], "X-Tag of the second")

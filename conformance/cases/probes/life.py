@@ -31,7 +31,7 @@ async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
     )
     stopping = node.times_s("StopContainer", container="main")[0]
     await node.run_until(
-        lambda: node.api.pod("web") is None, within_s=8 + limits.STOP_S, what="the pod gone"
+        lambda: node.api.pod("web") is None, within_s=8 + limits.STOP_S, what="the pod is gone"
     )
     late = [t for t in runs_of(node, "/tmp/liveness") if t > stopping + 1.1]
     expect_equal(node, late, [], "liveness runs during the grace period")
@@ -59,7 +59,7 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     )
     expect(node, "running" in node.api.container("web", "main").get("state", {}), "still running")
     await node.run_until(
-        lambda: node.api.pod("web") is None, within_s=12 + limits.STOP_S, what="the pod gone"
+        lambda: node.api.pod("web") is None, within_s=12 + limits.STOP_S, what="the pod is gone"
     )
     end = node.ended_s(node.calls("StopContainer", container="main")[0])
     await node.run_for(2)
@@ -100,7 +100,7 @@ async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
         for status in node.statuses("web")[before:]
         for entry in status.get("containerStatuses") or []
     ]
-    expect_equal(node, set(ready) - {True}, set(), "ready in every status since the restart")
+    expect_equal(node, set(ready) - {True}, set(), "other values of ready since the restart")
 
 
 @conformance(
@@ -130,7 +130,7 @@ async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(nod
         for entry in status.get("containerStatuses") or []
         if "running" in entry["state"]
     ]
-    expect(node, False in seen, "not ready at first", seen)
+    expect(node, False in seen, "a status with a running container that is not ready", seen)
 
 
 @conformance(id="restart-forgets-failures", rules=["PROBE-053"], needs=[STATUS, RESTART])
@@ -146,7 +146,7 @@ async def a_restarted_kubelet_counts_failures_from_zero(node: Node) -> None:
     await node.run_until(
         lambda: node.count("StopContainer", container="main"),
         within_s=limits.START_S + 5 * 3 + limits.NOTICE_S,
-        what="the container stopped at last",
+        what="the container is stopped",
     )
     since = len(runs_of(node, "/tmp/liveness", since_s=began))
     expect(node, since >= 4, "four failures after the restart", since)
@@ -241,7 +241,7 @@ async def readiness_needs_its_thresholds_in_a_row(node: Node) -> None:
         for status in node.statuses("web")[before:]
         for entry in status.get("containerStatuses") or []
     ]
-    expect(node, False not in changed, "ready throughout", changed)
+    expect(node, False not in changed, "ready in every status", changed)
     codes = [c.response.exit_code for c in node.calls("ExecSync") if c.response is not None]
     failed = [number for number, code in enumerate(codes) if code != 0]
-    expect(node, failed and codes[-1] == 0, "a failure with successes after it", codes)
+    expect(node, failed and codes[-1] == 0, "a failed run, and a successful last one", codes)

@@ -36,9 +36,9 @@ async def a_probe_runs_once_per_period(node: Node) -> None:
     )
     times = node.times_s("ExecSync", container="main")[:5]
     span = times[-1] - times[0]
-    expect(node, abs(span - 8) <= 0.5 + node.slack_s / 4, "four gaps of 2 s", f"{span:.2f} s")
+    expect(node, abs(span - 8) <= 0.5 + node.slack_s / 4, "8 s for five runs", f"{span:.2f} s")
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    expect(node, min(gaps) > 0.5, "no two runs at once", gaps)
+    expect(node, min(gaps) > 0.5, "gaps between runs of more than 0.5 s", gaps)
 
 
 @conformance(id="probe-defaults", rules=["PROBE-003", "PROBE-062"], needs=[STATUS])
@@ -56,7 +56,7 @@ async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
     expect_equal(node, first.request.timeout, 1, "timeout of ExecSync")
     expect_equal(node, list(first.request.cmd), ["/bin/true"], "command, without a shell")
     gap = node.time_s(second) - node.time_s(first)
-    expect(node, 9 <= gap <= 10.5 + node.slack_s, "10 s apart", f"{gap:.2f} s")
+    expect(node, 9 <= gap <= 10.5 + node.slack_s, "about 10 s between two runs", f"{gap:.2f} s")
 
 
 @conformance(id="probe-below-threshold", rules=["PROBE-025", "PROBE-019"], needs=[API])
@@ -87,7 +87,7 @@ async def a_container_that_is_being_killed_is_not_probed(node: Node) -> None:
     )
     stop = node.calls("StopContainer", container="main")[0]
     begun, ended = node.time_s(stop), node.ended_s(stop)
-    expect(node, ended - begun >= 4.5, "the grace is waited for", f"{ended - begun:.2f} s")
+    expect(node, ended - begun >= 4.5, "StopContainer takes about 5 s", f"{ended - begun:.2f} s")
     between = [t for t in node.times_s("ExecSync", container="main") if begun < t < ended]
     expect_equal(node, between, [], "runs while the container is stopped")
 
@@ -121,7 +121,7 @@ async def readiness_runs_as_soon_as_the_container_has_started(node: Node) -> Non
     await node.run_until(
         lambda: node.container("web", "main").get("started") is True,
         within_s=limits.START_S + 2 + 2,
-        what="started",
+        what="the container is started",
     )
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True,
@@ -129,7 +129,7 @@ async def readiness_runs_as_soon_as_the_container_has_started(node: Node) -> Non
         what="ready",
     )
     gap = probe_times_s(node, "/tmp/readiness")[0] - probe_times_s(node, "/tmp/startup")[-1]
-    expect(node, gap < 1 + node.slack_s / 4, "a run right after the startup", f"{gap:.2f} s")
+    expect(node, gap < 1 + node.slack_s / 4, "readiness within 1 s of startup", f"{gap:.2f} s")
 
 
 @conformance(id="startup-once", rules=["PROBE-020", "PROBE-017"], needs=[STATUS])
@@ -231,11 +231,11 @@ async def a_broken_exec_call_is_no_failure(node: Node) -> None:
         await node.run_until(
             lambda: node.count("ExecSync", container="main") >= 6,
             within_s=limits.START_S + 2 * 3 + 1,
-            what="two runs of three tries",
+            what="six tries",
         )
     times = node.times_s("ExecSync", container="main")[:6]
-    expect(node, times[2] - times[0] < 0.8, "three tries at once", times)
-    expect(node, times[3] - times[2] > 2, "then the next period", times)
+    expect(node, times[2] - times[0] < 0.8, "three tries within 0.8 s", times)
+    expect(node, times[3] - times[2] > 2, "the fourth more than 2 s after the third", times)
     await node.run_until(lambda: node.events("Unhealthy", pod="web"), within_s=limits.NOTICE_S)
     text = "rpc error: code = Internal desc = no such thing"
     whole = f"Liveness probe errored and resulted in unknown state: {text}"
@@ -300,7 +300,7 @@ async def readiness_changes_at_its_thresholds(node: Node) -> None:
     # What has become unready is probed once more at once (PROBE-007).
     within_s = failed[-1] - failed[0]
     third = 3 <= len(failed) <= 4 and within_s < 2.5 * 3
-    expect(node, third, "not ready at the third failure, 3 s apart", failed)
+    expect(node, third, "three or four failures, within 7.5 s, when it becomes unready", failed)
 
 
 @conformance(id="liveness-flapping", rules=["PROBE-026", "PROBE-019"], needs=[STATUS])
@@ -313,5 +313,5 @@ async def failures_count_in_a_row_only(node: Node) -> None:
     await node.wait_running("web")
     await node.run_for(12)
     failures = [code for code in answers(node, "/tmp/liveness") if code != 0]
-    expect(node, len(failures) >= 4, "four failures in all", len(failures))
+    expect(node, len(failures) >= 4, "four failures or more", len(failures))
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")

@@ -66,7 +66,7 @@ async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
             == parse_cpuset(everything) - parse_cpuset(own)
         ),
         within_s=RECONCILE_S,
-        what="the other container leaves that CPU",
+        what="the other container no longer runs on that CPU",
     )
     count = node.count("UpdateContainerResources")
     await node.run_for(2 * RECONCILE_S)
@@ -148,7 +148,7 @@ async def a_restarted_container_keeps_its_cpus(node: Node) -> None:
     calls = node.calls("CreateContainer", container="main")
     cpus = [call.request.config.linux.resources.cpuset_cpus for call in calls[:2]]
     expect_equal(node, cpus[0], cpus[1], "CPUs of both instances")
-    expect_equal(node, told(node, "main"), [], "CPUs that it was told")
+    expect_equal(node, told(node, "main"), [], "CPU sets in updates of the container")
 
 
 @conformance(id="cpus-shortage", rules=["CG-081", "CG-080"], needs=[STATUS], node_config=STATIC)
@@ -179,9 +179,9 @@ async def pods_with_cpus_of_their_own_have_no_quota(node: Node) -> None:
     quota; if none has, the quota is the sum of the limits."""
     own = pod("web", guaranteed("main", "1"), guaranteed("part", "200m"))
     group = await cgroup_of(node, own)
-    expect_equal(node, node.cgroups.cpu_quota_us(*group), None, "quota of the pod")
+    expect_equal(node, node.cgroups.cpu_quota_us(*group), None, "CFS quota of the pod's cgroup")
     sandbox = node.calls("RunPodSandbox", pod="web")[-1].request.config.linux.resources
-    expect_equal(node, sandbox.cpu_quota, -1, "quota of the sandbox")
-    expect_equal(node, created(node, "part").cpu_quota, 20_000, "quota of part")
+    expect_equal(node, sandbox.cpu_quota, -1, "CFS quota of the sandbox")
+    expect_equal(node, created(node, "part").cpu_quota, 20_000, "CFS quota of the container part")
     group = await cgroup_of(node, pod("other", guaranteed("fifth", "200m")))
-    expect_equal(node, node.cgroups.cpu_quota_us(*group), 20_000, "quota of the other pod")
+    expect_equal(node, node.cgroups.cpu_quota_us(*group), 20_000, "CFS quota of the other cgroup")

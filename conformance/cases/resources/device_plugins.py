@@ -49,7 +49,7 @@ async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -
         'Supported version is ["v1beta1"]',
         'the ResourceName "kubernetes.io/widget" is invalid',
     ]
-    expect_equal(node, [*old.refusals, *native.refusals], wanted, "answers")
+    expect_equal(node, [*old.refusals, *native.refusals], wanted, "the kubelet's refusals")
     await widgets(node, "w1")
 
 
@@ -174,7 +174,7 @@ async def the_checkpoint_tells_which_pod_has_which_device(node: Node) -> None:
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
     answer = plugin.answers(["w1"]).SerializeToString()
     wanted = (uid, "main", WIDGET, Allotment({0: ("w1",)}, answer))
-    expect_equal(node, entry, wanted, "row")
+    expect_equal(node, entry, wanted, "the pod's entry in the checkpoint of devices")
     expect_equal(node, found.registered, {WIDGET: ["w1"]}, "registered devices")
 
 

@@ -41,7 +41,7 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
     expect_equal(node, plugin.allocated, [("w1",)], "calls of Allocate")
     (create,) = node.calls("CreateContainer", pod="web")
     config = create.request.config
-    expect_equal(node, [e.value for e in config.envs if e.key == "WIDGET"], [b"w1"], "variable")
+    expect_equal(node, [e.value for e in config.envs if e.key == "WIDGET"], [b"w1"], "WIDGET")
     mounts = [(m.host_path, m.container_path, m.readonly) for m in config.mounts]
     expect(node, ("/usr", "/opt/w", True) in mounts, "the plugin's mount", mounts)
     devices = [(d.host_path, d.container_path, d.permissions) for d in config.devices]
@@ -167,8 +167,8 @@ async def the_plugin_may_choose_among_free_devices(node: Node) -> None:
     expect_equal(node, [sorted(ids) for ids in plugin.allocated], [["w2", "w3"]], "devices given")
     (asked,) = [c.request for c in plugin.calls if c.method == "GetPreferredAllocation"]
     (wish,) = asked.container_requests
-    expect_equal(node, sorted(wish.available_deviceIDs), ["w1", "w2", "w3"], "free devices")
-    expect_equal(node, wish.allocation_size, 2, "number")
+    expect_equal(node, sorted(wish.available_deviceIDs), ["w1", "w2", "w3"], "available devices")
+    expect_equal(node, wish.allocation_size, 2, "wanted devices")
 
 
 @conformance(

@@ -40,7 +40,7 @@ async def the_pod_resources_api_shows_which_pod_has_which_device(node: Node) -> 
     wanted = [("proxy", [(WIDGET, ["w1"], [0])]), ("main", [(WIDGET, ["w2"], [0])])]
     expect_equal(node, [name for name, _ in seen], ["proxy", "main"], "containers")
     given = sorted(d for _, devices in seen for d in devices)
-    expect_equal(node, given, sorted(d for _, devices in wanted for d in devices), "devices")
+    expect_equal(node, given, sorted(d for _, devices in wanted for d in devices), "given devices")
 
 
 def _nodes(shown: Any) -> list[int]:
@@ -61,7 +61,7 @@ async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> N
         said = str(await node.kubelet.pod_resources("Get", pod_name="no", pod_namespace="default"))
     except LookupError as error:
         said = str(error)
-    expect_equal(node, said, "pod no in namespace default not found", "answer")
+    expect_equal(node, said, "pod no in namespace default not found", "error of Get")
     plugin.set_health("w2", "Unhealthy")
     await shows(node, "1")
     there = await node.kubelet.pod_resources("GetAllocatableResources")
@@ -96,6 +96,6 @@ async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node)
     wanted = [("memory", 4 << 30, [int(created.cpuset_mems)])]
     expect_equal(node, blocks, wanted, "memory")
     there = await node.kubelet.pod_resources("GetAllocatableResources")
-    expect(node, len(there.cpu_ids) > 2, "assignable CPUs", list(there.cpu_ids))
+    expect(node, len(there.cpu_ids) > 2, "more than two assignable CPUs", list(there.cpu_ids))
     kinds = [m.memory_type for m in there.memory]
-    expect(node, kinds.count("memory") == 2, "memory of both nodes", kinds)
+    expect(node, kinds.count("memory") == 2, "memory entries of both NUMA nodes", kinds)

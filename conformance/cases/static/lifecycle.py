@@ -35,7 +35,7 @@ async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
         within_s=1 + limits.STOP_S + limits.STATIC_SUCCESSOR_S,
         what="the second version starts",
     )
-    expect_equal(node, sandbox_versions(node), ["1", "2"], "versions")
+    expect_equal(node, sandbox_versions(node), ["1", "2"], "versions of the sandboxes")
     stopped = node.ended_s(node.calls("StopPodSandbox", pod="web")[0])
     new = node.times_s("RunPodSandbox", pod="web")[1]
     expect(node, new >= stopped, "RunPodSandbox after the old sandbox stopped", new - stopped)
@@ -70,7 +70,7 @@ async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
     expect_equal(node, len(set(uids)), 3, "different UIDs")
     values = [c.request.config.envs for c in node.calls("CreateContainer", pod="web")]
     seen = [next(e.value for e in envs if e.key == "A") for envs in values]
-    expect_equal(node, seen, [b"1", b"2", b"2"], "A in the three pods")
+    expect_equal(node, seen, [b"1", b"2", b"2"], "values of the variable A in the three pods")
 
 
 @conformance(id="static-two-edits", rules=["MIRR-004", "LIFE-030"], needs=[STATUS])
@@ -87,7 +87,7 @@ async def of_several_edits_only_the_last_starts(node: Node) -> None:
         what="version 4 starts",
     )
     await node.run_for(limits.NOTICE_S)
-    expect_equal(node, sandbox_versions(node), ["1", "4"], "versions")
+    expect_equal(node, sandbox_versions(node), ["1", "4"], "versions of the sandboxes")
 
 
 @conformance(id="static-readded", rules=["MIRR-006"], needs=[STATUS])

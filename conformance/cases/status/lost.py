@@ -47,7 +47,7 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
     )
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
     seen = (last.get("exitCode"), last.get("reason"))
-    expect_equal(node, seen, (137, "ContainerStatusUnknown"), "how the lost one ended")
+    expect_equal(node, seen, (137, "ContainerStatusUnknown"), "exit code, reason of the lost one")
 
 
 @conformance(id="exit-code-not-forgotten", rules=["LIFE-173", "STAT-029"], needs=[STATUS])
@@ -83,7 +83,7 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
     ended = node.api.container("web", "main")["state"].get("terminated", {})
     seen = (ended.get("exitCode"), ended.get("reason"), ended.get("message"))
     text = "The container could not be located when the pod was terminated"
-    expect_equal(node, seen, (137, "ContainerStatusUnknown", text), "how main ended")
+    expect_equal(node, seen, (137, "ContainerStatusUnknown", text), "exit code, reason, message")
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
@@ -104,7 +104,7 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
         what="a sandbox for the new pod, and the old one being stopped",
     )
     stop = node.calls("StopContainer", pod="web")[0]
-    expect_equal(node, (stop.uid, stop.request.timeout), (old, 2), "the stop of the old pod")
+    expect_equal(node, (stop.uid, stop.request.timeout), (old, 2), "UID, timeout of the stop")
     began = node.times_s("RunPodSandbox", pod="web")[1]
     ended = node.ended_s(stop)
     expect(node, ended < 0 or began < ended, "the new pod does not wait for the old", began)
@@ -114,7 +114,7 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     new = (node.api.pod("web") or {})["metadata"]["uid"]
     patches = node.api.requests("PATCH", "/pods/web/status")
     written = {r.body["metadata"]["uid"] for r in patches if r.status < 300}
-    expect_equal(node, written, {old, new}, "UIDs that were written to")
+    expect_equal(node, written, {old, new}, "UIDs in the patches of statuses that were accepted")
 
 
 @conformance(id="vanished", rules=["LIFE-201"], needs=[API])

@@ -23,9 +23,9 @@ async def the_node_tells_of_its_images(node: Node) -> None:
     )
     images = node.api.node_status("images")
     sizes = [image["sizeBytes"] for image in images]
-    expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes")
+    expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes of the images, largest first,")
     names = [name for image in images for name in image["names"]]
-    expect(node, {IMAGE, OTHER_IMAGE} <= set(names), f"{IMAGE} and {OTHER_IMAGE}", names)
+    expect(node, {IMAGE, OTHER_IMAGE} <= set(names), f"the images {IMAGE} and {OTHER_IMAGE}", names)
 
 
 @conformance(
@@ -68,7 +68,7 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
     times = [request.started_s for request in asked]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     shown = [round(gap, 2) for gap in gaps]
-    expect(node, len(gaps) >= 3, "four writes in 40 s", shown)
+    expect(node, len(gaps) >= 3, "four or more writes of the Node in 40 s", shown)
     # A look is due after 1 to 1.04 s; images and conditions may have changed at the start.
     steady = gaps[-2:]
     expect(node, all(8 <= gap <= 8 + 1.04 + node.slack_s for gap in steady), "8 s apart", shown)
@@ -96,8 +96,8 @@ async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> 
     # The lease, where there is one, reads the Node at times of its own.
     reads = [request.started_s for request in node.api.requests("GET", THE_NODE)]
     reads = [time for time in reads if refused[0] <= time <= refused[-1]]
-    expect_equal(node, len(reads), 4, "reads of the Node between them")
-    expect(node, refused[-1] - refused[0] <= 1 + node.slack_s, "one right after the other", refused)
+    expect_equal(node, len(reads), 4, "reads of the Node between the refused writes")
+    expect(node, refused[-1] - refused[0] <= 1 + node.slack_s, "all refusals within 1 s", refused)
     await node.run_until(lambda: len(writes()) > before + 5, within_s=6, what="the next write")
 
 

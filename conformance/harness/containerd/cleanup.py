@@ -1,7 +1,5 @@
-"""Removes what a node leaves behind: processes, files of root, cgroups, and containers of runs that
-died.
-
-Nothing of a living run is ever touched.
+"""Removes what a node leaves behind: processes, files of root, cgroups, and the containers of runs
+that were killed. What belongs to a run that goes on is not touched.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from conformance.harness.containerd.settings import SHARED_DIR
 
 ROOT_LABEL: Final = "refkubelet.containerd.root"
 OURS: Final = ("case-", "refkubelet-")
-"""How the cgroups begin that cases and tests make for themselves, and remove."""
+"""Prefixes of the names of cgroups that cases and tests make, and remove, themselves."""
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def remove_leftovers(client: Any) -> None:
-    """Remove the nodes of runs that died."""
+    """Remove the containers of nodes whose run has ended without removing them."""
     import docker.errors
 
     for container in leftovers(client):

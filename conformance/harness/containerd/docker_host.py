@@ -1,9 +1,8 @@
-"""What the Docker daemon and this host allow: whether it answers, capabilities, leftovers of runs
-that died.
+"""What the Docker daemon and this host allow: whether it answers, capabilities, and containers left
+by runs that were killed.
 
-Everything is detected and nothing assumed: most hosts run `--privileged` containers, but some
-refuse them because a capability is missing from their own bounding set. A container of a living run
-is never removed.
+Everything is found out, nothing assumed: most hosts run `--privileged` containers, but some refuse
+them because a capability is missing from their own bounding set.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class NodePaths:
 
 
 class KubeletDied(Exception):
-    """The kubelet under test ended by itself; the text holds its last words."""
+    """The kubelet under test has ended by itself; the text has the last lines of its log."""
 
 
 class Kubelet(Protocol):
@@ -66,7 +66,7 @@ class Kubelet(Protocol):
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """The answer of that method of the pod-resources API; `fields` are those of the request.
-        Raises LookupError with the kubelet's words when it refuses."""
+        Raises LookupError with the kubelet's message when it refuses."""
         ...
 
     async def summary(self) -> dict[str, Any]:

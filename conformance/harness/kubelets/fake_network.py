@@ -1,7 +1,7 @@
-"""The network of a virtual run: refkubelet's probes reach what the fake's containers serve.
+"""The network of a virtual run: how refkubelet's probes reach the ports of the fake's containers.
 
-There are no sockets: the fake decides and waits, and this module translates its answers and errors
-into those of refkubelet's network.
+There are no sockets: the fake gives answers, after the time they take, and this module translates
+its answers and errors into those of refkubelet's network.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class FakeNetwork:
         self._ports = ports
 
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
-        """The answer of the fake's port. Raises NetworkError with the words of refkubelet's own
-        network."""
+        """The answer of the fake's port. Raises NetworkError with the message that refkubelet's own
+        network would have."""
         parts, target = urlsplit(request.url), target_of(request.url)
         host, port = target.host, target.port
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -1,6 +1,5 @@
-"""Mounts that a kubelet leaves behind: it mounts its root directory on itself, and volumes below.
-
-Nothing outside the directory of the case is ever unmounted.
+"""Removes the mounts that a kubelet leaves behind: its root directory, which it mounts on itself,
+and volumes below. Mounts outside the directory of the case are not touched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Ports for kubelet processes: no two kubelets get the same one, of one run or of two at once."""
+"""Ports for kubelet processes: no two kubelets on this machine get the same one, even if they
+belong to two runs at the same time."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ HOST: Final = "127.0.0.1"
 
 
 class Ports:
-    """Gives ports that are not in use, each only once, since a kubelet may begin to listen on its
-    own only later.
+    """Gives ports that are not in use, each only once: a port that was given may still look unused,
+    as its kubelet begins to listen later.
 
     Ports come in blocks. A run that holds a block is bound to its first port until `close`, or
     until its process ends, so that other runs on this machine take other blocks.

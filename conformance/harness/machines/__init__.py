@@ -1,1 +1,2 @@
-"""The machine under a node: a fake one, disks and cgroups of a case's own."""
+"""The machine under a node: a fake one, or the disk and cgroups of the real one that a case has to
+itself."""

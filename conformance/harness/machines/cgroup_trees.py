@@ -1,8 +1,8 @@
 """The cgroup trees that a kubelet under test works in: a fake machine's, or those of this machine.
 
-A kubelet kills what it does not know below its cgroupRoot (CG-043), so on a real machine each case
-has a group of its own for it. Processes of others are never touched, and at the end no group is
-left behind.
+A kubelet kills processes below its cgroupRoot that it does not know (CG-043), so on a real machine
+each case has a group of its own for that. Processes elsewhere are not touched, and at the end the
+group is removed.
 """
 
 from __future__ import annotations

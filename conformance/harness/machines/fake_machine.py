@@ -1,7 +1,7 @@
 """Sets how much memory, disk space, inodes and process IDs a fake machine has left.
 
-All numbers are what is left beside what containers and images use at the moment. The disks are the
-fake's own; nothing on this computer is touched.
+All numbers are what is left beside what containers and images use at the moment. Disks and memory
+are those of the fake; the machine that the suite runs on is not changed.
 """
 
 from __future__ import annotations

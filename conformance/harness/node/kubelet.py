@@ -49,8 +49,8 @@ class NodeKubelet:
         await self.start(**config)
 
     async def refused_start(self, **config: Any) -> str:
-        """Stop the kubelet, start it with fields that it must not accept, and return its last
-        words. No kubelet runs afterwards, and the fields are forgotten.
+        """Stop the kubelet, start it with fields that it must not accept, and return the last lines
+        of its log. No kubelet runs afterwards, and the fields are forgotten.
 
         Raises ExpectationFailed when it runs with them for limits.START_S.
         """
@@ -80,6 +80,6 @@ class NodeKubelet:
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """The answer of the pod-resources API to `List`, `GetAllocatableResources` or `Get`;
-        `fields` are those of the request. Raises LookupError with the kubelet's words for a pod
+        `fields` are those of the request. Raises LookupError with the kubelet's message for a pod
         that it does not know."""
         return await self._parts.kubelet.pod_resources(method, **fields)

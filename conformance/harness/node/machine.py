@@ -126,12 +126,12 @@ class NodeMachine:
             await self._kubelet.restart()
 
     def lose_image_disk(self) -> None:
-        """Make the runtime name a directory for its images that lies on no disk."""
+        """Make the runtime report a directory of its images that is on no disk."""
         self._parts.runtime.machine.image_root = "nowhere"
 
     def freeze_image_times(self, *, frozen: bool = True) -> None:
-        """Stop the runtime's measuring of its disks: ImageFsInfo keeps its time stamp, until this
-        is called with `frozen=False` (EVIC-054)."""
+        """Keep the time stamp in ImageFsInfo as it is, as if the runtime no longer measured its
+        disks, until this is called with `frozen=False` (EVIC-054)."""
         node = self._parts.runtime.machine
         node.image_fs_time_ns = node.now_ns() if frozen else None
 

@@ -33,7 +33,7 @@ class PluginDirectory(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Parts:
-    """What stands behind a `Node`; only the harness sees it."""
+    """What a `Node` works on; for the harness, not for cases."""
 
     kubelet: Kubelet
     """The kubelet under test."""

@@ -13,7 +13,8 @@ from fakecri.errors import CriError
 
 
 class NodePlugins:
-    """Starts and ends fake device plugins; `FakeDevicePlugin` says what one does and was asked."""
+    """Starts and ends fake device plugins. A `FakeDevicePlugin` holds what the plugin does, and
+    records what it was asked."""
 
     def __init__(self, parts: Parts, watch: Watch) -> None:
         self._parts = parts

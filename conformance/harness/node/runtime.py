@@ -1,8 +1,8 @@
 """`node.runtime`: the container runtime of the node: faults in its calls, and what happens there
 without the kubelet.
 
-The kubelet calls the runtime through a proxy that records and disturbs; what a case does here goes
-past the proxy, so it is neither recorded nor disturbed.
+The kubelet calls the runtime through a proxy that records calls and applies fault rules; what a
+case does here goes past the proxy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Notes what a condition looked at, for the text of its failure.
+"""Notes what a condition looked at, for the message when a case has waited for it in vain.
 
 A case waits for a condition that is a plain function of the node. When it waits in vain, the
 condition is called once more, and every observation it makes is noted with its answer:
@@ -21,14 +21,14 @@ S = TypeVar("S")
 
 LONGEST: Final = 300
 MOST: Final = 4
-"""So many entries of a list are told, the last ones."""
+"""How many entries of a list are shown, the last ones."""
 _NOTES: Final[ContextVar[list[str] | None]] = ContextVar("notes of a condition", default=None)
 
 
 def looked_at(question: Callable[Concatenate[S, P], R], /) -> Callable[Concatenate[S, P], R]:
-    """Decorates an observation: while `seen_by` asks a condition, its calls are noted with their
-    arguments and answers. The name of a facet stands before it: `api.phase('web')`. What the method
-    itself looks at is not noted."""
+    """Decorates a method that observes the node: while `seen_by` asks a condition, calls of the
+    method are noted with arguments and answers, as `api.phase('web') = 'Pending'` (`api.` is the
+    `facet` of its class). Observations that the method itself makes are not noted."""
 
     @wraps(question)
     def ask(self: S, /, *args: P.args, **named: P.kwargs) -> R:
@@ -76,7 +76,7 @@ def shortly(value: object) -> str:
 
 
 def _entry(value: object) -> str:
-    """The value alone on one line, not cut."""
+    """One value on one line, in full length."""
     if isinstance(value, Mapping):
         if "reason" in value and "involvedObject" in value:
             return f"{value['reason']}: {value.get('message')}"

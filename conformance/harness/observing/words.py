@@ -1,4 +1,4 @@
-"""Calls and statuses in words, as reports and expectations name them."""
+"""CRI calls and pod statuses as text, for reports and expectations."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Choice:
         if self.containerd_version and self.runtime != CONTAINERD:
             raise EnvironmentProblem(
                 f"--containerd-version {self.containerd_version}: only --runtime {CONTAINERD} has "
-                f"versions to choose, --runtime {self.runtime} is what it is"
+                f"versions to choose from, not --runtime {self.runtime}"
             )
         if self.runtime == CONTAINERD:
             try:

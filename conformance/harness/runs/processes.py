@@ -1,9 +1,9 @@
 """Virtual cases on all processors: each process runs its share, one case after the other.
 
-A virtual case needs nothing from outside and leaves nothing behind, so it makes no difference which
-process runs it. The processes are forks, so they have the cases, and what a test has replaced, as
-they are here. None outlives this process, since each ends at the first result that is not read, and
-no case is lost with its process.
+A virtual case needs nothing from outside and leaves nothing behind, so any process can run it. The
+processes are forks, so the cases, and anything that a test has replaced, are there as they are
+here. A process ends at the first result that is not read, so none outlives this one; the cases of a
+process that dies are errors, not lost.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class RealEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What of the machine a case has to itself, and the kubelet that is told of it."""
+    """The parts of the machine that a case has to itself, and the kubelet configured for them."""
 
     program: Program
     disk: OwnDisk | None

@@ -16,7 +16,7 @@ class Runtime(Protocol):
     target: Any
     """The recorded `CriTarget`, for a kubelet in this process."""
     direct: Any
-    """The same runtime without record and faults, for the harness's own hands."""
+    """The same runtime without record and faults, for calls of the harness itself."""
     endpoint: str
     """`unix:///...` for a kubelet in its own process; "" where there is no socket."""
 

@@ -32,9 +32,10 @@ class FakeRuntime(RecordedRuntime):
         image_root: str = "/var/lib/containerd",
         pod_network: str = "10.88",
     ) -> None:
-        """`image_root`: the directory of the images; a kubelet on the real machine looks at the
-        filesystem that holds it (EVIC-023). `pod_network`: of fakecri's options; one of loopback
-        addresses can be reached by a kubelet process."""
+        """`endpoint`: the socket it is served on, "" if it is not. `image_root`: the directory of
+        the images; a kubelet on the real machine looks at the filesystem that holds it (EVIC-023).
+        `pod_network`: fakecri's option of that name; a kubelet process can reach pods if their
+        addresses are loopback addresses."""
         self._registry = FakeRegistry()
         self.machine = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=1 * GIB)
         self.cri = FakeCRI(
@@ -53,7 +54,8 @@ class FakeRuntime(RecordedRuntime):
         super().__init__(self.cri, clock, endpoint)
 
     def teach(self, pod: str, plan: PodPlan) -> None:
-        """The plan's behaviours hold for containers started from now on."""
+        """Give the behaviours of the plan to containers of that pod that are started from now
+        on."""
         for rule in self._taught.pop(pod, []):
             rule.remove()
         self._taught[pod] = played.teach(self.cri, pod, plan)
@@ -74,7 +76,8 @@ class FakeRuntime(RecordedRuntime):
 
 
 class FakeRegistry:
-    """An `ImageRegistry` as the function that a FakeCRI asks (its option `registry`)."""
+    """An `ImageRegistry` for a fake runtime: the function that a FakeCRI calls at each pull (its
+    option `registry`)."""
 
     def __init__(self) -> None:
         self.open_host = OPEN_HOST

@@ -1,7 +1,7 @@
 """The declared workloads as behaviours of the fake runtime (`workload.shell` renders them for a
 shell).
 
-A behaviour that the shell rendering does not have has no place here.
+A fake could do more, but has only the behaviours that the shell rendering has, too.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from simtime import Clock
 
 
 class RealRuntime(RecordedRuntime):
-    """`Runtime` over any runtime. `upstream` is shared by all cases. `registries` makes registries
-    beside it; None: it cannot be told where to pull from."""
+    """`Runtime` over any runtime. `upstream`, the connection to it, is shared by all cases.
+    `registries` makes image registries that it pulls from; None: it cannot be configured to."""
 
     def __init__(
         self, upstream: Any, clock: Clock, endpoint: str, registries: ImageRegistries | None = None
@@ -28,18 +28,24 @@ class RealRuntime(RecordedRuntime):
         """Nothing to do: the containers run the compiled commands."""
 
     def visits(self, pod: str) -> Sequence[Any]:
-        raise RuntimeError("real containers do not tell who came: needs POD_SERVERS")
+        raise RuntimeError(
+            "connections to real containers are not recorded: the case needs POD_SERVERS"
+        )
 
     @property
     def machine(self) -> Any:
-        raise RuntimeError("memory and disks of a real node cannot be set: needs NODE_RESOURCES")
+        raise RuntimeError(
+            "the memory and disks of a real node cannot be set: the case needs NODE_RESOURCES"
+        )
 
     def kernel_says(self, line: str) -> None:
-        raise RuntimeError("the kernel of a real node says what it wants: needs NODE_RESOURCES")
+        raise RuntimeError(
+            "the log of a real kernel cannot be written: the case needs NODE_RESOURCES"
+        )
 
     async def registry(self) -> ImageRegistry:
         if self._registries is None:
-            raise RuntimeError("this runtime has no registry: needs REGISTRY")
+            raise RuntimeError("this runtime has no registry to pull from: the case needs REGISTRY")
         if self._registry is None:
             self._registry = await self._registries.make()
         return self._registry

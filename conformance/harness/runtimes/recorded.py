@@ -1,8 +1,7 @@
-"""The common part of all runtimes: a proxy in front that records and disturbs, and changes behind
-it.
+"""The common part of all runtimes: a proxy that records calls and applies fault rules.
 
-The kubelet calls the proxy. The harness itself (killing a container, stopping a sandbox) calls what
-is behind it, so its calls are neither recorded nor disturbed by fault rules.
+The kubelet calls the proxy. The harness, when it kills a container or stops a sandbox, calls the
+runtime behind it, so its calls are neither recorded nor subject to fault rules.
 """
 
 from __future__ import annotations

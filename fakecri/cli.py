@@ -150,7 +150,7 @@ async def _proxy(arguments: argparse.Namespace) -> None:
 
 
 async def _check_upstream(upstream: GrpcUpstream) -> None:
-    """Raises: CommandError unless a runtime listens there and speaks CRI v1."""
+    """Check that a runtime listens there and speaks CRI v1. Raises CommandError."""
     import grpc
     from criapi.v1 import api_pb2
 

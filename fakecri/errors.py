@@ -49,7 +49,7 @@ _FAILURES: Final = tuple(name for name in _CODES if name != "OK")
 
 
 def status_code(value: grpc.StatusCode | str) -> grpc.StatusCode:
-    """A status code from itself or its name in any case. Raises: ValueError, also for OK: a call
+    """A status code from itself or its name in any case. Raises ValueError, also for OK: a call
     that fails with it would have no end.
 
     >>> status_code("unavailable").name

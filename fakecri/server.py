@@ -62,7 +62,7 @@ async def serve(
     Every API version has the same target behind it. The caller's deadline reaches the target as
     `timeout_s`. A dead process's socket file is replaced.
 
-    Raises: EndpointError if the endpoint is malformed, in use, or its directory is missing;
+    Raises EndpointError if the endpoint is malformed, in use, or its directory is missing;
     RuntimeError in virtual time.
     """
     if isinstance(asyncio.get_running_loop(), VirtualLoop):
@@ -86,14 +86,14 @@ async def serve(
 
 
 class GrpcUpstream:
-    """A `CriTarget` that is somebody else's runtime, reached over its unix socket (CRI-001).
+    """A `CriTarget` that is a runtime in another process, reached over its unix socket (CRI-001).
 
-    Calls fail with UNAVAILABLE while nobody listens and work again when somebody does; there is
+    Calls fail with UNAVAILABLE while no runtime listens and work again when one does; there is
     no hidden retry.
     """
 
     def __init__(self, endpoint: str, *, api_version: str = "v1") -> None:
-        """Raises: EndpointError for a malformed endpoint."""
+        """Raises EndpointError for a malformed endpoint."""
         self.path = socket_path(endpoint)
         self._channel = grpc.aio.insecure_channel(
             f"unix:{self.path}",
@@ -121,13 +121,13 @@ class GrpcUpstream:
         return f"unix://{self.path}"
 
     def check(self, *, hint: str = "start the runtime, or correct the path") -> None:
-        """Raises: EndpointError unless somebody listens at the endpoint now."""
+        """Check that a runtime listens at the endpoint now. Raises EndpointError."""
         require_listener(self.path, hint=hint)
 
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
-        """One unary call. Raises: grpc.RpcError with the runtime's code and text."""
+        """One unary call. Raises grpc.RpcError with the runtime's code and text."""
         answer: Message = await self._calls[method](request, timeout=timeout_s)
         return answer
 

@@ -20,7 +20,7 @@ PYTHON_FIELDS: Final = frozenset({"handler", "program"})
 def to_dict(behavior: Behavior) -> dict[str, Any]:
     """Plain data: `{"exits": {"code": 1, "after_s": 2.0}}`; fields at their default are left out.
 
-    Raises: BehaviorError for a behaviour that holds Python code.
+    Raises BehaviorError for a behaviour that holds Python code.
     """
     name = next(n for n, kind in KINDS.items() if type(behavior) is kind)
     for code in PYTHON_FIELDS:

@@ -14,7 +14,7 @@ MOST_STEPS: Final = 100_000
 
 
 def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
-    """A constant, or points in any order, as a curve. Raises: ValueError."""
+    """A constant, or points in any order, as a curve. Raises ValueError."""
     try:
         given = [(0.0, value)] if isinstance(value, int) else value
         points = [(float(at_s), int(amount)) for at_s, amount in given]

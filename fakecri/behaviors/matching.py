@@ -67,7 +67,8 @@ class Match:
 
 
 def require_count(name: str, value: object, least: int = 1, what: str = "1 or more") -> None:
-    """Raises: ValueError for what is no whole number from `least` on, `what` in words."""
+    """Check that a value is a whole number from `least` on; `what` says so in words. Raises
+    ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name}: wanted {what}, got {value!r}")
 

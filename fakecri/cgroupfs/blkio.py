@@ -1,8 +1,9 @@
-"""The blkio controller of v1 (CG-146): throttling by device, the weight of BFQ, what was done.
+"""The blkio controller of v1 (CG-146): limits by device, the weight of BFQ, what was read and
+written.
 
 Nothing is throttled: limits are kept and shown. What was read and written is set from outside
 (`CgroupPath.use_io`). A group has a row for a device once it, or a group below, was configured or
-used it; the newest row comes first. BFQ is taken to be no disk's scheduler.
+used it; the newest row comes first. No disk is taken to have the scheduler BFQ.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _WEIGHTS: Final = range(1, 1001)
 
 @dataclass(slots=True)
 class Done:
-    """What was done with a device: bytes and operations."""
+    """How much was read from and written to a device, in bytes and operations."""
 
     read_bytes: int = 0
     written_bytes: int = 0
@@ -41,7 +42,8 @@ class Done:
 
 @dataclass(slots=True, eq=False)
 class BlockIo:
-    """Rows by device (`8:0`), the newest last; limits by device and what is limited."""
+    """What blkio keeps of a group: rows by device (`8:0`), the newest last, and limits by device
+    and kind."""
 
     cgroup: Cgroup
     weight: int = 100
@@ -49,7 +51,7 @@ class BlockIo:
     limits: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def row(self, device: str) -> Done:
-        """Made when it is missing, here and above."""
+        """The row for a device; made, here and above, when it is missing."""
         above = self.cgroup.parent
         if device not in self.rows and above is not None and BLKIO in above.states:
             of(above).row(device)
@@ -62,7 +64,8 @@ def of(cgroup: Cgroup) -> BlockIo:
 
 
 def device_of(cgroup: Cgroup, text: str) -> tuple[str, str]:
-    """The device and the rest of `8:0 rest`. EINVAL; ENODEV for no whole disk of the machine."""
+    """The device and the rest of `8:0 rest`. Raises EINVAL, and ENODEV for what is no whole disk of
+    the machine."""
     found = _DEVICE.match(text)
     if found is None:
         raise refuse(errno.EINVAL)
@@ -73,7 +76,8 @@ def device_of(cgroup: Cgroup, text: str) -> tuple[str, str]:
 
 
 def _write_limit(name: str, most: int) -> Callable[[Cgroup, str], None]:
-    """0 is no limit; what needs more bits than there are wraps."""
+    """A writer for limits: 0 removes the limit; higher bits than those of `most` are lost, as in
+    the kernel."""
 
     def write(cgroup: Cgroup, text: str) -> None:
         device, rest = device_of(cgroup, text)
@@ -97,7 +101,8 @@ def _read_limit(name: str, most: int) -> Callable[[Cgroup], str]:
 
 
 def _read_done(kind: str, *, below: bool) -> Callable[[Cgroup], str]:
-    """Reads count as synchronous, writes do not."""
+    """A reader of counters; with `below` of the whole subtree. Reads count as synchronous, writes
+    do not."""
     fields = ("read_bytes", "written_bytes") if kind == "bytes" else ("reads", "writes")
 
     def read(cgroup: Cgroup) -> str:
@@ -133,7 +138,8 @@ def _write_weight(cgroup: Cgroup, text: str) -> None:
 
 
 def _write_weight_device(cgroup: Cgroup, text: str) -> None:
-    """`default N` and `N` are the weight; no device has one without BFQ."""
+    """`default N` and `N` set the weight. A line for a device is refused: without BFQ no device has
+    a weight of its own."""
     text = stripped(text)
     if text.startswith("+"):
         raise refuse(errno.EINVAL)

@@ -13,7 +13,7 @@ NOTIFY: Final = "notify_on_release"
 
 
 def inherit(cgroup: Cgroup) -> None:
-    """Both flags are taken from the parent."""
+    """Set up a new directory: it takes both flags from its parent."""
     for name in (CLONE, NOTIFY):
         above = cgroup.parent.settings[name] if cgroup.parent is not None else 0
         cgroup.settings[name] = above

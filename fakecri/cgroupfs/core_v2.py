@@ -24,10 +24,12 @@ KNOWN: Final[tuple[str, ...]] = (
     "rdma",
     "misc",
 )
-"""Names that v2 knows, in its order; what is not in cgroup.controllers gives ENOENT (CG-121)."""
+"""The names that v2 knows, in its order. One that is not in cgroup.controllers gives ENOENT
+(CG-121)."""
 
 
 def inherit(cgroup: Cgroup) -> None:
+    """Set up a new directory. It is frozen if a group above is."""
     cgroup.settings[PRESSURE] = 1
     if cgroup.parent is not None:
         cgroup.settings[FREEZE] = 0
@@ -38,7 +40,8 @@ def inherit(cgroup: Cgroup) -> None:
 
 
 def available(cgroup: Cgroup) -> list[str]:
-    """What may be enabled here: what the parent enables, for the root all of the hierarchy."""
+    """The controllers that may be enabled in a group: those that its parent enables; in the root,
+    those of the hierarchy."""
     above = cgroup.parent
     names = cgroup.hierarchy.controllers if above is None else above.enabled
     usable = [n for n in KNOWN if n in names]
@@ -71,7 +74,7 @@ def _write_subtree_control(cgroup: Cgroup, text: str) -> None:
 
 
 def _switch(cgroup: Cgroup, on: list[str], off: list[str]) -> None:
-    """Children get or lose the controllers' files at once."""
+    """Enable and disable controllers: the directories below get or lose their files."""
     enabled = (set(cgroup.enabled) | set(on)) - set(off)
     cgroup.enabled = [n for n in KNOWN if n in enabled]
     for child in cgroup.children.values():
@@ -82,7 +85,7 @@ def _switch(cgroup: Cgroup, on: list[str], off: list[str]) -> None:
 
 
 def is_frozen(cgroup: Cgroup) -> bool:
-    """It or a group above is told to freeze; tasks stop at once here (CG-123)."""
+    """Whether the group, or one above it, is told to freeze; here tasks stop at once (CG-123)."""
     return any(c.settings.get(FREEZE) for c in cgroup.up())
 
 
@@ -127,7 +130,8 @@ def _write_type(cgroup: Cgroup, text: str) -> None:
 
 
 def _read_procs(cgroup: Cgroup) -> str:
-    """A process belongs to its domain: those of the threaded groups below are listed, too."""
+    """cgroup.procs. In a threaded subtree all processes belong to its root, and are listed
+    there."""
     if cgroup.threaded:
         raise refuse(errno.EOPNOTSUPP)
     found = {
@@ -162,7 +166,8 @@ def _read_events(cgroup: Cgroup) -> str:
 
 
 def _read_stat(cgroup: Cgroup) -> str:
-    """perf_event is counted everywhere without being enabled; nothing lingers here after rmdir."""
+    """cgroup.stat. perf_event counts in every group without being enabled; no group lingers after
+    rmdir here."""
     counted = [n for n in KNOWN if n in cgroup.hierarchy.controllers or n == "perf_event"]
     below = list(cgroup.down())
     lines = [f"nr_descendants {len(below) - 1}"]

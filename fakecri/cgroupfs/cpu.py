@@ -25,12 +25,12 @@ NICE_WEIGHTS: Final = (
     *(1024, 820, 655, 526, 423, 335, 272, 215, 172, 137),
     *(110, 87, 70, 56, 45, 36, 29, 23, 18, 15),
 )
-"""What the scheduler gives to nice -20 to 19."""
+"""The weights that the scheduler gives to nice -20 to 19."""
 
 
 @dataclass(slots=True, eq=False)
 class Cpu:
-    """One group's settings. `quota_us` None: no limit."""
+    """What cpu keeps of a group. Times are microseconds; `quota_us` None: no limit."""
 
     cgroup: Cgroup
     shares: int = 1024
@@ -47,7 +47,7 @@ class Cpu:
 
     @property
     def ratio(self) -> int | None:
-        """How much of a CPU, in 2^-20; None without a limit."""
+        """How much of a CPU it may use, in 2^-20; None: no limit."""
         if self.quota_us is None:
             return None
         return (self.quota_us << _RATIO_SHIFT) // self.period_us
@@ -59,7 +59,8 @@ def of(cgroup: Cgroup) -> Cpu:
 
 
 def _set_bandwidth(cpu: Cpu, quota_us: int | None, period_us: int, burst_us: int) -> None:
-    """All or nothing. v1 refuses a child above its parent's ratio; v2 does not (CG-141)."""
+    """Set all three, or none if one is refused. v1 refuses a group more than its parent has; v2
+    does not (CG-141)."""
     if cpu.cgroup.parent is None or not _MIN_US <= period_us <= _MAX_PERIOD_US:
         raise refuse(errno.EINVAL)
     if quota_us is not None and (
@@ -157,7 +158,7 @@ V1: Final = Controller(
 
 
 def _write_max(cgroup: Cgroup, text: str) -> None:
-    """`<quota|max> [period]`; the period stays when it is not given."""
+    """cpu.max: `<quota|max> [period]`; without a period the old one stays."""
     cpu, words = of(cgroup), stripped(text).split()
     if not words or not (words[0] == "max" or words[0].isdigit()):
         raise refuse(errno.EINVAL)
@@ -196,7 +197,7 @@ def _write_nice(cgroup: Cgroup, text: str) -> None:
 
 
 def read_stat_v2(cgroup: Cgroup) -> str:
-    """Times count without the controller, too (CG-120)."""
+    """cpu.stat. CPU times are shown without the controller, too (CG-120)."""
     user_us, system_us = cgroup.user_ns // 1000, cgroup.system_ns // 1000
     total_us = (cgroup.user_ns + cgroup.system_ns) // 1000
     times = {"usage_usec": total_us, "user_usec": user_us, "system_usec": system_us, "nice_usec": 0}
@@ -207,7 +208,7 @@ def read_stat_v2(cgroup: Cgroup) -> str:
 
 
 def read_stat_local_v2(cgroup: Cgroup) -> str:
-    """Empty without the controller."""
+    """cpu.stat.local; empty without the controller."""
     if CPU not in cgroup.states or cgroup.parent is None:
         return ""
     return f"throttled_usec {of(cgroup).throttling['throttled_ns'] // 1000}\n"

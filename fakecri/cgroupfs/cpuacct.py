@@ -16,7 +16,7 @@ _TICK_NS: Final = 10_000_000
 
 @dataclass(slots=True, eq=False)
 class CpuAccount:
-    """What was used when cpuacct.usage was last reset."""
+    """How much CPU time the group had used when cpuacct.usage was last reset."""
 
     user_ns: int = 0
     system_ns: int = 0
@@ -42,7 +42,7 @@ def _reset_usage(cgroup: Cgroup, text: str) -> None:
 
 
 def _per_cpu(user: bool, system: bool) -> Callable[[Cgroup], str]:
-    """All time is on the first CPU."""
+    """A reader of times for each CPU; all time was spent on the first one."""
 
     def read(cgroup: Cgroup) -> str:
         used = cgroup.states[CPUACCT].used_ns(cgroup, user, system)

@@ -1,7 +1,7 @@
 """The cpuset controller: which CPUs and memory nodes a group may use (CG-143).
 
-v1: what is empty must be set before a process can come; children stay within their parents. v2:
-empty means what the parent has, and nothing is refused for it.
+v1: a group without CPUs or nodes takes no process, and groups stay within their parents. v2: a
+group without any uses those of its parent, and nothing is refused for that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fakecri.cgroupfs.values import U32_MAX, int_list, list_text, refuse, signed
 CPUSET: Final = "cpuset"
 MAX_NODES: Final = 1024
 _MAX_RELAX_LEVEL: Final = 2
-"""Depends on the machine's scheduling domains; this is a machine with one core complex."""
+"""Depends on the scheduling domains of the machine: this one has all cores in one domain."""
 _FLAGS: Final = {
     "cpuset.cpu_exclusive": 0,
     "cpuset.mem_exclusive": 0,
@@ -33,7 +33,8 @@ _EXCLUSIVE: Final = {"cpus": "cpuset.cpu_exclusive", "mems": "cpuset.mem_exclusi
 
 @dataclass(slots=True, eq=False)
 class Cpuset:
-    """One group's sets, by `cpus` and `mems`."""
+    """What cpuset keeps of a group: sets of numbers by `cpus` and `mems`, and flags of v1 by file
+    name."""
 
     cgroup: Cgroup
     sets: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -68,7 +69,8 @@ def _new(cgroup: Cgroup) -> Cpuset:
 
 
 def effective(cgroup: Cgroup, kind: str) -> frozenset[int]:
-    """What its processes may use; v2 takes the parent's where there is nothing else."""
+    """The CPUs or nodes that processes of a group may use. v2: its own as far as the parent has
+    them, else all of the parent's."""
     own: frozenset[int] = frozenset()
     for at in cgroup.up():
         if CPUSET in at.states:

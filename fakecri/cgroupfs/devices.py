@@ -1,9 +1,8 @@
 """The v1 devices controller: which devices processes may open or make (CG-147).
 
-A group allows everything but its exceptions, or nothing but them. A child never has more than its
-parent: what would widen it is EPERM, what narrows the parent narrows all below. Nobody opens
-devices here, so the lists are all there is. What must never happen here: a child's list says more
-than its parent's allows.
+A group allows everything but its exceptions, or nothing but them. It never allows more than its
+parent: a write that would is EPERM, and what the parent is denied is denied to all groups below. No
+process here opens devices; there are just the lists.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from fakecri.cgroupfs.values import U32_MAX, refuse, stripped
 
 DEVICES: Final = "devices"
 _ANY: Final = U32_MAX
-"""The number that stands for all numbers, and is written `*`."""
+"""Stands for all numbers, and is written `*`."""
 _RULE: Final = re.compile(r"([bc])\s(\*|\d{1,11}):(\*|\d{1,11})\s([rwm]{1,3})(.*)", re.DOTALL)
 _ORDER: Final = "rwm"
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device, or all of a kind: `_ANY` for either number."""
+    """A device, or all devices with `_ANY` as one of their numbers."""
 
     kind: str
     major: int
     minor: int
 
     def covers(self, other: Device) -> bool:
-        """All that `other` means is meant by this one."""
+        """Whether every device that `other` stands for is one that this stands for."""
         return (
             self.kind == other.kind
             and self.major in (_ANY, other.major)
@@ -40,7 +39,7 @@ class Device:
         )
 
     def meets(self, other: Device) -> bool:
-        """There may be a device that both mean."""
+        """Whether there can be a device that both stand for."""
         return (
             self.kind == other.kind
             and (_ANY in (self.major, other.major) or self.major == other.major)
@@ -58,7 +57,8 @@ Exceptions = dict[Device, Access]
 
 @dataclass(slots=True, eq=False)
 class Devices:
-    """`open`: everything is allowed but the exceptions; else nothing is but them."""
+    """What devices keeps of a group. `open`: everything is allowed but the exceptions; else nothing
+    but them."""
 
     cgroup: Cgroup
     open: bool = True
@@ -70,7 +70,7 @@ class Devices:
         return None if above is None else of(above)
 
     def may_add(self, device: Device, access: Access) -> bool:
-        """Whether the parent lets this group have that exception."""
+        """Whether the parent allows this group such an exception."""
         parent = self.parent
         if parent is None or (parent.open and self.open):
             return True
@@ -79,14 +79,14 @@ class Devices:
         return any(d.covers(device) and access <= a for d, a in parent.exceptions.items())
 
     def meets(self, device: Device, access: Access) -> bool:
-        """One of its exceptions is about some of that."""
+        """Whether an exception is about some of that access to some of these devices."""
         return any(d.meets(device) and access & a for d, a in self.exceptions.items())
 
     def add(self, device: Device, access: Access) -> None:
         self.exceptions[device] = self.exceptions.get(device, frozenset()) | access
 
     def take(self, device: Device, access: Access) -> None:
-        """Only from an exception about the very same device."""
+        """Take access away from the exception about this very device, if there is one."""
         left = self.exceptions.get(device, frozenset()) - access
         if left:
             self.exceptions[device] = left
@@ -94,7 +94,7 @@ class Devices:
             self.exceptions.pop(device, None)
 
     def narrow(self, device: Device, access: Access) -> None:
-        """A group above was denied that."""
+        """Take away what a group above was denied."""
         if self.open:
             self.add(device, access)
         else:
@@ -110,7 +110,7 @@ def of(cgroup: Cgroup) -> Devices:
 
 
 def _parsed(text: str) -> tuple[Device, Access]:
-    """Raises EINVAL."""
+    """The device and the access that a line means. Raises EINVAL."""
     found = _RULE.match(text)
     if found is None or (len(found[4]) < 3 and found[5][:1] not in ("", "\n")):
         raise refuse(errno.EINVAL)
@@ -121,7 +121,8 @@ def _parsed(text: str) -> tuple[Device, Access]:
 
 
 def _all(devices: Devices, *, allow: bool) -> None:
-    """`a`: EINVAL with groups below, EPERM for more than the parent has."""
+    """The line `a`: allow or deny everything. Raises EINVAL in a group with groups below, EPERM for
+    more than the parent allows."""
     if devices.cgroup.children:
         raise refuse(errno.EINVAL)
     parent = devices.parent

@@ -3,8 +3,8 @@ CG-113).
 
 A group is a domain, the root of a threaded subtree, threaded, or a domain below a threaded one,
 which can do nothing until it becomes threaded itself. The root of the hierarchy may do everything.
-What must never happen here: a process and an enabled domain controller meet in one group that is
-not the root.
+What must never happen here: a process and an enabled domain controller are in one group that is not
+the root.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def _has_tasks(cgroup: Cgroup) -> bool:
 
 
 def is_thread_root(cgroup: Cgroup) -> bool:
-    """It has threaded children, or threaded controllers beside tasks."""
+    """Whether it is the root of a threaded subtree: it has threaded groups below, or threaded
+    controllers beside tasks."""
     if cgroup.threaded:
         return False
     if any(child.threaded for child in cgroup.children.values()):
@@ -35,7 +36,7 @@ def is_thread_root(cgroup: Cgroup) -> bool:
 
 
 def can_be_thread_root(cgroup: Cgroup) -> bool:
-    """No domain below it has processes, and no domain controller is enabled in it."""
+    """Whether no domain below it has processes, and no domain controller is enabled in it."""
     if cgroup.parent is None:
         return True
     if any(child.live and not child.threaded for child in cgroup.children.values()):
@@ -44,7 +45,7 @@ def can_be_thread_root(cgroup: Cgroup) -> bool:
 
 
 def is_valid_domain(cgroup: Cgroup) -> bool:
-    """It is no threaded group, and not below one."""
+    """Whether it is neither threaded nor below a threaded group."""
     if cgroup.threaded:
         return False
     return not any(
@@ -55,12 +56,12 @@ def is_valid_domain(cgroup: Cgroup) -> bool:
 
 
 def domain_of(cgroup: Cgroup) -> Cgroup:
-    """The group that its resources are counted in."""
+    """The group in which the resources of its processes are counted."""
     return next(c for c in cgroup.up() if not c.threaded)
 
 
 def type_text(cgroup: Cgroup) -> str:
-    """What cgroup.type reads."""
+    """The text of cgroup.type."""
     if cgroup.threaded:
         return "threaded"
     if not is_valid_domain(cgroup):
@@ -69,7 +70,8 @@ def type_text(cgroup: Cgroup) -> str:
 
 
 def make_threaded(cgroup: Cgroup) -> None:
-    """Irreversible. EOPNOTSUPP with processes below, or where the parent cannot have it."""
+    """Make a group threaded, for good. Raises EOPNOTSUPP with processes below, or where the parent
+    cannot have threaded groups."""
     if cgroup.threaded:
         return
     assert cgroup.parent is not None
@@ -85,7 +87,8 @@ def make_threaded(cgroup: Cgroup) -> None:
 
 
 def need_room_for_processes(cgroup: Cgroup) -> None:
-    """Raises EBUSY for a group with controllers enabled, EOPNOTSUPP for an invalid domain."""
+    """Check that a group may have processes. Raises EBUSY with controllers enabled, EOPNOTSUPP for
+    an invalid domain."""
     if not is_valid_domain(domain_of(cgroup)):
         raise refuse(errno.EOPNOTSUPP)
     if can_be_thread_root(cgroup) or cgroup.threaded:
@@ -95,7 +98,8 @@ def need_room_for_processes(cgroup: Cgroup) -> None:
 
 
 def need_room_for_controllers(cgroup: Cgroup, names: list[str]) -> None:
-    """Raises EBUSY for a group with processes, EOPNOTSUPP for domain controllers and threads."""
+    """Check that controllers may be enabled in a group. Raises EBUSY with processes in it,
+    EOPNOTSUPP for domain controllers beside threads."""
     if cgroup.parent is None:
         return
     domain_controllers = _domain_controllers(cgroup, names)

@@ -34,7 +34,7 @@ V1_CONTROLLERS: Final = (
 )
 V2_CONTROLLERS: Final = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 NAMED: Final = "systemd"
-"""The v1 hierarchy without a controller that systemd uses."""
+"""The v1 mount that systemd uses: a hierarchy without a controller."""
 _FIRST_FD: Final = 1000
 _TABLES: Final[dict[int, dict[str, Controller]]] = {
     1: {
@@ -60,13 +60,16 @@ _TABLES: Final[dict[int, dict[str, Controller]]] = {
 class CgroupFS:
     """What is mounted at /sys/fs/cgroup of a fake machine; use it through `path`.
 
-    version: 2, one tree at "/"; or 1, one tree for each mount, below "/".
-    controllers: v2, what the root has; default all of `V2_CONTROLLERS`. v1, the mounts: a
-        controller each, or several with commas ("cpu,cpuacct"), or "systemd" for the tree without
-        controllers; default every one of `V1_CONTROLLERS` by itself, and "systemd".
-    unified: v1 only, controllers of a v2 tree at "/unified", as on hybrid machines; None: no tree.
-    machine: CPUs, nodes, huge pages. clock: for what needs time (pressure triggers, frozen time).
-    Raises ValueError for a version, a controller or a pair of them that cannot be.
+    `version`: 2, one tree at "/"; or 1, one tree for each mount, below "/".
+
+    `controllers`: for v2 those of the root, by default `V2_CONTROLLERS`. For v1 the mounts: the
+    name of a controller, of several with commas ("cpu,cpuacct"), or "systemd" for the tree without
+    controllers; by default each of `V1_CONTROLLERS` and "systemd".
+
+    `unified`: only with v1, the controllers of a v2 tree at "/unified", as on hybrid machines;
+    None: no such tree. `machine`: CPUs, nodes, huge pages. `clock`: the time for pressure triggers
+    and frozen time; None: it is always 0. Raises ValueError for a version, a controller or a
+    combination of them that cannot be.
     """
 
     def __init__(
@@ -105,9 +108,10 @@ class CgroupFS:
         return CgroupPath(self, split(path))
 
     def spawn(self, cgroup: str = "/") -> Process:
-        """Start a process in that cgroup of every hierarchy, given without the mount.
+        """Start a process in that cgroup of every hierarchy; `cgroup`: its path without the mount.
 
-        Raises ENOENT where a hierarchy has no such cgroup, and what moving it there raises.
+        Raises ENOENT where a hierarchy has no such cgroup, and the errors of moving a process
+        there.
         """
         process = self.init.fork()
         try:
@@ -121,30 +125,30 @@ class CgroupFS:
         return process
 
     def eventfd(self) -> EventFd:
-        """A counter for cgroup.event_control (CG-133)."""
+        """A new counter for cgroup.event_control (CG-133)."""
         event = EventFd(self._new_fd())
         self.eventfds[event.fd] = event
         event.on_close.append(partial(self.eventfds.__delitem__, event.fd))
         return event
 
     def register(self, opened: OpenFile) -> int:
-        """The number of an open file."""
+        """Give an open file its number."""
         fd = self._new_fd()
         self.open_files[fd] = opened
         return fd
 
     def belongs_to(self, host: Host) -> None:
-        """`host` is the machine whose processes these are: it is asked before files are opened, and
-        told who is killed for memory."""
+        """Let `host` be the machine of these processes: it is asked before files are opened, and
+        told which processes are killed for memory."""
         self.processes.host = host
 
     def before_use(self) -> None:
-        """A file is about to be opened: the machine charges what is used by now."""
+        """Let the machine charge what is used by now; called before a file is opened."""
         if self.processes.host is not None:
             self.processes.host.before_use()
 
     def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | CgroupFS | None:
-        """What is at that path; the file system itself at the top of v1."""
+        """The cgroup or file at a path; the file system itself at the top of v1; None: nothing."""
         if self.version == 1:
             if not parts:
                 return self
@@ -163,13 +167,14 @@ class CgroupFS:
         return at
 
     def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
-        """A file and the directory that has it."""
+        """The file at a path, with its directory; None: there is no file."""
         above = self.look_up(parts[:-1])
         file = above.file(parts[-1]) if parts and isinstance(above, Cgroup) else None
         return None if file is None or not isinstance(above, Cgroup) else (above, file)
 
     def _mounted(self, name: str) -> Hierarchy | None:
-        """By its own name, or by that of one of its controllers (a link on real machines)."""
+        """The hierarchy at the top of a path: by its own name, or by that of one of its
+        controllers, which is a link on real machines."""
         by_controller = (h for h in self.mounts.values() if name in h.controllers)
         found = self.mounts.get(name)
         if found is None and name != "unified":

@@ -15,7 +15,7 @@ _STATES: Final = {"THAWED": 0, "FROZEN": 1}
 
 @dataclass(slots=True, eq=False)
 class Freezer:
-    """`own`: this group was told to freeze."""
+    """What freezer keeps of a group. `own`: the group itself was told to freeze."""
 
     cgroup: Cgroup
     own: int = 0

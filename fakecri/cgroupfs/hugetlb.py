@@ -20,13 +20,13 @@ _UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 def page_bytes(size_name: str) -> int:
-    """Of a name like 2MB or 1GB."""
+    """The size of pages with a name such as 2MB or 1GB."""
     return int(size_name[:-2]) * _UNITS[size_name[-2:]]
 
 
 @dataclass(slots=True)
 class Pages:
-    """Limits and counts of one kind of page: `2MB` or, for reservations, `2MB.rsvd`."""
+    """Limit and counts of pages of one kind: `2MB` or, for reservations, `2MB.rsvd`."""
 
     limit_bytes: int = UNLIMITED
     used_bytes: int = 0
@@ -84,7 +84,8 @@ def _write_limit(name: str, unlimited: str) -> Callable[[Cgroup, str], None]:
 
 
 def _read_max(name: str) -> Callable[[Cgroup], str]:
-    """A limit that was never written is a number; one that was set to all there is reads max."""
+    """A reader of limits: one that was set to all there is reads `max`; one that was never set is
+    shown as its number."""
     page = page_bytes(name.removesuffix(".rsvd"))
 
     def read(cgroup: Cgroup) -> str:
@@ -103,7 +104,7 @@ def _reset(field_name: str, name: str) -> Callable[[Cgroup, str], None]:
 
 
 def _read_nodes(name: str) -> Callable[[Cgroup], str]:
-    """All pages are on the first node."""
+    """A reader of pages by node; all pages are on the first one."""
 
     def read(cgroup: Cgroup) -> str:
         used = of(cgroup).kind(name).used_bytes
@@ -143,7 +144,7 @@ def _v1_files(name: str) -> list[InterfaceFile]:
 
 
 def controller(machine: Machine, version: int) -> Controller:
-    """Its files depend on the page sizes of the machine."""
+    """The controller for the page sizes of a machine."""
     names = [n for size_name in machine.hugepage_sizes for n in (size_name, f"{size_name}.rsvd")]
     files = _v1_files if version == 1 else _v2_files
     return Controller(

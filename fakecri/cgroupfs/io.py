@@ -24,7 +24,8 @@ _NUMBER: Final = re.compile(r"(?:default\s*)?(\d+)")
 
 @dataclass(slots=True, eq=False)
 class Io:
-    """By device (`8:0`): what was done here, limits, weight."""
+    """What io keeps of a group, by device (`8:0`): what was read and written here, limits,
+    weight."""
 
     cgroup: Cgroup
     done: dict[str, Done] = field(default_factory=dict)
@@ -47,7 +48,7 @@ def _read_max(cgroup: Cgroup) -> str:
 
 
 def _write_max(cgroup: Cgroup, text: str) -> None:
-    """`8:0 rbps=N wiops=max`: keys that are left out stay as they are."""
+    """io.max: `8:0 rbps=N wiops=max`; limits that are not named stay."""
     device, rest = device_of(cgroup, text)
     limits = dict(of(cgroup).limits.get(device, {}))
     for word in stripped(rest).split():
@@ -72,7 +73,8 @@ def _read_weight(cgroup: Cgroup) -> str:
 
 
 def _write_weight(cgroup: Cgroup, text: str) -> None:
-    """`N` and `default N` for all devices, `8:0 N` for one, `8:0 default` for one no longer."""
+    """io.weight: `N` and `default N` set it for all devices, `8:0 N` for one, `8:0 default` removes
+    that."""
     text = stripped(text)
     device = ""
     if ":" in text:
@@ -90,7 +92,7 @@ def _write_weight(cgroup: Cgroup, text: str) -> None:
 
 
 def _read_stat(cgroup: Cgroup) -> str:
-    """Of the subtree."""
+    """io.stat: what the subtree has read and written."""
     whole: dict[str, Done] = {}
     for group in cgroup.down():
         if IO in group.states:

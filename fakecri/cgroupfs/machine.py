@@ -1,4 +1,4 @@
-"""What the fake kernel's machine is like, as far as cgroup files show it."""
+"""What the fake kernel's machine has, as far as cgroup files show it."""
 
 from __future__ import annotations
 

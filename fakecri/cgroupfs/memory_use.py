@@ -24,7 +24,7 @@ EVENTS: Final = ("low", "high", "max", "oom", "oom_kill", "oom_group_kill", "soc
 
 @dataclass(slots=True)
 class Threshold:
-    """Fires when usage crosses `at_bytes`, up or down (CG-133)."""
+    """Calls `fire` when the usage crosses `at_bytes`, up or down (CG-133)."""
 
     at_bytes: int
     fire: Callable[[], None]
@@ -52,7 +52,7 @@ class Memory:
     peak_bytes: int = 0
     """The most that `usage_bytes` has been since the counter was reset."""
     swappiness: int = 60
-    """memory.swappiness, 0 to 100; without effect here."""
+    """memory.swappiness, 0 to 200; without effect here."""
     oom_kill_disable: int = 0
     """v1: 1 where processes wait for memory and are not killed (CG-132)."""
     settings: dict[str, int] = field(default_factory=dict)
@@ -72,17 +72,17 @@ class Memory:
 
     @property
     def below(self) -> Iterator[Memory]:
-        """Its own and all in its subtree."""
+        """The memory of the group and of all groups below it."""
         return (c.states[MEMORY] for c in self.cgroup.down() if MEMORY in c.states)
 
     @property
     def effective_limit_bytes(self) -> int:
-        """The smallest limit here and above (CG-131)."""
+        """The smallest limit of the group and those above (CG-131)."""
         limits: list[int] = [m.limit_bytes for m in self.cgroup.states_up(MEMORY)]
         return min(limits)
 
     def add(self, anon_bytes: int, file_bytes: int) -> None:
-        """Count that much more, here and above."""
+        """Charge so much more to the group, and count it above."""
         self.anon_bytes += anon_bytes
         self.file_bytes += file_bytes
         for memory in self.cgroup.states_up(MEMORY):
@@ -99,7 +99,7 @@ class Memory:
                 threshold.fire()
 
     def happened(self, event: str) -> None:
-        """Count an event here and above, and call the watchers (CG-135)."""
+        """Count an event here and above, and call what watches it (CG-135)."""
         self.events[event] += 1
         self.cgroup.notify("memory.events.local")
         for memory in self.cgroup.states_up(MEMORY):
@@ -107,7 +107,7 @@ class Memory:
             memory.cgroup.notify("memory.events")
 
     def reclaim(self, wanted_bytes: int) -> int:
-        """Drop page cache of the subtree; returns how much."""
+        """Drop page cache of the subtree; returns how many bytes."""
         freed = 0
         for memory in self.below:
             some = min(memory.file_bytes, wanted_bytes - freed)
@@ -122,7 +122,7 @@ class Memory:
         return over <= 0 or self.reclaim(over) >= over
 
     def retry(self) -> None:
-        """There may be room again for the processes that hang here or below."""
+        """Let the processes try again that wait for memory here or below."""
         for memory in self.below:
             waiting, memory.waiting = memory.waiting, []
             for process, wanted_bytes in waiting:
@@ -131,7 +131,7 @@ class Memory:
                     set_process(process, wanted_bytes)
 
     def kill_until(self, limit_bytes: int) -> None:
-        """v2's way to lower a limit below the usage: reclaim, then OOM kills (CG-134)."""
+        """Bring the usage below the limit, as v2 does it: reclaim, then OOM kills (CG-134)."""
         while not self.shrink_to(limit_bytes):
             self.happened("oom")
             if not _oom_kill(self):
@@ -139,7 +139,7 @@ class Memory:
 
 
 def new_memory(cgroup: Cgroup) -> Memory:
-    """A new directory takes two settings of its parent."""
+    """The memory of a new directory; it takes two settings from its parent."""
     memory = Memory(cgroup)
     for above in cgroup.states_up(MEMORY):
         memory.swappiness = above.swappiness
@@ -149,7 +149,8 @@ def new_memory(cgroup: Cgroup) -> Memory:
 
 
 def removing(cgroup: Cgroup) -> None:
-    """Its charges move to the parent; what waits at a threshold is woken (CG-102, CG-133)."""
+    """Move the charges of a directory that goes to its parent, and wake what waits at its
+    thresholds (CG-102, CG-133)."""
     memory: Memory = cgroup.states[MEMORY]
     assert cgroup.parent is not None
     above: Memory = next(cgroup.parent.states_up(MEMORY))
@@ -164,7 +165,7 @@ def removing(cgroup: Cgroup) -> None:
 
 
 def home(process: Process) -> Memory | None:
-    """The memory that new use of the process is charged to; None: it has no controller."""
+    """The memory to which new use of a process is charged; None: there is no memory controller."""
     for leaf in process.leader.at.values():
         if MEMORY in leaf.hierarchy.controllers:
             found: Memory = next(leaf.states_up(MEMORY))
@@ -173,7 +174,8 @@ def home(process: Process) -> Memory | None:
 
 
 def set_process(process: Process, wanted_bytes: int) -> None:
-    """Have it hold that much; may kill it, others, or leave it hanging."""
+    """Let a process hold so many bytes. If a limit is in the way, that may kill it or others, or
+    leave it waiting."""
     more = wanted_bytes - process.memory_bytes
     memory = home(process)
     if memory is None:
@@ -199,7 +201,8 @@ def _free(process: Process, size_bytes: int) -> None:
 
 
 def _full(memory: Memory, size_bytes: int) -> tuple[Memory, int] | None:
-    """The lowest group at its limit, and by how much it would be over."""
+    """The lowest group whose limit is in the way of so much more, and how much is too much; None:
+    it fits."""
     for above in memory.cgroup.states_up(MEMORY):
         over: int = above.usage_bytes + size_bytes - above.limit_bytes
         if over > 0 and above.limit_bytes < UNLIMITED:
@@ -227,7 +230,7 @@ def _charge(process: Process, memory: Memory, size_bytes: int) -> None:
 
 
 def _charge_what_fits(process: Process, memory: Memory) -> int:
-    """Pages are taken one by one: at the limit it has all but what does not fit."""
+    """Charge the part of the wanted memory that fits: pages are taken one by one."""
     limited = (m for m in memory.cgroup.states_up(MEMORY) if m.limit_bytes < UNLIMITED)
     room: int = max(0, min(m.limit_bytes - m.usage_bytes for m in limited))
     if room:
@@ -242,7 +245,7 @@ def _add(process: Process, memory: Memory, size_bytes: int) -> None:
 
 
 def set_cache(memory: Memory, wanted_bytes: int) -> None:
-    """Have the group hold that much page cache, or as much as its limits leave room for."""
+    """Let a group hold so much page cache, or as much as its limits leave room for."""
     more = wanted_bytes - memory.file_bytes
     while more > 0 and (found := _full(memory, more)):
         full, over = found
@@ -253,12 +256,14 @@ def set_cache(memory: Memory, wanted_bytes: int) -> None:
 
 
 def oom_score(process: Process, total_bytes: int) -> int:
-    """How much the OOM killer wants it, bytes; the biggest dies. `total_bytes`: what is short."""
+    """How much the OOM killer prefers a process, in bytes; the highest score dies. `total_bytes`:
+    the memory that is short."""
     return process.memory_bytes + process.oom_score_adj * (total_bytes // 1000)
 
 
 def _oom_kill(full: Memory) -> bool:
-    """Kill the biggest process below; with memory.oom.group its whole group (CG-132, CG-135)."""
+    """Kill the process with the highest score below a full group; with memory.oom.group all
+    processes of its group (CG-132, CG-135). False: there is none."""
     candidates = [
         task.process
         for cgroup in full.cgroup.down()
@@ -287,8 +292,8 @@ def _oom_kill(full: Memory) -> bool:
 
 
 def oom_kill(victim: Process, *, noticed: bool = True) -> None:
-    """The kernel kills it for memory, whoever was short of it. `noticed` False: nobody who looks at
-    its group learns that it was for memory, as in v1 when the machine was short of it."""
+    """The OOM killer kills a process. `noticed` False: it looks like any other SIGKILL to a
+    runtime, as in v1 when the machine itself was short of memory."""
     memory = home(victim)
     if not victim.alive:  # it went with another one of its group
         return

@@ -30,7 +30,8 @@ def of(cgroup: Cgroup) -> Memory:
 
 
 def _set_limit(cgroup: Cgroup, text: str, *, with_swap: bool) -> None:
-    """Below the usage: reclaim, else EBUSY; memory never above memory with swap (CG-131)."""
+    """Set a limit. Below the usage: reclaim, else EBUSY. The limit of memory never exceeds that of
+    memory with swap (CG-131)."""
     memory, value = of(cgroup), size(text, unlimited="-1")
     if cgroup.parent is None:
         raise refuse(errno.EINVAL)
@@ -55,7 +56,8 @@ def _write_limit_with_swap(cgroup: Cgroup, text: str) -> None:
 
 
 def _size_file(name: str, *, kept: bool = True) -> InterfaceFile:
-    """A size that nothing here acts on; `kept` False: it is read, and forgotten."""
+    """A file with a size that has no effect here. `kept` False: what is written is checked and
+    dropped."""
 
     def write(cgroup: Cgroup, text: str) -> None:
         value = size(text, unlimited="-1")
@@ -69,7 +71,8 @@ def _size_file(name: str, *, kept: bool = True) -> InterfaceFile:
 
 
 def _zero(name: str, *, reset: bool = False) -> InterfaceFile:
-    """Memory of the kernel itself is not modelled: these read 0, and may be reset."""
+    """A file about memory of the kernel itself, of which there is none here: it reads 0; with
+    `reset` it may be written."""
     write: Callable[[Cgroup, str], None] | None = (lambda _c, _text: None) if reset else None
     return InterfaceFile(name, lambda _c: "0\n", write, _EVERYWHERE)
 
@@ -87,7 +90,7 @@ def _empty(cgroup: Cgroup, _text: str) -> None:
 
 
 def _read_stat(cgroup: Cgroup) -> str:
-    """Plain keys are the directory's own, `total_` ones its subtree's (CG-132)."""
+    """memory.stat: plain keys count the group itself, `total_` keys its subtree (CG-132)."""
     memory = of(cgroup)
     file = memory.cache_bytes
     anon = memory.usage_bytes - file
@@ -104,7 +107,7 @@ def _values(prefix: str, anon: int, file: int) -> list[str]:
 
 
 def _read_nodes(cgroup: Cgroup) -> str:
-    """Pages; all are on the first node."""
+    """memory.numa_stat, in pages; all are on the first node."""
     lines, memory = [], of(cgroup)
     everywhere = list(memory.below)
     for prefix, groups in (("", [memory]), ("hierarchical_", everywhere)):
@@ -148,7 +151,7 @@ def _only(wanted: int) -> Callable[[Cgroup, str], None]:
 
 
 def _write_event_control(cgroup: Cgroup, text: str, opened: OpenFile) -> None:
-    """`<eventfd> <fd of memory.usage_in_bytes> <bytes>` (CG-133)."""
+    """cgroup.event_control: `<eventfd> <fd of memory.usage_in_bytes> <bytes>` (CG-133)."""
     words = text.split(" ")
     if len(words) < 2 or not all(w.isdigit() for w in words[:2]):
         raise refuse(errno.EINVAL)
@@ -173,7 +176,7 @@ def _unreadable(_cgroup: Cgroup) -> str:
 
 
 def _usage_files(prefix: str) -> tuple[InterfaceFile, ...]:
-    """Usage with swap is usage: there is no swap on this machine."""
+    """The files of usage and peak. Usage with swap equals usage: this machine has no swap."""
     return (
         InterfaceFile(
             f"{prefix}.usage_in_bytes", lambda c: f"{of(c).usage_bytes}\n", where=_EVERYWHERE

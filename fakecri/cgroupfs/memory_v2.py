@@ -1,4 +1,4 @@
-"""The v2 memory controller's files (CG-134, CG-135): from the kernel's documentation."""
+"""The v2 memory controller's files (CG-134, CG-135), after the kernel's documentation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def _text(value: int) -> str:
 
 
 def _write_max(cgroup: Cgroup, text: str) -> None:
-    """The write succeeds whatever is used: reclaim, then OOM kills until it fits."""
+    """memory.max. The write succeeds whatever is used; reclaim, then OOM kills, make the usage
+    fit."""
     memory = of(cgroup)
     memory.limit_bytes = size(text, unlimited="max")
     memory.kill_until(memory.limit_bytes)
@@ -58,7 +59,7 @@ def _size_file(name: str, default: int) -> InterfaceFile:
 
 
 def _write_high(cgroup: Cgroup, text: str) -> None:
-    """Page cache above it is reclaimed; anonymous memory stays."""
+    """memory.high. Page cache above it is reclaimed; anonymous memory stays."""
     memory = of(cgroup)
     memory.settings["memory.high"] = size(text, unlimited="max")
     memory.shrink_to(memory.settings["memory.high"])
@@ -96,7 +97,7 @@ def _write_group(cgroup: Cgroup, text: str) -> None:
 
 
 def _write_reclaim(cgroup: Cgroup, text: str) -> None:
-    """Raises EAGAIN when less can be reclaimed than was asked for."""
+    """memory.reclaim. Raises EAGAIN when less can be reclaimed than was asked for."""
     wanted = size(text.split("swappiness=")[0], unlimited="max")
     if of(cgroup).reclaim(wanted) < wanted:
         raise refuse(errno.EAGAIN)
@@ -107,7 +108,8 @@ def _zero_text(text: str) -> Callable[[Cgroup], str]:
 
 
 def _peak(read: Callable[[Cgroup], str], name: str) -> InterfaceFile:
-    """A write resets what this open file reads, and only that: readers like ours see no change."""
+    """A file with a peak. In the kernel a write resets what the same open file reads; readers that
+    open the file anew see no change, and so it is here."""
     return InterfaceFile(name, read, lambda _c, _text: None)
 
 

@@ -17,7 +17,7 @@ from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
 
 
 class EventFd:
-    """A counter that the kernel adds 1 to; `fd` is what to write into cgroup.event_control."""
+    """A counter that the kernel adds 1 to. `fd`: its number for cgroup.event_control."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -26,18 +26,18 @@ class EventFd:
         self.on_close: list[Callable[[], None]] = []
 
     def signal(self) -> None:
-        """What the kernel does."""
+        """Add 1, as the kernel does."""
         self.count += 1
         for callback in list(self.on_signal):
             callback()
 
     def close(self) -> None:
-        """Nothing signals it any more."""
+        """Close it; it is not signalled any more."""
         while self.on_close:
             self.on_close.pop()()
 
     def read(self) -> int:
-        """How often it was signalled since the last read. Raises EAGAIN for never."""
+        """How often it was signalled since the last read. Raises EAGAIN if never."""
         if self.count == 0:
             raise refuse(errno.EAGAIN)
         seen, self.count = self.count, 0
@@ -51,7 +51,7 @@ class Descriptors(Protocol):
     eventfds: dict[int, EventFd]
 
     def register(self, opened: OpenFile) -> int:
-        """The number of an open file."""
+        """Give an open file its number."""
 
 
 class OpenFile:
@@ -88,11 +88,11 @@ class OpenFile:
         return part
 
     def __iter__(self) -> Iterator[str]:
-        """The lines that are left of the snapshot."""
+        """The lines of the snapshot that have not been read."""
         return iter(self.read().splitlines(keepends=True))
 
     def seek_start(self) -> None:
-        """The next read takes a new snapshot."""
+        """Let the next read take a new snapshot."""
         self._text = None
 
     def _now(self) -> str:
@@ -105,7 +105,8 @@ class OpenFile:
             raise named(error, self._path) from None
 
     def write(self, text: str) -> int:
-        """One whole command; what follows a NUL is not seen. Nothing written does nothing."""
+        """Write one command; returns its length. What follows a NUL is ignored; an empty text does
+        nothing."""
         if not text:
             return 0
         try:
@@ -124,7 +125,7 @@ class OpenFile:
         return len(text)
 
     def wake(self) -> None:
-        """The kernel says that the file changed, or that the trigger fired."""
+        """Note that the kernel has changed the file, or that its trigger has fired."""
         self._changed = True
         waiting, self._waiting = self._waiting, []
         for future in waiting:
@@ -132,9 +133,10 @@ class OpenFile:
                 future.set_result(None)
 
     def poll(self) -> bool:
-        """Whether POLLPRI is set: changed since it was read, or its trigger fired (CG-122).
+        """Whether POLLPRI is set: the file has changed since it was read, or its trigger has fired
+        (CG-122).
 
-        A trigger is cleared by the poll itself, a change by reading.
+        Polling clears a trigger, reading clears a change.
         """
         changed = self._changed
         if self.trigger is not None:
@@ -142,7 +144,7 @@ class OpenFile:
         return changed
 
     def rest(self) -> None:
-        """Nothing has happened since."""
+        """Forget changes up to now."""
         self._changed = False
 
     async def changed(self) -> None:
@@ -152,7 +154,7 @@ class OpenFile:
         await future
 
     def close(self) -> None:
-        """Its trigger goes with it."""
+        """Close the file and remove its trigger."""
         self.fs.open_files.pop(self.fd, None)
         if self.wake in self.cgroup.watchers.get(self.name, ()):
             self.cgroup.watchers[self.name].remove(self.wake)

@@ -16,7 +16,7 @@ from fakecri.cgroupfs.walking import glob, pattern_parts, split
 
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")
 _PLAIN: Final = MAX_WRITE_BYTES // 4
-"""So many characters are no more bytes than a write may have."""
+"""So many characters never are more bytes than one write may have."""
 
 
 class FileSystem(Places, Protocol):
@@ -66,11 +66,12 @@ class CgroupPath(UsedPlace[FileSystem]):
         return CgroupPath(self.fs, (*self.parts[:-1], name))
 
     def glob(self, pattern: str) -> Iterator[CgroupPath]:
-        """What fits below, such as `*/cgroup.procs`; `**` is any depth of directories."""
+        """The paths below that fit a pattern such as `*/cgroup.procs`; `**` is any depth of
+        directories. Raises ValueError for an empty or absolute pattern."""
         return glob(self, pattern_parts(pattern))
 
     def rglob(self, pattern: str) -> Iterator[CgroupPath]:
-        """What fits anywhere below."""
+        """The paths at any depth below that fit a pattern."""
         return glob(self, ("**", *pattern_parts(pattern)))
 
     def is_dir(self) -> bool:
@@ -83,7 +84,7 @@ class CgroupPath(UsedPlace[FileSystem]):
         return self._found() is not None
 
     def iterdir(self) -> Iterator[CgroupPath]:
-        """Files, then directories. Raises ENOENT, ENOTDIR."""
+        """The files in a directory, then the directories. Raises ENOENT, ENOTDIR."""
         with self._errors():
             if self.is_file():
                 raise refuse(errno.ENOTDIR)
@@ -95,7 +96,7 @@ class CgroupPath(UsedPlace[FileSystem]):
         return iter([CgroupPath(self.fs, (*self.parts, name)) for name in names])
 
     def mkdir(self, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False) -> None:
-        """Make a cgroup; `mode` is not used: root may do everything (CG-100)."""
+        """Make a cgroup. `mode` has no effect: root may do everything (CG-100)."""
         try:
             with self._errors():
                 self._parent().mkdir(self.name)
@@ -109,7 +110,7 @@ class CgroupPath(UsedPlace[FileSystem]):
                 raise
 
     def rmdir(self) -> None:
-        """Remove a cgroup (CG-102)."""
+        """Remove a cgroup. Raises EBUSY with groups or live processes in it (CG-102)."""
         with self._errors():
             found = self._need()
             if isinstance(found, InterfaceFile):
@@ -119,7 +120,8 @@ class CgroupPath(UsedPlace[FileSystem]):
             found.rmdir()
 
     def rename(self, target: CgroupPath | str) -> CgroupPath:
-        """v1 only, within a directory (CG-101); a text is a path from the root."""
+        """Rename a cgroup, within its directory, with v1 only (CG-101). `target`: a path, or a text
+        from the root on."""
         target = self.fs.path(target) if isinstance(target, str) else target
         with self._errors():
             parent = target._parent()
@@ -137,12 +139,12 @@ class CgroupPath(UsedPlace[FileSystem]):
         return target
 
     def unlink(self) -> None:
-        """Never allowed: EPERM, EISDIR for a directory (CG-101)."""
+        """Never allowed: EPERM for a file, EISDIR for a directory (CG-101)."""
         with self._errors():
             raise refuse(errno.EPERM if isinstance(self._need(), InterfaceFile) else errno.EISDIR)
 
     def stat(self) -> os.stat_result:
-        """Kind, mode, links and size; everything belongs to root, times are 0 (CG-100)."""
+        """Kind, mode, links and size. Everything belongs to root; times are 0 (CG-100)."""
         found = self._found()
         if found is None:
             with self._errors():
@@ -153,10 +155,11 @@ class CgroupPath(UsedPlace[FileSystem]):
         return os.stat_result((stat.S_IFDIR | 0o755, 0, 0, links, 0, 0, 0, 0, 0, 0))
 
     def open(self, mode: str = "r+", *, create: bool = False) -> OpenFile:
-        """The file, to read it again, poll it, wait for changes or set a trigger.
+        """Open a file, to read it again, poll it, wait for changes or set a trigger.
 
-        `mode` is pathlib's, of texts (r, w, a, with or without +); root may do all of it. `create`,
-        or w and a, is O_CREAT: EACCES for a name that is not there (CG-101).
+        `mode` is that of pathlib for text (r, w, a, with or without +); root may do all of it.
+        `create`, or a mode of w or a, stands for O_CREAT: EACCES for a name that is not there
+        (CG-101).
         """
         if mode not in _MODES:
             raise ValueError(f"mode: wanted one of {', '.join(_MODES)}, got {mode!r}")
@@ -172,7 +175,7 @@ class CgroupPath(UsedPlace[FileSystem]):
             return OpenFile(self.fs, self._parent(), found, str(self))
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
-        """All of the file; the arguments are pathlib's, every file is ASCII."""
+        """The text of a file. The arguments are those of pathlib; every file is ASCII."""
         self.fs.before_use()
         found = self.fs.file_at(self.parts)
         if found is not None and found[1].read is not None:  # as nearly always
@@ -187,7 +190,7 @@ class CgroupPath(UsedPlace[FileSystem]):
         return self.read_text().encode()
 
     def write_text(self, data: str, encoding: str | None = None, errors: str | None = None) -> int:
-        """One write(2) of all of it; none for "", which then does nothing."""
+        """Write a text with one write(2); "" does nothing. Returns the number of characters."""
         self.fs.before_use()
         found = self.fs.file_at(self.parts)
         if found is not None and found[1].write is not None and 0 < len(data) < _PLAIN:
@@ -203,9 +206,10 @@ class CgroupPath(UsedPlace[FileSystem]):
         return self.write_text(data.decode())
 
     def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call it whenever the kernel says that the file changed; returns what ends that.
+        """Call `callback` whenever the kernel says that a file has changed; returns what ends that.
 
-        cgroup.events, memory.events, pids.events, hugetlb events; also when the group is removed.
+        Such files are cgroup.events, memory.events, pids.events and the hugetlb events. It is
+        called, too, when the group is removed.
         """
         with self._errors():
             if not self.is_file():

@@ -11,12 +11,12 @@ from fakecri.cgroupfs.values import refuse, signed, stripped
 
 PIDS: Final = "pids"
 NO_LIMIT: Final = 4_194_305
-"""One more than the largest pid there can be."""
+"""One more than the largest pid that there can be."""
 
 
 @dataclass(slots=True, eq=False)
 class Pids:
-    """Limit and counts of one group."""
+    """What pids keeps of a group: its limit and counts."""
 
     cgroup: Cgroup
     limit: int = NO_LIMIT
@@ -25,9 +25,9 @@ class Pids:
     refused_here_or_below: int = 0
 
     def need_room(self, forking: Cgroup) -> None:
-        """Raises EAGAIN when one task more is too many here, and counts it as an event.
+        """Check that there may be one task more. If not it is counted as an event; raises EAGAIN.
 
-        v1 counts in the group of the forking task, v2 in the one whose limit was hit.
+        v1 counts in the group of the forking task, v2 in the group whose limit was hit.
         """
         if self.cgroup.tasks + 1 <= self.limit:
             return
@@ -47,7 +47,7 @@ class Pids:
 
 
 def of(cgroup: Cgroup) -> Pids:
-    """The state that counts for this directory."""
+    """The state that counts for a directory: its own, or that of the next group above."""
     found: Pids = next(cgroup.states_up(PIDS))
     return found
 

@@ -19,18 +19,18 @@ _SHORTEST_US, _LONGEST_US, _UNPRIVILEGED_US = 500_000, 10_000_000, 2_000_000
 
 @dataclass(slots=True, eq=False)
 class Trigger:
-    """Fires when tasks stalled for `stall_us` within `window_us`, at most once a window."""
+    """Fires when tasks have stalled for `stall_us` within `window_us`; at most once a window."""
 
     kind: str
     stall_us: int
     window_us: int
     fire: Callable[[], None]
     seen: list[tuple[int, int]] = field(default_factory=list)
-    """Stalls within the window: when they were told, microseconds; how long."""
+    """The stalls within the window: when each was told, in microseconds, and how long it was."""
     fired_us: int | None = None
 
     def stalled(self, now_us: int, stall_us: int) -> None:
-        """Look at one more stall."""
+        """Count one more stall; fires if that is enough."""
         self.seen = [(at, us) for at, us in self.seen if at > now_us - self.window_us]
         self.seen.append((now_us, stall_us))
         rested = self.fired_us is None or now_us - self.fired_us >= self.window_us
@@ -52,7 +52,7 @@ class Pressure:
 
 
 def require_resource(resource: str) -> None:
-    """Raises: ValueError for what no stalls are counted of."""
+    """Check that stalls are counted for that resource. Raises ValueError."""
     if resource not in RESOURCES:
         raise ValueError(f"resource: wanted one of {', '.join(RESOURCES)}, got {resource!r}")
 
@@ -63,20 +63,20 @@ class Opened(Protocol):
     trigger: Trigger | None
 
     def wake(self) -> None:
-        """The trigger has fired."""
+        """Note that the trigger has fired."""
 
     def rest(self) -> None:
-        """Nothing has happened since."""
+        """Forget what has happened up to now."""
 
 
 def of(cgroup: Cgroup, resource: str) -> Pressure:
-    """The group's pressure of that resource, made when first asked for."""
+    """The pressure of a resource in a group; made when it is first asked for."""
     found: Pressure = cgroup.pressure.setdefault(resource, Pressure())
     return found
 
 
 def stall(cgroup: Cgroup, resource: str, some_us: int, full_us: int) -> None:
-    """Tasks of the group stalled: totals and triggers here and above learn of it."""
+    """Count a stall of the group's tasks here and above, and let triggers fire."""
     now_us = cgroup.hierarchy.now_ns() // 1000
     for group in cgroup.up():
         pressure = of(group, resource)
@@ -117,7 +117,7 @@ def _write(resource: str) -> Callable[[Cgroup, str, Opened], None]:
 
 
 def files() -> list[InterfaceFile]:
-    """Of every v2 directory."""
+    """The pressure files, which every v2 directory has."""
     return [
         InterfaceFile(f"{r}.pressure", _read(r), where=Where.EVERYWHERE, per_open=_write(r))
         for r in RESOURCES

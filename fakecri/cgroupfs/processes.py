@@ -22,7 +22,8 @@ INIT, KTHREADD, WRITER = 1, 2, 100
 
 
 class Life(Enum):
-    """LIVE -> ZOMBIE by exit or signal, ZOMBIE -> GONE by its parent's wait."""
+    """LIVE becomes ZOMBIE by an exit or a signal, ZOMBIE becomes GONE when its parent waits for
+    it."""
 
     LIVE = auto()
     ZOMBIE = auto()
@@ -84,7 +85,7 @@ class Process:
 
     @property
     def frozen(self) -> bool:
-        """A freezer, of v1 or v2, of its group or above, stops it."""
+        """Whether a freezer, of v1 or v2, stops it: that of its group or of one above."""
         return any(
             cgroup.settings.get("cgroup.freeze") or _freezer_stops(cgroup)
             for leaf in self.leader.at.values()
@@ -92,18 +93,19 @@ class Process:
         )
 
     def cgroup(self, mount: str = "") -> str:
-        """Its path in the hierarchy at `mount` (CG-103: `<path> (deleted)` of a removed one)."""
+        """The path of its group in the hierarchy at `mount`; `<path> (deleted)` for one that was
+        removed (CG-103)."""
         found = self.leader.at[mount]
         return found.path + (" (deleted)" if found.removed else "")
 
     def fork(self) -> Process:
-        """A child in the same cgroups. Raises EAGAIN when a pids.max forbids it, ESRCH when the
-        process has ended."""
+        """Start a child in the same cgroups. Raises EAGAIN when a pids.max forbids it, ESRCH when
+        this process has ended."""
         self._need_life()
         return self.table.start(self.leader)
 
     def start_thread(self) -> int:
-        """One more thread; its id. Raises EAGAIN and ESRCH as `fork` does."""
+        """Start a thread; returns its id. Raises EAGAIN and ESRCH as `fork` does."""
         self._need_life()
         return self.table.add_task(self, self.leader).tid
 
@@ -114,10 +116,12 @@ class Process:
         cpu_user_ns: int = 0,
         cpu_system_ns: int = 0,
     ) -> None:
-        """Hold that much memory from now on, and have used that much CPU time more.
+        """Let it hold `memory_bytes` from now on (None: no change), and add to the CPU time that it
+        has used.
 
         More memory than a limit allows has the kernel's consequences: page cache is reclaimed, then
-        the OOM killer takes the biggest process of the group at its limit, maybe this one.
+        the OOM killer takes the biggest process of the group at its limit, maybe this one. Raises
+        ESRCH for a process that has ended.
         """
         require_amounts(
             memory_bytes=memory_bytes or 0, cpu_user_ns=cpu_user_ns, cpu_system_ns=cpu_system_ns
@@ -129,28 +133,30 @@ class Process:
             memory_use.set_process(self, memory_bytes)
 
     def exit(self, code: int = 0) -> None:
-        """It ends by itself and is a zombie until `reap`."""
+        """End it with an exit code; it is a zombie until `reap`."""
         self._need_life()
         self.table.end(self, code)
 
     @property
     def dies_later(self) -> bool:
-        """A deadly signal does not end it now: the v1 freezer holds it (CG-144)."""
+        """Whether the v1 freezer keeps it from dying by a signal now (CG-144)."""
         return any(_freezer_frozen(c) for c in self.leader.at.values())
 
     def kill(self, signal: int = SIGKILL) -> None:
-        """A deadly signal; nothing for a zombie. v1-frozen tasks die when thawed (CG-144)."""
+        """Send it a deadly signal; a zombie ignores it. A task that the v1 freezer holds dies when
+        it is thawed (CG-144)."""
         if not self.alive or self.dies_later:
             self.table.pending += [(self, signal)] if self.alive else []
             return
         self.table.end(self, -signal)
 
     def oom_kill(self, *, noticed: bool = True) -> None:
-        """The OOM killer ends it. `noticed`: its groups count that (memory.events)."""
+        """The OOM killer kills it; see `memory_use.oom_kill`."""
         memory_use.oom_kill(self, noticed=noticed)
 
     def reap(self) -> int:
-        """What its parent's wait does: the counts drop it. Returns the exit status."""
+        """Take note of its end, as its parent's wait does: it is counted no longer. Returns the
+        exit status. Raises ECHILD for a process that has not ended."""
         if self.life is not Life.ZOMBIE or self.exit_status is None:
             raise refuse(errno.ECHILD)
         self.life = Life.GONE
@@ -175,33 +181,34 @@ class Host(Protocol):
     """The machine whose processes and cgroups these are."""
 
     def before_use(self) -> None:
-        """A cgroup file is about to be opened: charge what is used by now."""
+        """Charge what is used by now: a cgroup file is about to be opened."""
 
     def out_of_memory(
         self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None
     ) -> None:
-        """`full` is at its limit, and these are going to be killed for it; `group`: the one whose
-        memory.oom.group makes all of its processes go."""
+        """Take note of processes that are about to be killed, since the group `full` is at its
+        limit. `group`: the one with memory.oom.group, all of whose processes go; None: there is
+        none."""
 
 
 @dataclass(slots=True, eq=False)
 class ProcessTable:
-    """All processes, and how ids are found and moved."""
+    """All processes of a machine; gives out ids and moves tasks."""
 
     hierarchies: list[Hierarchy] = field(default_factory=list)
     processes: dict[int, Process] = field(default_factory=dict)
     tasks: dict[int, Task] = field(default_factory=dict)
     pending: list[tuple[Process, int]] = field(default_factory=list)
-    """Signals to frozen processes."""
+    """Signals to frozen processes, which are delivered later."""
     next_id: int = WRITER
     host: Host | None = None
 
     def start(self, like: Task | None, tid: int | None = None) -> Process:
-        """A new process in the cgroups of that task, in the roots for None."""
+        """Start a process in the cgroups of a task; None: in the roots."""
         return self.start_in(self._places(like), tid)
 
     def start_in(self, places: dict[str, Cgroup], tid: int | None = None) -> Process:
-        """A new process in that cgroup of each hierarchy, by mount. Raises EAGAIN, ENOSPC."""
+        """Start a process in a cgroup of each hierarchy, by mount. Raises EAGAIN, ENOSPC."""
         tid = tid if tid is not None else self._new_id()
         process = Process(tid, self)
         self._enter(Task(tid, process), dict(places))
@@ -209,7 +216,7 @@ class ProcessTable:
         return process
 
     def add_task(self, process: Process, like: Task) -> Task:
-        """A thread of it."""
+        """Start a thread of a process, in the cgroups of the task `like`."""
         task = Task(self._new_id(), process)
         self._enter(task, self._places(like))
         return task
@@ -232,7 +239,7 @@ class ProcessTable:
             _note_peaks(cgroup)
 
     def end(self, process: Process, status: int) -> None:
-        """It becomes a zombie: its memory is freed, its places stay counted."""
+        """Make a process a zombie: its memory is freed, its tasks stay counted."""
         process.life, process.exit_status = Life.ZOMBIE, status
         memory_use.set_process(process, 0)
         for task in process.tasks.values():
@@ -242,7 +249,7 @@ class ProcessTable:
             callback(process)
 
     def forget(self, process: Process) -> None:
-        """Nothing of it is left."""
+        """Remove all traces of a process."""
         del self.processes[process.pid]
         for task in process.tasks.values():
             del self.tasks[task.tid]
@@ -251,18 +258,19 @@ class ProcessTable:
                 cgroup.count(tasks=-1, live=0)
 
     def tell_oom(self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None) -> None:
-        """The machine, if there is one, learns of processes that are to be killed for memory."""
+        """Tell the machine, if there is one, of processes that are about to be killed for
+        memory."""
         if self.host is not None:
             self.host.out_of_memory(full, victims, group)
 
     def deliver_pending(self) -> None:
-        """Signals reach the processes that are frozen no longer."""
+        """Deliver the signals that waited to processes that are not frozen any more."""
         waiting, self.pending = self.pending, []
         for process, signal in waiting:
             process.kill(signal)
 
     def find(self, text: str) -> Task:
-        """The task that a line written into cgroup.procs means. EINVAL, ESRCH (CG-110)."""
+        """The task that a line for cgroup.procs means. Raises EINVAL, ESRCH (CG-110)."""
         try:
             pid = small(stripped(text))
         except OSError:
@@ -275,7 +283,8 @@ class ProcessTable:
         return task
 
     def move(self, tasks: Sequence[tree.Task], target: Cgroup) -> None:
-        """Put live tasks there; all or none. Controllers may refuse."""
+        """Move live tasks to a group, all or none of them. Raises the OSError of a controller that
+        refuses."""
         moving = [
             t for t in tasks if t.process.alive and t.at[target.hierarchy.mount] is not target
         ]

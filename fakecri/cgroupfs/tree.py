@@ -66,7 +66,7 @@ class Task(Protocol):
 
 
 class Processes(Protocol):
-    """All processes; `processes.ProcessTable` is that."""
+    """What groups need of the table of processes; `processes.ProcessTable` is one."""
 
     @property
     def processes(self) -> Mapping[int, Process]: ...
@@ -87,23 +87,23 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InterfaceFile:
-    """One file of a kind: what reading and writing it does. None: that gives EINVAL to root."""
+    """A kind of file: what reading and writing it does. None: root gets EINVAL."""
 
     name: str
     read: Callable[[Cgroup], str] | None = None
     write: Callable[[Cgroup, str], None] | None = None
     where: Where = Where.BELOW_ROOT
     per_open: Callable[[Cgroup, str, Any], None] | None = None
-    """Writes that concern the open file: they get it as third argument."""
+    """A write that concerns the open file, which is the third argument."""
 
     @property
     def mode(self) -> int:
-        """Permission bits (CG-100)."""
+        """Its permission bits (CG-100)."""
         writable = self.write is not None or self.per_open is not None
         return (0o444 if self.read else 0) | (0o200 if writable else 0)
 
     def is_in(self, cgroup: Cgroup) -> bool:
-        """Whether directories like this one have it, controllers apart."""
+        """Whether a directory in this position has it; its controller is not asked."""
         if self.where is Where.EVERYWHERE:
             return True
         return (self.where is Where.ROOT) == (cgroup.parent is None)
@@ -113,13 +113,13 @@ Files = dict[str, InterfaceFile]
 
 
 def table(*files: InterfaceFile) -> Files:
-    """By name."""
+    """The files by name."""
     return {file.name: file for file in files}
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """What a controller adds to its hierarchy's directories."""
+    """A controller: its files, the state that it keeps of each group, and what it does to tasks."""
 
     name: str
     files: Files
@@ -187,36 +187,36 @@ class Cgroup:
 
     @property
     def path(self) -> str:
-        """From the root of its hierarchy."""
+        """Its path from the root of its hierarchy."""
         names = [c.name for c in self.up() if c.parent is not None]
         return "/" + "/".join(reversed(names))
 
     def up(self) -> Iterator[Cgroup]:
-        """Itself, then its ancestors, the root last."""
+        """The group itself, then those above it, the root last."""
         cgroup: Cgroup | None = self
         while cgroup is not None:
             yield cgroup
             cgroup = cgroup.parent
 
     def down(self) -> Iterator[Cgroup]:
-        """Itself, then everything below it, parents before children."""
+        """The group itself, then all groups below it, parents before children."""
         yield self
         for child in list(self.children.values()):
             yield from child.down()
 
     @property
     def live_here(self) -> bool:
-        """A live task is in this very directory."""
+        """Whether a live task is in this very group."""
         return any(task.process.alive for task in self.members.values())
 
     def states_up(self, controller: str) -> Iterator[Any]:
-        """The controller's state here and above, where there is one."""
+        """The states of a controller for the group and those above, where there are any."""
         for cgroup in self.up():
             if controller in cgroup.states:
                 yield cgroup.states[controller]
 
     def file(self, name: str) -> InterfaceFile | None:
-        """The interface file of that name, if it has it now."""
+        """The interface file with that name; None: the directory does not have it now."""
         found = self.hierarchy.core.get(name)
         if found is None:
             for controller in self.states:
@@ -232,18 +232,18 @@ class Cgroup:
         return shown or not file.name.endswith(".pressure") or file.name == "cgroup.pressure"
 
     def file_names(self) -> list[str]:
-        """All it has now, by name."""
+        """The names of the files that it has now, sorted."""
         tables = [self.hierarchy.core]
         tables += [self.hierarchy.controllers[name].files for name in self.states]
         return sorted(f.name for files in tables for f in files.values() if self._has(f))
 
     def notify(self, file: str) -> None:
-        """Call what watches that file: it has changed."""
+        """Call what watches a file: it has changed."""
         for watcher in list(self.watchers.get(file, ())):
             watcher()
 
     def mkdir(self, name: str) -> Cgroup:
-        """Make a directory. Raises EEXIST, EINVAL; EAGAIN beyond cgroup.max.*."""
+        """Make a directory. Raises EEXIST, EINVAL, and EAGAIN beyond cgroup.max.*."""
         if name in self.children or self.file(name):
             raise refuse(errno.EEXIST)
         if "\n" in name:
@@ -274,12 +274,13 @@ class Cgroup:
             self.notify(file)
 
     def drop(self, controller: str) -> None:
-        """The controller leaves this directory; what was charged here goes to the parent."""
+        """Remove a controller from the directory; what was charged here is charged to the
+        parent."""
         self.hierarchy.controllers[controller].removing(self)
         del self.states[controller]
 
     def rename(self, parent: Cgroup, name: str) -> None:
-        """Give it another name. v2: EPERM; below another parent: EIO (CG-101)."""
+        """Rename the directory. Raises EPERM with v2, EIO for another parent (CG-101)."""
         if parent.file(name):
             raise refuse(errno.ENOTDIR)
         if self.hierarchy.version == 2:
@@ -295,7 +296,8 @@ class Cgroup:
         parent.children[name] = self
 
     def count(self, tasks: int, live: int) -> None:
-        """That many tasks more, here and above; says so where a v2 group got or lost its last."""
+        """Count so many tasks more, here and above, and notify v2 groups that got or lost their
+        last one."""
         for cgroup in self.up():
             before, cgroup.live = cgroup.live, cgroup.live + live
             cgroup.tasks += tasks
@@ -303,7 +305,7 @@ class Cgroup:
                 cgroup.notify("cgroup.events")
 
     def use_cpu(self, user_ns: int, system_ns: int) -> None:
-        """That much CPU time was used here."""
+        """Add CPU time, here and above."""
         for cgroup in self.up():
             cgroup.user_ns += user_ns
             cgroup.system_ns += system_ns

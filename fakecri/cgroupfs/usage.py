@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Places)
 
 
 class UsedPlace(Generic[F]):
-    """A place in a file system of type F, and what its group uses."""
+    """A place in a file system, and what its group uses. F: the type of the file system."""
 
     __slots__ = ("fs", "parts")
 
@@ -63,10 +63,12 @@ class UsedPlace(Generic[F]):
         cpu_user_ns: int = 0,
         cpu_system_ns: int = 0,
     ) -> None:
-        """What this very cgroup uses from now on; CPU time is added.
+        """Set what this very cgroup uses from now on; CPU time is added to what it has used.
 
-        Anonymous memory belongs to processes, so `memory_bytes` is given to the first one in it
-        (ESRCH when there is none). `cache_bytes` is clean page cache, which limits may cut short.
+        Anonymous memory belongs to processes, so `memory_bytes` is given to the first process in it
+        (ESRCH when there is none). `cache_bytes` is clean page cache, of which limits may leave
+        less. None: no change. Raises ValueError for a negative number, EOPNOTSUPP without the
+        memory controller.
         """
         require_amounts(
             memory_bytes=memory_bytes or 0,
@@ -84,11 +86,13 @@ class UsedPlace(Generic[F]):
             )
 
     def set_throttling(self, **counts: int) -> None:
-        """cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns."""
+        """Set counters of cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns.
+        Raises ValueError for another name."""
         _throttle(self._cgroup(), counts)
 
     def use_hugepages(self, size_name: str, more_bytes: int) -> None:
-        """Take (or, negative, give back) pages like 2MB; ENOMEM at a limit, and an event."""
+        """Take so much more of pages such as 2MB, or, negative, give it back. At a limit ENOMEM,
+        and an event."""
         with self._errors():
             self._cgroup().states["hugetlb"].use(size_name, more_bytes)
 
@@ -101,7 +105,8 @@ class UsedPlace(Generic[F]):
         reads: int = 0,
         writes: int = 0,
     ) -> None:
-        """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
+        """Add to what was read from and written to a disk (`8:0`), as io.stat or blkio.throttle.*
+        show it."""
         done = _disk_use(
             device=device,
             read_bytes=read_bytes,
@@ -113,13 +118,15 @@ class UsedPlace(Generic[F]):
             _use_disk(self._cgroup(), device, done)
 
     def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
-        """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""
+        """Tasks waited for `cpu`, `memory` or `io`, in microseconds: totals grow, and triggers may
+        fire (CG-126)."""
         pressure.require_resource(resource)
         require_amounts(some_us=some_us, full_us=full_us)
         pressure.stall(self._cgroup(), resource, some_us, full_us)
 
     def set_pressure(self, resource: str, kind: str, avg: tuple[float, float, float]) -> None:
-        """Percentages over 10, 60 and 300 s, of `some` or `full`, in this group only."""
+        """Set the averages over 10, 60 and 300 s, in percent, of `some` or `full`, in this group
+        only. Raises ValueError for another resource or kind."""
         pressure.require_resource(resource)
         if kind not in pressure.KINDS:
             raise ValueError(f"kind: wanted one of {', '.join(pressure.KINDS)}, got {kind!r}")
@@ -163,7 +170,7 @@ def _use(
     cpu_user_ns: int,
     cpu_system_ns: int,
 ) -> None:
-    """Memory and page cache from now on, None for no change; CPU time more. Raises OSError."""
+    """Set memory and page cache (None: no change), and add CPU time. Raises OSError."""
     cgroup.use_cpu(cpu_user_ns, cpu_system_ns)
     if cache_bytes is not None:
         memory_use.set_cache(_memory(cgroup), cache_bytes)
@@ -179,7 +186,8 @@ def _memory(cgroup: Cgroup) -> memory_use.Memory:
 
 
 def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) -> None:
-    """Give or take the difference: all of it to the first process, from one after the other."""
+    """Give what is more to the first process; take what is less from one process after the
+    other."""
     live = [t.process for _, t in sorted(cgroup.members.items()) if t.process.alive]
     if not live:
         raise refuse(errno.ESRCH)
@@ -194,7 +202,7 @@ def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) 
 
 
 def _throttle(cgroup: Cgroup, counts: Mapping[str, int]) -> None:
-    """Set counters of cpu.stat. Raises: ValueError for one that it does not have."""
+    """Set counters of cpu.stat. Raises ValueError for one that it does not have."""
     throttling = cgroup.states["cpu"].throttling
     unknown = sorted(set(counts) - set(throttling))
     if unknown:
@@ -205,7 +213,7 @@ def _throttle(cgroup: Cgroup, counts: Mapping[str, int]) -> None:
 def _disk_use(
     device: str, read_bytes: int, written_bytes: int, reads: int, writes: int
 ) -> blkio.Done:
-    """What was done on a disk (`8:0`). Raises: ValueError for what no disk is, or below 0."""
+    """What was done with a disk (`8:0`). Raises ValueError for what is no disk, or below 0."""
     if not _DEVICE.fullmatch(device):
         raise ValueError(f"device: wanted a number such as 8:0, got {device!r}")
     require_amounts(read_bytes=read_bytes, written_bytes=written_bytes, reads=reads, writes=writes)
@@ -213,7 +221,8 @@ def _disk_use(
 
 
 def _use_disk(cgroup: Cgroup, device: str, done: blkio.Done) -> None:
-    """Count that much more, in io.stat or blkio.throttle.*. Raises OSError without either."""
+    """Count so much more, in io.stat or blkio.throttle.*. Raises OSError without either
+    controller."""
     for state in cgroup.states_up("io"):
         state.done.setdefault(device, blkio.Done()).add(done)
         return

@@ -15,7 +15,7 @@ from typing import Final
 
 PAGE_BYTES: Final = 4096
 UNLIMITED: Final = (2**63 - 1) // PAGE_BYTES * PAGE_BYTES
-"""What an unlimited counter reads as, bytes (CG-130)."""
+"""What a counter without a limit reads as, in bytes (CG-130)."""
 MAX_WRITE_BYTES: Final = 4096
 U64_MAX: Final = 2**64 - 1
 I64_MAX: Final = 2**63 - 1
@@ -30,25 +30,25 @@ _REGION: Final = re.compile(r"(N|\d+)(?:-(N|\d+)(?::(\d+)/(\d+))?)?")
 
 
 def refuse(code: int) -> OSError:
-    """The error to raise; whoever knows the path adds it."""
+    """An error to raise; it gets its path from `named`, where the path is known."""
     return OSError(code, os.strerror(code))
 
 
 def require_amounts(**amounts: object) -> None:
-    """Raises: ValueError, which names it, for what is no whole number from 0 on."""
+    """Check that all are whole numbers from 0 on. Raises ValueError, which names the argument."""
     for name, amount in amounts.items():
         if not isinstance(amount, int) or isinstance(amount, bool) or amount < 0:
             raise ValueError(f"{name}: wanted a whole number from 0, got {amount!r}")
 
 
 def named(error: OSError, path: str) -> OSError:
-    """The same error, about that file."""
+    """The same error with the path of the file."""
     code = error.errno or errno.EIO
     return OSError(code, os.strerror(code), path)
 
 
 def stripped(text: str) -> str:
-    """Without the blanks around it."""
+    """A text without the blanks around it."""
     return text.strip(_BLANK)
 
 
@@ -62,7 +62,8 @@ def _number(text: str) -> int:
 
 
 def _strict(text: str, low: int, high: int, *, signed: bool) -> int:
-    """Too large comes before garbage behind the digits: `99999999999999999999x` is ERANGE."""
+    """A number within bounds. That it is too large counts before garbage behind its digits:
+    `99999999999999999999x` is ERANGE."""
     found = _STRICT.match(text)
     if found is None or (found[1] == "-" and not signed):
         raise refuse(errno.EINVAL)
@@ -82,17 +83,18 @@ def unsigned(text: str) -> int:
 
 
 def signed(text: str) -> int:
-    """A signed 64-bit integer, same grammar."""
+    """A signed 64-bit integer with the same grammar."""
     return _strict(text, -(2**63), I64_MAX, signed=True)
 
 
 def small(text: str) -> int:
-    """A signed 32-bit integer with blanks around it allowed: cgroup.freeze and its like."""
+    """A signed 32-bit integer; there may be blanks around it, as for cgroup.freeze."""
     return _strict(stripped(text), -(2**31), I32_MAX, signed=True)
 
 
 def one_of(text: str, *wanted: int) -> int:
-    """One of these integers, else ERANGE; text is EINVAL (CG-123, CG-124, CG-126)."""
+    """An integer that must be one of these. Raises ERANGE for another, EINVAL for a text (CG-123,
+    CG-124, CG-126)."""
     value = small(text)
     if value not in wanted:
         raise refuse(errno.ERANGE)
@@ -100,15 +102,14 @@ def one_of(text: str, *wanted: int) -> int:
 
 
 def flag(text: str) -> int:
-    """Any unsigned integer; all but 0 are 1."""
+    """0 or 1: any unsigned integer but 0 is 1."""
     return int(unsigned(text) != 0)
 
 
 def size(text: str, *, unlimited: str) -> int:
-    """Bytes with one suffix K, M, G, T, P or E, rounded down to pages; `unlimited` is all there is.
-
-    Empty counts as 0, and what needs more than 64 bits wraps, as in the kernel (CG-130).
-    """
+    """Bytes: a number with a suffix K, M, G, T, P or E or none, rounded down to pages; the text
+    `unlimited` is all there is. As in the kernel an empty text is 0, and what needs more than 64
+    bits wraps (CG-130)."""
     text = stripped(text)
     if text == unlimited:
         return UNLIMITED
@@ -157,7 +158,7 @@ def _member(text: str, count: int) -> int:
 
 
 def list_text(members: frozenset[int]) -> str:
-    """`0-1,3`, as the kernel writes it."""
+    """The numbers as the kernel writes them: `0-1,3`."""
     regions: list[list[int]] = []
     for n in sorted(members):
         if regions and regions[-1][1] == n - 1:

@@ -1,7 +1,6 @@
 """Patterns over paths, as pathlib has them: `glob` and `rglob`.
 
-Directories that go meanwhile are left out. What must never happen here: a walk changes
-what it walks over.
+Directories that are removed during the walk are left out.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ def _children(path: P) -> list[P]:
 
 
 def pattern_parts(pattern: str) -> tuple[str, ...]:
-    """The names and wildcards of a pattern. Raises: ValueError."""
+    """The names and wildcards of a pattern. Raises ValueError for an empty or absolute one."""
     if pattern.startswith("/") or not split(pattern):
         raise ValueError(f"pattern: wanted names such as */cgroup.procs, got {pattern!r}")
     return split(pattern)
 
 
 def split(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The names in a path, wherever it begins.
+    """The names in a path, relative or absolute.
 
     >>> split("/kubepods//burstable/")
     ('kubepods', 'burstable')

@@ -45,7 +45,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc,unused-ignore]
         self._closed = asyncio.Event()
 
     def start(self, method: str, request: bytes, options: dict[str, Any]) -> Rpc:
-        """Begin a call. Raises: UsageError when the channel is closed."""
+        """Begin a call. Raises UsageError when the channel is closed."""
         if self._closed.is_set():
             raise grpc.aio.UsageError("Channel is closed.")
         return Rpc(
@@ -183,7 +183,7 @@ class _Call:
         return (await self._status()).details
 
     async def wait_for_connection(self) -> None:
-        """Wait until the server has answered in some way. Raises: AioRpcError when it failed."""
+        """Wait until the server has answered in some way. Raises AioRpcError when it failed."""
         await asyncio.shield(self.rpc.initial_metadata)
         if self.done():
             self._check(self.rpc.status.result())
@@ -192,7 +192,8 @@ class _Call:
         return await asyncio.shield(self.rpc.status)
 
     def _check(self, status: Status) -> None:
-        """Raises: AioRpcError for a call that failed, CancelledError for one cancelled here."""
+        """Check that the call succeeded. Raises AioRpcError for one that failed, CancelledError for
+        one that was cancelled here."""
         if self.rpc.cancelled:
             raise asyncio.CancelledError
         if status.code is not grpc.StatusCode.OK:
@@ -242,7 +243,7 @@ class UnaryStreamCall(_Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignor
             yield message
 
     async def read(self) -> Any:
-        """The next message, or EOF. Raises: AioRpcError at the end of a stream that failed."""
+        """The next message, or EOF. Raises AioRpcError at the end of a stream that failed."""
         try:
             received = await self.rpc.read()
         except asyncio.CancelledError:

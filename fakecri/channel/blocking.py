@@ -47,7 +47,7 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
     def wait(self, begin: Callable[[], Awaitable[T]]) -> T:
         """Run the loop until what `begin` starts has ended.
 
-        Raises: RuntimeError where an asyncio loop runs in this thread: it would stand still.
+        Raises RuntimeError where an asyncio loop runs in this thread: it would stand still.
         """
         if _loop_runs():
             raise RuntimeError(
@@ -61,7 +61,7 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
         return self._runner.run(main())
 
     def start(self, begin: Callable[[InProcessChannel], T]) -> T:
-        """What `begin` makes inside the loop. Raises: ValueError when the channel is closed."""
+        """What `begin` makes inside the loop. Raises ValueError when the channel is closed."""
         channel = self._channel
         if channel is None:
             raise ValueError("Cannot invoke RPC on closed channel!")
@@ -258,7 +258,7 @@ class _Told(grpc.Call, grpc.Future):  # type: ignore[misc,unused-ignore]
     def result(self, timeout: float | None = None) -> Any:
         """The outcome; `timeout` in seconds of the channel's time.
 
-        Raises: BlockingRpcError for a call that failed, FutureCancelledError for one that was
+        Raises BlockingRpcError for a call that failed, FutureCancelledError for one that was
         cancelled, FutureTimeoutError.
         """
         try:

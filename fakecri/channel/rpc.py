@@ -5,7 +5,7 @@ metadata and the status. A call ends once: by its handler, by its deadline, or b
 cancels it; what comes later is dropped. Deadlines and cancellations end the handler's task, too.
 
 What must never happen here: a message object is shared by both sides (they get bytes), or a call
-stays open when its handler has failed in a way that nobody foresaw.
+stays open when its handler has failed in an unforeseen way.
 """
 
 from __future__ import annotations

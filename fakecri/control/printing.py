@@ -39,9 +39,9 @@ def _call(row: dict[str, Any]) -> str:
     took = "running" if row["t_end"] is None else f"{row['t_end'] - row['t_start']:.3f} s"
     error = row.get("error")
     outcome = f" -> {error['code']}: {error['message']}" if error else ""
-    who = "/".join(part for part in (row["pod"], row["container"]) if part)
+    place = "/".join(part for part in (row["pod"], row["container"]) if part)
     attempt = "" if row["attempt"] is None else f"#{row['attempt']}"
-    about = f" {who}{attempt}" if who else ""
+    about = f" {place}{attempt}" if place else ""
     return f"{row['t_start']:10.3f} s  {row['method']}{about} ({took}){outcome}"
 
 
@@ -52,9 +52,9 @@ def _killed(row: dict[str, Any]) -> str:
 def _shown_object(row: dict[str, Any]) -> str:
     if "name" not in row:
         return f"{row['id'][:13]}  {row['namespace']}/{row['pod']}#{row['attempt']}  {row['state']}"
-    who = f"{row['namespace']}/{row['pod']}/{row['name']}#{row['attempt']}"
+    place = f"{row['namespace']}/{row['pod']}/{row['name']}#{row['attempt']}"
     end = f" {row['exit_code']} {row['reason']}".rstrip() if row["state"] == "EXITED" else ""
-    return f"{row['id'][:13]}  {who}  {row['state']}{end}"
+    return f"{row['id'][:13]}  {place}  {row['state']}{end}"
 
 
 _LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {

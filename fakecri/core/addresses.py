@@ -1,4 +1,4 @@
-"""The addresses of a pod network: what it is written as, and who has which of them.
+"""The addresses of a pod network: how it is written, and which are taken.
 
 `parse_network` reads what a user says; `Addresses` gives one address of each range to a pod, in the
 order of CNI's host-local plugin: the first usable one is the gateway's, the next free one after the
@@ -29,7 +29,7 @@ class NoAddressLeft(Exception):
 
 def parse_network(text: str) -> tuple[Network, ...]:
     """One range, or one of IPv4 and one of IPv6 with a comma between; `10.88` is `10.88.0.0/16`,
-    `10.88.1` is `10.88.1.0/24`. Raises: ValueError.
+    `10.88.1` is `10.88.1.0/24`. Raises ValueError.
 
     >>> parse_network("127.1.2"), parse_network("10.88,fd00:88::/112")
     ((IPv4Network('127.1.2.0/24'),), (IPv4Network('10.88.0.0/16'), IPv6Network('fd00:88::/112')))
@@ -77,7 +77,7 @@ class Addresses:
 
     def next(self, taken: Callable[[], Collection[str]]) -> list[str]:
         """One address of each range that is not `taken`, which is asked only when addresses may
-        come back. Raises: NoAddressLeft."""
+        come back. Raises NoAddressLeft."""
         found = [self._free(i, taken) for i in range(len(self.ranges))]
         self._last = [int(address) for address in found]
         return [str(address) for address in found]

@@ -21,7 +21,7 @@ _BEGUN: Final = "failed to mount image volume: "
 
 
 def resolve_image_volumes(config: pb.ContainerConfig, images: ImageStore) -> None:
-    """Each image that is mounted gets its `image_ref`. Raises: CriError for one that cannot be."""
+    """Each image that is mounted gets its `image_ref`. Raises CriError for one that cannot be."""
     for mount in config.mounts:
         if mount.HasField("image"):
             image = _image_of(mount, images)

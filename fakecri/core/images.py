@@ -168,7 +168,7 @@ class ImageStore:
     def add(
         self, reference: str, source: RegistryImage = RegistryImage(), *, pinned: bool = False
     ) -> Image:
-        """Put an image into the store, as a pull that ended well would. Raises: ValueError for
+        """Put an image into the store, as a pull that ended well would. Raises ValueError for
         what is no reference."""
         try:
             ref = parse_reference(reference)
@@ -275,7 +275,7 @@ def unauthorized(reference: str) -> str:
 
 
 def connection_refused(reference: str) -> str:
-    """The same when nobody listens where the registry should be."""
+    """The same where nothing listens at the registry's address."""
     ref = parse_reference(reference)
     host, _, path = ref.name.partition("/")
     url = f"https://{host}/v2/{path}/manifests/{ref.tag or ref.digest}"

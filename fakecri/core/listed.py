@@ -2,7 +2,7 @@
 
 A kubelet lists everything every second, and nearly every time nothing has changed. What must never
 happen here: an answer outlives a change of what it tells. So every way to change the table forgets
-the answers, and whoever changes an object in a way that lists show calls `changed`.
+the answers, and code that changes an object in a way that lists show calls `changed`.
 """
 
 from __future__ import annotations

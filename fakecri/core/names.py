@@ -29,12 +29,13 @@ def name_of_create(request: Message) -> Name:
 
 @dataclass(slots=True)
 class NameTable:
-    """Who holds which name."""
+    """Which object has which name."""
 
     _holders: dict[Name, str] = field(default_factory=dict)
 
     def require_free(self, name: Name) -> None:
-        """Raises CriError, in the words of containerd, if somebody holds it (CRI-025)."""
+        """Check that no object has the name. Raises CriError, in the words of containerd
+        (CRI-025)."""
         holder = self._holders.get(name)
         if holder is not None:
             kind, text = name[0], shown(name[1])
@@ -43,12 +44,12 @@ class NameTable:
             )
 
     def take(self, name: Name, holder: str) -> None:
-        """`holder` has it from now on. Raises CriError if somebody has it already."""
+        """Give the name to the object `holder`. Raises CriError if another object has it."""
         self.require_free(name)
         self._holders[name] = holder
 
     def free(self, name: Name) -> None:
-        """Nobody has it any more. Repeatable."""
+        """Free the name. May be called again."""
         self._holders.pop(name, None)
 
     def clear(self) -> None:

@@ -208,7 +208,7 @@ class Core:
         }
 
     def next_pid(self, taken: Mapping[int, object] = MappingProxyType({})) -> int:
-        """A process id that nobody has had here and that is not in `taken`."""
+        """A process id that has not been given yet and is not in `taken`."""
         self._counter += 1
         while 1000 + self._counter in taken:
             self._counter += 1
@@ -241,7 +241,7 @@ class Core:
         )
 
     def next_addresses(self) -> list[str]:
-        """Addresses in the pod network that no sandbox has. Raises: NoAddressLeft."""
+        """Addresses in the pod network that no sandbox has. Raises NoAddressLeft."""
         return self.addresses.next(
             lambda: {ip for sandbox in self.sandboxes.values() for ip in sandbox.ips}
         )

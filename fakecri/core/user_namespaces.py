@@ -13,7 +13,8 @@ _IDS: Final = 1 << 32
 
 
 def check_sandbox(sandbox_id: str, config: pb.PodSandboxConfig) -> None:
-    """Raises: CriError for mappings that no sandbox can have."""
+    """Check the user namespace that a sandbox is to have. Raises CriError for mappings that are
+    wrong."""
     options = config.linux.security_context.namespace_options
     if not options.HasField("userns_options"):
         return
@@ -59,7 +60,8 @@ def _check_for_network(sandbox_id: str, users: pb.UserNamespace) -> None:
 def check_container(
     container_id: str, config: pb.ContainerConfig, sandbox: pb.PodSandboxConfig
 ) -> None:
-    """Raises: CriError for mappings that are wrong, or others than the sandbox has."""
+    """Check the user namespace that a container is to have. Raises CriError for mappings that are
+    wrong, or others than those of its sandbox."""
     options = config.linux.security_context.namespace_options
     around = sandbox.linux.security_context.namespace_options
     begun = f'failed to generate container "{container_id}" spec: failed to generate spec opts: '

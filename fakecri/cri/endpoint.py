@@ -23,7 +23,7 @@ class EndpointError(ValueError):
 def socket_path(endpoint: str) -> Path:
     """The path of `unix:///path` (an absolute path alone is taken too).
 
-    Raises: EndpointError for another scheme, a relative path or a path longer than a socket
+    Raises EndpointError for another scheme, a relative path or a path longer than a socket
     address can hold.
 
     >>> socket_path("unix:///run/x.sock")
@@ -46,7 +46,7 @@ def socket_path(endpoint: str) -> Path:
 
 
 def require_two_sockets(listen: str, control: str | None) -> None:
-    """Raises: EndpointError if the CRI and its control were to be served on the same socket."""
+    """Check that the CRI and its control have sockets of their own. Raises EndpointError."""
     if control and socket_path(listen).resolve() == socket_path(control).resolve():
         raise EndpointError(
             f"listen and control are both {listen}: the CRI and its control need a socket "
@@ -78,8 +78,8 @@ def listener(path: Path) -> str | None:
 def make_room(path: Path) -> None:
     """Prepare `path` for a new socket; the socket file of a dead process is removed.
 
-    Raises: EndpointError if somebody listens there, if the file is no socket, or if the directory
-    is missing or not writable.
+    Raises EndpointError if another process listens there, if the file is no socket, or if the
+    directory is missing or not writable.
     """
     if not path.parent.is_dir():
         raise EndpointError(
@@ -109,9 +109,9 @@ def make_room(path: Path) -> None:
 
 
 def require_listener(path: Path, *, hint: str) -> None:
-    """Check that somebody listens at `path`.
+    """Check that a process listens at `path`.
 
-    Raises: EndpointError that says what is there instead, and `hint`: how to start one.
+    Raises EndpointError that says what is there instead, and `hint`: how to start one.
     """
     try:
         mode = path.stat().st_mode

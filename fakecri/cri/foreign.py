@@ -23,7 +23,7 @@ def exchange(
     """A call as criapi has it: its request, and what puts answers into the caller's class.
 
     That class is `response`; None: the one that is beside the class of the request, in its .proto
-    file or its module, else criapi's. Raises: ValueError for a method that CRI does not have,
+    file or its module, else criapi's. Raises ValueError for a method that CRI does not have,
     TypeError for a request, or a `response`, that is another method's.
     """
     require_method(method)
@@ -45,7 +45,7 @@ def exchange(
 
 
 def own_answer(method: str, answer: Any) -> Message:
-    """The answer of a unary method in criapi's class. Raises: TypeError for another method's."""
+    """The answer of a unary method in criapi's class. Raises TypeError for another method's."""
     wanted = METHODS[method].response_type
     own: Message | None = _in_class(wanted, answer)
     if own is None:

@@ -129,7 +129,7 @@ REQUEST_TYPES: Final[Mapping[str, type[Message]]] = {
 
 
 def require_method(method: str) -> None:
-    """Raises ValueError, naming the nearest, for a method that CRI v1 does not have."""
+    """Check that CRI v1 has the method. Raises ValueError, which names the nearest one."""
     if method in METHODS:
         return
     hint = did_you_mean(str(method), METHODS)

@@ -36,7 +36,7 @@ def _one(found: re.Match[str]) -> str:
 
 
 def formatted(shape: str, words: list[str]) -> str:
-    """One round through a format; what it uses is taken from `words`. Raises: ValueError with what
+    """One round through a format; what it uses is taken from `words`. Raises ValueError with what
     is wrong.
 
     >>> formatted("%-3s|%02x\\\\n", ["a", "10"])
@@ -62,7 +62,7 @@ def formatted(shape: str, words: list[str]) -> str:
 
 
 def _whole(word: str) -> int:
-    """`10`, `0x10`, `010`, none at all is 0. Raises: ValueError."""
+    """`10`, `0x10`, `010`, none at all is 0. Raises ValueError."""
     digits = word.lstrip("+-")
     base = 16 if digits[:2].lower() == "0x" else 8 if digits[:1] == "0" else 10
     try:

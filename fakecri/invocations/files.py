@@ -46,7 +46,7 @@ class Files:
 
     def read(self, path: str, *, lenient: bool = False, name: str = "") -> bytes:
         """What is in it. `lenient`: a file that was never made or removed is there and empty.
-        Raises: OSError."""
+        Raises OSError."""
         if path in self._files:
             return self._files[path]
         if path in self._directories:
@@ -92,7 +92,7 @@ class Files:
         return sorted(posixpath.relpath(path, cwd) for path in found)
 
     def open_for_writing(self, path: str, *, append: bool = False, name: str = "") -> None:
-        """It is there from now on, empty unless it is appended to. Raises: OSError."""
+        """It is there from now on, empty unless it is appended to. Raises OSError."""
         if path in ("/dev/null", "/dev/tty"):
             return
         self._require_place(path, name or path)
@@ -108,14 +108,14 @@ class Files:
             raise _error(refused, name)
 
     def append(self, path: str, data: bytes) -> None:
-        """More bytes at its end. Raises: OSError when there is no more room."""
+        """More bytes at its end. Raises OSError when there is no more room."""
         if path in self._files:
             if sum(map(len, self._files.values())) + len(data) > MOST_BYTES:
                 raise _error(errno.ENOSPC, path)
             self._files[path] += data
 
     def remove(self, path: str, *, lenient: bool = False, name: str = "") -> None:
-        """Raises: OSError."""
+        """Remove a file. `name`: what the error calls it, by default its path. Raises OSError."""
         if not self.is_file(path, lenient=lenient):
             there = self.is_directory(path)
             raise _error(errno.EISDIR if there else errno.ENOENT, name or path)
@@ -124,7 +124,7 @@ class Files:
         self._gone.add(path)
 
     def remove_tree(self, path: str, *, name: str = "") -> None:
-        """A directory and all below it. Raises: OSError."""
+        """Remove a directory and all below it. Raises OSError."""
         if path == "/":
             raise _error(errno.EBUSY, name or path)
         if refused := self._may_write(path):
@@ -136,7 +136,7 @@ class Files:
         self._directories -= {p for p in self._directories if f"{p}/".startswith(f"{path}/")}
 
     def make_directory(self, path: str, *, parents: bool = False, name: str = "") -> None:
-        """Raises: OSError."""
+        """Make a directory, with `parents` also those above it that are missing. Raises OSError."""
         if self.is_directory(path) and parents:
             return
         if self.is_directory(path) or path in self._files:

@@ -20,7 +20,7 @@ class Output(Protocol):
     """Where a program writes."""
 
     async def write(self, data: bytes) -> None:
-        """Send `data`; returns when there is room for more. Raises: ConnectionError."""
+        """Send `data`; returns when there is room for more. Raises ConnectionError."""
 
 
 class Discard:
@@ -163,7 +163,7 @@ class BytePipe:
         self.reader = Valve(self._room.clear, self._room.set).reader()
 
     async def write(self, data: bytes) -> None:
-        """Returns when the reader has room. Raises: BrokenPipeError when the reader is gone."""
+        """Returns when the reader has room. Raises BrokenPipeError when the reader is gone."""
         if self._read:
             self.reader.feed_data(data)
             await self._room.wait()

@@ -1,4 +1,4 @@
-"""What the processes of one program have in common: who they run as, their numbers, jobs.
+"""What the processes of one program have in common: their user, their numbers, their jobs.
 
 The users of the fake's images are those of `PASSWD` and `GROUP` (CRI-084). A job is what a script
 starts with `&`.

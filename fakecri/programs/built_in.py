@@ -43,13 +43,13 @@ async def _sleep(run: Invocation) -> int:
 
 
 def _seconds(text: str) -> float:
-    """`5`, `0.5`, `2m`, `inf`. Raises: ValueError."""
+    """Seconds from texts such as `5`, `0.5`, `2m`, `inf`. Raises ValueError."""
     unit = _UNITS_S.get(text[-1:], 0.0)
     return float(text[:-1]) * unit if unit else float(text)
 
 
 async def idle(run: Invocation) -> int:
-    """Runs until it is ended from outside."""
+    """A program that runs until it is ended from outside."""
     await asyncio.get_running_loop().create_future()
     return 0
 
@@ -101,14 +101,14 @@ async def _hostname(run: Invocation) -> int:
 
 
 async def _id(run: Invocation) -> int:
-    """As busybox: names of users and groups that the image does not know are an error."""
-    who = run.identity
+    """`id`. As in busybox, a user or group without a name in the image is an error for `-n`."""
+    own = run.identity
     asked = "".join(sorted("".join(run.command[1:]).replace("-", "")))
-    main_first = (who.gid, *(group for group in who.groups if group != who.gid))
-    ids = {"u": (who.uid,), "g": (who.gid,), "G": main_first}
+    main_first = (own.gid, *(group for group in own.groups if group != own.gid))
+    ids = {"u": (own.uid,), "g": (own.gid,), "G": main_first}
     if not asked:
-        groups = ",".join(_named(group, GROUPS) for group in who.groups)
-        shown = f"uid={_named(who.uid, USERS)} gid={_named(who.gid, GROUPS)} groups={groups}"
+        groups = ",".join(_named(group, GROUPS) for group in own.groups)
+        shown = f"uid={_named(own.uid, USERS)} gid={_named(own.gid, GROUPS)} groups={groups}"
         await run.out(f"{shown}\n")
         return 0
     kind = asked.replace("n", "")
@@ -149,7 +149,7 @@ async def _whoami(run: Invocation) -> int:
 
 
 async def _date(run: Invocation) -> int:
-    """UTC, of the fake's clock; `-u`, `+FORMAT`."""
+    """`date [-u] [+FORMAT]`: the fake's time, in UTC."""
     words = [word for word in run.command[1:] if word != "-u"]
     if len(words) > 1 or not all(word.startswith("+") for word in words):
         await run.err("date: the fake knows only: -u, +FORMAT\n")

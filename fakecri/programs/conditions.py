@@ -24,7 +24,7 @@ _OF_FILES: Final = frozenset("-" + letter for letter in "defrswxhLpSbc")
 
 
 async def test(run: Invocation) -> int:
-    """`test` and `[`. 0: true, 1: false, 2: not to be understood."""
+    """`test` and `[`: exit code 0 for true, 1 for false, 2 for a condition that makes no sense."""
     words = list(run.command[1:])
     if run.command[0].rsplit("/", 1)[-1] == "[":
         if words[-1:] != ["]"]:
@@ -45,7 +45,7 @@ class _Expression:
         self._at = 0
 
     def whole(self) -> bool:
-        """Raises: ValueError."""
+        """Whether the whole condition holds. Raises ValueError for one that makes no sense."""
         if not self._words:
             return False
         value = self._or()

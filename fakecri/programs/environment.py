@@ -1,4 +1,4 @@
-"""What a program finds in a container: its user, its environment, its files; and its invocation.
+"""What a program finds in a container: its user, its environment, its files.
 
 The files are those of the image and of the create request, in memory. What must never happen here:
 a file of the machine that the fake really runs on is read or written.
@@ -31,7 +31,8 @@ _NAMESERVER: Final = "nameserver 127.0.0.53\n"
 
 
 def identity_of(container: Container) -> Identity:
-    """What the create request says, else the image, else root; a known user brings its group."""
+    """User and groups of a container: from the create request, else the image, else root. A user
+    that the image knows brings its group."""
     security = container.config.linux.security_context
     uid = container.image_uid
     if security.HasField("run_as_user"):
@@ -54,7 +55,7 @@ def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
 
 
 def files_of(container: Container) -> Files:
-    """The files of that container, made when they are first asked for."""
+    """The files of a container; made when they are first asked for."""
     if container.files is None:
         container.files = _made(container)
     assert isinstance(container.files, Files)
@@ -81,7 +82,7 @@ def _made(container: Container) -> Files:
 
 
 def _network_files(container: Container) -> dict[str, str]:
-    """As containerd writes them (CRI-045)."""
+    """The files in /etc that containerd writes (CRI-045), by path."""
     config = container.sandbox.config
     name, dns = config.hostname or container.pod.name, config.dns_config
     lines = []
@@ -99,7 +100,7 @@ def _network_files(container: Container) -> dict[str, str]:
 
 
 def _kernel_files(container: Container) -> Mapping[str, str]:
-    """The sysctls of its pod; the ids of its user namespace."""
+    """Files in /proc, by path: the sysctls of the pod, the ids of its user namespace."""
     linux = container.sandbox.config.linux
     found = {
         f"/proc/sys/{name.replace('.', '/')}": "\t".join(value.split()) + "\n"
@@ -115,7 +116,7 @@ def _kernel_files(container: Container) -> Mapping[str, str]:
 
 
 def _refusal(container: Container, path: str) -> int:
-    """Why it cannot be written there; 0: it can."""
+    """The errno of writing to a file or directory; 0: it may be written."""
     security = container.config.linux.security_context
     for mount in container.config.mounts:
         if _is_in(path, _absolute(mount.container_path)):
@@ -139,8 +140,8 @@ def _is_in(path: str, directory: str) -> bool:
 def invocation_in(
     container: Container, command: tuple[str, ...], known: Known, **streams: Any
 ) -> Invocation:
-    """`command` in `container`, which has the programs `known`. `streams`: the other fields of
-    `Invocation`, such as stdin, stdout, tty, lenient."""
+    """An invocation of `command` in `container`, which has the programs `known`. `streams`: other
+    fields of `Invocation`, such as stdin, stdout, tty, lenient."""
 
     def traps_stop(traps: bool) -> None:
         container.traps_stop = traps

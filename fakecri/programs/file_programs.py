@@ -14,7 +14,7 @@ from fakecri.programs.conditions import test
 
 
 def operands(run: Invocation) -> tuple[set[str], list[str]]:
-    """The letters of the options, and the other words."""
+    """The letters of a program's options, and its other words."""
     words, letters = list(run.command[1:]), set[str]()
     while words and words[0].startswith("-") and len(words[0]) > 1:
         word = words.pop(0)
@@ -71,7 +71,7 @@ def _row(run: Invocation, path: str, shown: str, letters: set[str]) -> str:
 
 
 async def _each(run: Invocation, change: Callable[[str, str], None], failure: str) -> int:
-    """Change each file that is named; what cannot be changed is said."""
+    """Change each file that is named, and report those that cannot be changed."""
     code = 0
     for name in operands(run)[1]:
         try:
@@ -183,7 +183,8 @@ async def _sysctl(run: Invocation) -> int:
 
 
 async def _quietly(run: Invocation) -> int:
-    """Owners and modes are not kept: a file that is there is fine."""
+    """`chmod`, `chown` and the like: there are no owners and modes, so it succeeds for a file that
+    is there."""
     code = 0
     for name in operands(run)[1][1:]:
         path = run.path(name)

@@ -21,7 +21,7 @@ EVERY: Final = "*"
 
 
 def programs_of_fake() -> Mapping[str, Program]:
-    """What is in a fake container from the start, by name: `library.PROGRAMS`."""
+    """The programs that are in every fake container, by name: `library.PROGRAMS`."""
     # The shell and the programs take 30 ms to import; most fakes never run one.
     from fakecri.programs.library import PROGRAMS
 
@@ -30,7 +30,8 @@ def programs_of_fake() -> Mapping[str, Program]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The programs by name, and whether there is every other one, too."""
+    """The programs of a container by name. `every`: each other name is a program, too, which does
+    nothing and succeeds."""
 
     programs: Mapping[str, Program]
     every: bool
@@ -50,7 +51,7 @@ class ProgramTable:
         self._commands_of = commands_of
 
     def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
-        """The programs of a container in a run with `plan` (None: this one)."""
+        """The programs of a container in a run with `plan`; None: the run that goes on."""
         made = {**programs_of_fake(), **self._commands_of(container.subject)}
         return known_programs(container, plan or container.plan, made, self.of_images)
 
@@ -58,8 +59,8 @@ class ProgramTable:
 def known_programs(
     container: Container, plan: Plan, made: Mapping[str, Program], of_images: Iterable[str]
 ) -> Known:
-    """`plan`: what this run of it does. `made`: the programs of fake and test; `of_images`: the
-    names of those that images have."""
+    """The programs of a container in a run with `plan`. `made`: programs of the fake and the test,
+    by name; `of_images`: names of programs that images have."""
     commands = [rule.command for rule in plan.replies]
     names = [command[0] for command in commands if command]
     if plan.runs is None or plan.runs.program is not None:

@@ -1,9 +1,9 @@
 """Real sockets in front of `Ports`: what containers serve can be reached at their pods' addresses.
 
 Only for a pod network inside 127.0.0.0/8, where every address is this machine's; pods on the host's
-network are left out. A socket is bound when its time comes and closed when the container ends; what
-it answers is decided by `Ports`. What must never happen here: virtual time meets a socket, or a
-port that is taken ends more than a line in our own log.
+network are left out. A socket listens while its container serves the port; what it answers is
+decided by `Ports`. No socket is opened in virtual time. A port that is taken by another program is
+a warning in the log, nothing more.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Place: TypeAlias = tuple[str, int, str]
 
 
 class Listening:
-    """Keeps the sockets in step with what containers serve. `tls`: for ports that speak https;
-    without it they are not opened."""
+    """Opens and closes sockets as containers begin and end to serve ports. `tls`: the context for
+    https ports; without it they are not opened."""
 
     def __init__(self, ports: Ports) -> None:
         self.tls: ssl.SSLContext | None = None
@@ -35,7 +35,8 @@ class Listening:
         self._timer: asyncio.TimerHandle | None = None
 
     def refresh(self, news: News | None = None) -> None:
-        """Open and close what is due; `news`: what has happened, if anything."""
+        """Open and close what is due. `news`: the change that it is called for, if it is for
+        one."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -68,7 +69,8 @@ class Listening:
         ]
 
     def _bind(self, place: Place, loop: asyncio.AbstractEventLoop) -> None:
-        """The socket listens when this returns, so a caller that comes at once is not refused."""
+        """Open a socket. It listens when this returns, so that a client that comes at once is not
+        refused."""
         host, port, protocol = place
         if protocol == "https" and self.tls is None:
             log.warning("%s:%d: https needs a certificate", host, port)

@@ -1,4 +1,4 @@
-"""The main processes of containers that `runs(...)`: programs on the loop, which write to the log.
+"""The main processes of containers with `runs(...)`: programs on the loop that write to the log.
 
 A program starts with its container and ends it with its exit code; whatever else ends the container
 (a signal, a kill, an exit) cancels the program. What must never happen here: a program outlives its
@@ -31,11 +31,11 @@ from fakecri.programs.known import Known, programs_of_fake
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
 Tap: TypeAlias = "asyncio.Queue[tuple[str, bytes] | None]"
-"""Pieces of output with the name of their stream; None: the end."""
+"""Pieces of output with the name of their stream, as they are written; None: the end."""
 
 
 class MainPrograms:
-    """Runs them. `programs_of` has the programs of a container by name."""
+    """Starts and ends the main programs. `programs_of`: the programs of a container by name."""
 
     def __init__(
         self,
@@ -51,9 +51,11 @@ class MainPrograms:
         self._taps: dict[str, list[Tap]] = {}
 
     def check(self, container: Container, plan: Plan) -> Plan:
-        """The plan, or one whose start fails because its program is not there (CRI-056). A
-        container that reads its input runs its own command, if that is a program of the fake:
-        nothing else could answer the clients attached to it (CRI-115)."""
+        """The plan for a run, or one whose start fails because its program is not there (CRI-056).
+
+        A container with stdin, and without behaviours for its end, runs its own command if that is
+        a program of the fake: nothing else could answer clients that attach to it (CRI-115).
+        """
         if plan.runs is None and container.config.stdin and plan.says_no_end:
             command = (*container.config.command, *container.config.args)
             if command and command[0].rsplit("/", 1)[-1] in programs_of_fake():
@@ -74,12 +76,13 @@ class MainPrograms:
         return replace(plan, start_fails=StartFails(text))
 
     def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
-        """What its main program reads, None if nothing does."""
+        """What the main program of a container reads from; None: it reads nothing."""
         return self._stdins.get(container.id)
 
     @contextmanager
     def tap(self, container: Container) -> Iterator[Tap | None]:
-        """What its main program writes from now on, byte for byte; None if it has none."""
+        """What the main program writes from now on, byte for byte; None: there is no main
+        program."""
         if container.id not in self._tasks:
             yield None
             return
@@ -92,7 +95,7 @@ class MainPrograms:
             taps.remove(tap)
 
     def hear(self, news: News) -> None:
-        """Start the program of a container that has started, end that of one that has ended."""
+        """Start the program of a container that has started; end that of one that has ended."""
         if news.kind == pb.CONTAINER_STARTED_EVENT:
             container = self._core.containers.get(news.object_id)
             if container is not None and container.plan.runs is not None:
@@ -184,7 +187,7 @@ class LogOutput:
         self._clockwork.pump()
 
     def flush(self) -> None:
-        """The end: what has no newline is written all the same."""
+        """Write what is left without a newline, at the end of the program."""
         if self._begun:
             self._write(self._begun, whole=False)
             self._begun = b""
@@ -195,6 +198,6 @@ class LogOutput:
 
 
 def _command(container: Container, plan: Plan) -> tuple[str, ...]:
-    """What the main process is: the plan's command, else the container's own."""
+    """The command of the main process: that of the plan, else the container's own."""
     assert plan.runs is not None
     return plan.runs.command or (*container.config.command, *container.config.args)

@@ -22,7 +22,7 @@ NODE_NAMES: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class NotServed(ConnectionError):
-    """Nothing listens there."""
+    """Nothing listens on that port."""
 
 
 class WrongProtocol(ConnectionError):
@@ -34,17 +34,17 @@ class WrongProtocol(ConnectionError):
 
 
 class Hung(ConnectionError):
-    """The container ended before it had answered."""
+    """The container ended before it answered."""
 
 
 class NoSuchService(LookupError):
-    """The health service does not know that name."""
+    """The health service does not know the service."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A client connected. `path` and `headers` are an HTTP request's (names as sent), `service` a
-    health check's. Seconds of the fake's clock."""
+    """A client that connected. `path` and `headers` of an HTTP request (names as sent), `service`
+    of a health check; `time_s` on the fake's clock."""
 
     time_s: float
     pod: str
@@ -56,7 +56,7 @@ class Visit:
     service: str = ""
 
     def header(self, name: str) -> list[str]:
-        """The values of that header, in order; names do not mind case."""
+        """The values of a header in order; the name may be in any case."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
@@ -70,7 +70,7 @@ class Ports:
     visits: deque[Visit] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     def listening(self) -> Iterator[tuple[Container, tuple[Serves, ...]]]:
-        """The containers that listen now, and what they serve."""
+        """The containers that listen now, and the rules for what they serve."""
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
             if container.plan.serves and container.state is State.RUNNING:
@@ -79,7 +79,8 @@ class Ports:
                     yield container, active
 
     def waits_s(self) -> Iterator[float]:
-        """How long until a running container begins or ends to serve something."""
+        """Seconds until each moment at which a running container begins or ends to serve
+        something."""
         now_ns = self.core.now_ns()
         for container in self.core.containers.values():
             if container.plan.serves and container.state is State.RUNNING:
@@ -89,7 +90,7 @@ class Ports:
                     yield from (at_s - age_s for at_s in changes if age_s < at_s < FOREVER)
 
     def connect(self, host: str, port: int) -> str:
-        """A connection; the protocol spoken there. Raises NotServed."""
+        """The protocol that is spoken on a port. Raises NotServed."""
         container, rules = self._find(host, port)
         self._note(container, rules[0])
         return rules[0].protocol
@@ -103,11 +104,8 @@ class Ports:
         *,
         tls: bool = False,
     ) -> Serves:
-        """The answer to a GET, when its time has come; 404 for a path that is not served. `path`
-        may carry a query, which is noted and else ignored.
-
-        Raises NotServed, WrongProtocol, Hung.
-        """
+        """The rule that answers a GET, after its delay; a path without a rule is 404. A query in
+        `path` is noted and has no effect. Raises NotServed, WrongProtocol, Hung."""
         container, rules = self._find(host, port)
         protocol = "https" if tls else "http"
         if rules[0].protocol != protocol:
@@ -121,8 +119,8 @@ class Ports:
         return replace(rule, location=rule.location.replace("{ip}", container.sandbox.ip))
 
     async def health(self, host: str, port: int, service: str) -> str:
-        """The answer of the health service. Raises NotServed, WrongProtocol, Hung,
-        NoSuchService."""
+        """The status that the health service tells, after its delay. Raises NotServed,
+        WrongProtocol, Hung, NoSuchService."""
         container, rules = self._find(host, port)
         if rules[0].protocol != "grpc":
             raise WrongProtocol(rules[0].protocol)
@@ -144,7 +142,7 @@ class Ports:
                 fitting = tuple(rule for rule in active if rule.port == port)
                 if fitting:
                     return container, fitting
-        raise NotServed(f"nobody listens on {host}:{port}")
+        raise NotServed(f"nothing listens on {host}:{port}")
 
     def _is_address_of(self, host: str, container: Container) -> bool:
         sandbox = container.sandbox

@@ -1,6 +1,6 @@
 """Programs that print what their arguments say: `printf`, `seq`, `yes`, `basename`, `dirname`.
 
-They answer as busybox does. What must never happen here: an endless one keeps the loop from others.
+They answer as busybox does. One that prints without end lets others run in between.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from fakecri.invocations.invocation import USAGE, Invocation, Program
 
 _AT_ONCE: Final = 1000
 _PAUSE_S: Final = 0.001
-"""So a program that prints much takes time, also where time is virtual, and can be ended."""
+"""A program that prints much takes this time now and then, also in virtual time, so that it can be
+ended."""
 
 
 async def _seq(run: Invocation) -> int:
@@ -58,7 +59,8 @@ async def _dirname(run: Invocation) -> int:
 
 
 async def _printf(run: Invocation) -> int:
-    """Strings and whole numbers, and escapes; the format is used again for more words."""
+    """`printf` with strings, whole numbers and escapes; the format is used again while words are
+    left."""
     if len(run.command) < 2:
         await run.err("printf: a format is missing\n")
         return USAGE

@@ -1,7 +1,7 @@
 """What real sockets in front of containers speak: http, https, tcp, grpc.
 
-Each function starts serving and returns how to stop. `bound`: the socket, which listens already,
-but for grpc, which binds its own; `tls`: for https.
+Each function starts to serve and returns what stops it. `bound`: a socket that listens already;
+None for grpc, which binds its own. `tls`: the context for https.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Stop: TypeAlias = Callable[[], Awaitable[None]]
 async def serve_http(
     ports: Ports, place: Place, bound: socket.socket | None, tls: ssl.SSLContext | None
 ) -> Stop:
-    """`http` and `https`."""
+    """Serve `http` and `https`."""
     host, port, protocol = place
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
@@ -56,7 +56,7 @@ async def serve_http(
 async def serve_tcp(
     ports: Ports, place: Place, bound: socket.socket | None, tls: ssl.SSLContext | None
 ) -> Stop:
-    """Takes connections and ends them."""
+    """Take connections and end them."""
     host, port = place[:2]
 
     async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -75,7 +75,7 @@ async def serve_tcp(
 async def serve_grpc(
     ports: Ports, place: Place, bound: socket.socket | None, tls: ssl.SSLContext | None
 ) -> Stop:
-    """The health service."""
+    """Serve the health service of gRPC."""
     host, port = place[:2]
     server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
     server.add_generic_rpc_handlers((_health_handler(ports, host, port),))
@@ -89,7 +89,7 @@ async def serve_grpc(
 
 
 async def _break_off(request: web.BaseRequest, rule: Serves) -> web.StreamResponse:
-    """Send what there is of the body, then end the connection."""
+    """Send the part of the body that there is, then end the connection."""
     body = rule.body.encode()
     response = web.StreamResponse(status=rule.status)
     response.content_length = len(body) + rule.lost_bytes

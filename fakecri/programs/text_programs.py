@@ -17,12 +17,13 @@ from fakecri.shell.words import with_classes
 
 _LINES: Final = 10
 _PAUSE_S: Final = 0.001
-"""So a program that prints much takes time, also where time is virtual, and can be ended."""
+"""A program that prints much takes this time now and then, also in virtual time, so that it can be
+ended."""
 _RANGE: Final = re.compile(r"(.)-(.)")
 
 
 async def _lines(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
-    """Of the files, or of the input. Raises: OSError."""
+    """The lines of the files, or of the input. Raises OSError."""
     if not names:
         while line := await read_line(run.stdin):
             yield line
@@ -38,8 +39,8 @@ async def _failed(run: Invocation, error: OSError, code: int = 1) -> int:
 
 
 async def _knows(run: Invocation, letters: set[str], known: str) -> bool:
-    """Whether the fake can do all that is asked. An answer to something else would be worse than
-    none."""
+    """Whether the fake knows all of the options. If not it says so: an answer to other options
+    would be worse than none."""
     if letters <= set(known):
         return True
     names = ", ".join(f"-{letter}" for letter in known)
@@ -48,7 +49,7 @@ async def _knows(run: Invocation, letters: set[str], known: str) -> bool:
 
 
 def _expression(text: str, letters: set[str]) -> re.Pattern[bytes]:
-    """Raises: re.error."""
+    """The regular expression of `grep`. Raises re.error."""
     if "F" in letters:
         text = re.escape(text)
     elif "E" not in letters:  # there it is the other way about: `\|` is a sign, `|` is not
@@ -61,7 +62,7 @@ def _expression(text: str, letters: set[str]) -> re.Pattern[bytes]:
 
 
 async def _grep(run: Invocation) -> int:
-    """0: found, 1: not found, 2: not to be understood."""
+    """`grep`: exit code 0 for a match, 1 for none, 2 for a pattern that makes no sense."""
     letters, words = operands(run)
     if not await _knows(run, letters, "qvicnowxEFsh"):
         return USAGE
@@ -102,8 +103,8 @@ async def _tell(
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """What `head` and `tail` show: so many lines (or bytes) of the end that `command` is for, or
-    with `others` all but those before."""
+    """What `head` and `tail` show: `count` lines (or bytes) at the beginning or the end of a text;
+    with `others` (`head -n -2`, `tail -n +3`) all but those at the other side."""
 
     count: int
     of_bytes: bool
@@ -113,7 +114,7 @@ class _End:
 
 
 def _end_wanted(run: Invocation, *, first: bool) -> _End:
-    """Raises: ValueError."""
+    """What the arguments of `head` (`first`) or `tail` ask for. Raises ValueError."""
     words, number, of_bytes, follow, names = list(run.command[1:]), "", False, False, list[str]()
     while words:
         word = words.pop(0)
@@ -203,7 +204,7 @@ def _leading_number(line: bytes) -> tuple[int, bytes]:
 
 
 async def _cut(run: Invocation) -> int:
-    """`-d CHARACTER -f NUMBER`, written together or apart."""
+    """`cut -d CHARACTER -f NUMBER`, written together or apart."""
     words, sign, number, names = list(run.command[1:]), "\t", "", list[str]()
     while words:
         word = words.pop(0)

@@ -32,26 +32,26 @@ class Asked:
         return self.recorder.times_s(method, **which)
 
     def assert_called(self, method: str, *, times: int | None = None, **which: Any) -> None:
-        """Raises AssertionError, with the nearest miss and the last calls, unless calls fit: at
-        least one, or exactly `times`."""
+        """Assert that calls fit: at least one, or exactly `times`. Raises AssertionError with the
+        nearest miss and the last calls."""
         __tracebackhide__ = True
         self.recorder.assert_called(method, times=times, **which)
 
     def assert_not_called(self, method: str, **which: Any) -> None:
-        """Raises AssertionError if a call fits."""
+        """Assert that no call fits. Raises AssertionError."""
         __tracebackhide__ = True
         self.recorder.assert_not_called(method, **which)
 
     def assert_order(self, steps: Sequence[str | tuple[str, str]]) -> None:
-        """Raises AssertionError unless calls came in this order; others may lie between them. See
-        `Recorder.assert_order` for the shapes of a step."""
+        """Assert that calls came in this order; others may lie between them. Raises AssertionError.
+        See `Recorder.assert_order` for the shapes of a step."""
         __tracebackhide__ = True
         self.recorder.assert_order(steps)
 
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **which: Any
     ) -> None:
-        """Raises AssertionError unless the calls that fit came `expected_s` seconds after the first
-        of them, with at most `slack_s` more in each gap."""
+        """Assert that the calls that fit came `expected_s` seconds after the first of them, with at
+        most `slack_s` more in each gap. Raises AssertionError."""
         __tracebackhide__ = True
         self.recorder.assert_series(method, expected_s, slack_s=slack_s, **which)

@@ -130,9 +130,9 @@ class Call:
         return f"<Call {str(self).strip()}>"
 
     def __str__(self) -> str:
-        who = "/".join(part for part in (self.pod or self.uid, self.container) if part)
+        place = "/".join(part for part in (self.pod or self.uid, self.container) if part)
         attempt = f"#{self.attempt}" if self.attempt is not None else ""
         end = "running" if self.ended_s is None else f"{self.ended_s - self.started_s:.3f} s"
         outcome = "" if self.error is None else f" -> {self.error[0]}: {self.error[1]}"
-        about = f" {who}{attempt}" if who else f" {self.image}" if self.image else ""
+        about = f" {place}{attempt}" if place else f" {self.image}" if self.image else ""
         return f"{self.shown_s:10.3f} s  {self.method}{about} ({end}){outcome}"

@@ -25,7 +25,7 @@ from simtime import Clock
 class CallLog:
     """A `CriTarget` that passes calls on to `target` and appends them to `path`.
 
-    Times count from `t0_s` of the clock (None: now). Raises: OSError if the file cannot be opened.
+    Times count from `t0_s` of the clock (None: now). Raises OSError if the file cannot be opened.
     Existing lines stay.
     """
 

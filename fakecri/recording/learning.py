@@ -92,13 +92,13 @@ def _ends(calls: Sequence[Exchange]) -> Iterator[dict[str, Any]]:
     for subject, what in _attempts(calls):
         ends[subject.pod, subject.container][subject.attempt or 0] = what
     for (pod, container), attempts in ends.items():
-        who = {"pod": pod, "container": container}
+        selectors = {"pod": pod, "container": container}
         all_ended = made[pod, container] <= attempts.keys()
         if len(attempts) > 1 and all_ended and _alike(list(attempts.values())):
-            yield {**who, **attempts[max(attempts)]}
+            yield {**selectors, **attempts[max(attempts)]}
             continue
         for number, what in sorted(attempts.items()):
-            yield {**who, "attempt": number, **what}
+            yield {**selectors, "attempt": number, **what}
 
 
 def _alike(ends: Sequence[dict[str, Any]]) -> bool:
@@ -152,8 +152,8 @@ def _answers(calls: Iterable[Exchange]) -> Iterator[dict[str, Any]]:
     given: dict[tuple[str, str, int | None, tuple[str, ...]], list[Reply]] = defaultdict(list)
     for call in calls:
         if call.method == "ExecSync" and (reply := _reply(call)) is not None:
-            who = call.subject
-            key = (who.pod, who.container, who.attempt, tuple(call.request.cmd))
+            subject = call.subject
+            key = (subject.pod, subject.container, subject.attempt, tuple(call.request.cmd))
             given[key].append(reply)
     for (pod, container, attempt, command), answers in given.items():
         while len(answers) > 1 and answers[-1] == answers[-2]:

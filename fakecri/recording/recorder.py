@@ -171,8 +171,8 @@ class Recorder:
     def assert_called(
         self, method: str, *, times: int | None = None, at_least: int = 1, **which: Any
     ) -> list[Call]:
-        """Raises AssertionError unless exactly `times` calls fit, or `at_least` so many; by default
-        one or more. Returns them."""
+        """Assert that exactly `times` calls fit, or `at_least` so many; by default one or more.
+        Returns them; raises AssertionError with the nearest miss and the last calls."""
         __tracebackhide__ = True
         wanted = query(method, **which)
         found = self.select(wanted)
@@ -185,7 +185,7 @@ class Recorder:
         )
 
     def assert_not_called(self, method: str, **which: Any) -> None:
-        """Raises AssertionError, with the calls that fit, if there are any."""
+        """Assert that no call fits. Raises AssertionError with the calls that do."""
         __tracebackhide__ = True
         found = self.calls(method, **which)
         if found:
@@ -193,10 +193,10 @@ class Recorder:
             raise AssertionError(f"expected no {query(method, **which)}, got {len(found)}:\n{seen}")
 
     def assert_order(self, steps: Iterable[str | Sequence[str] | Mapping[str, Any]]) -> None:
-        """Raises AssertionError, which names the first step that is missing, unless the steps
-        happened in this order. Other calls may lie between them.
+        """Assert that the steps happened in this order; other calls may lie between them.
 
         A step is a method, `(method, container)`, or a mapping with the arguments of `calls`.
+        Raises AssertionError, which names the first step that is missing.
         """
         __tracebackhide__ = True
         if isinstance(steps, str):
@@ -224,8 +224,8 @@ class Recorder:
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: Slack = 1.0, **which: Any
     ) -> None:
-        """Raises AssertionError unless the calls that fit came with the spacing of `expected_s`,
-        see `check_series`."""
+        """Assert that the calls that fit came with the spacing of `expected_s`, see `check_series`.
+        Raises AssertionError."""
         __tracebackhide__ = True
         try:
             check_series(self.times_s(method, **which), expected_s, slack_s)

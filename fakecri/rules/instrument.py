@@ -94,7 +94,7 @@ class Instrumented(Asked):
         """Answer one unary CRI call (see `fakecri.cri.services.CriTarget`).
 
         The request may be of any stubs of the contract; the answer is of the same stubs, or of the
-        class `response`. Raises: CriError; ValueError for a method CRI does not have; TypeError for
+        class `response`. Raises CriError; ValueError for a method CRI does not have; TypeError for
         another method's message.
         """
         in_theirs = None

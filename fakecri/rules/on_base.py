@@ -93,13 +93,13 @@ class OnBase:
 
 
 def require_text(name: str, value: object) -> None:
-    """Raises ValueError, which names the argument, unless the value is a text."""
+    """Check that an argument is a text. Raises ValueError, which names it."""
     if not isinstance(value, str):
         raise ValueError(f"{name}: wanted a text, got {value!r}")
 
 
 def require_seconds(name: str, value: float) -> None:
-    """Raises ValueError, which names the argument, unless the value is a number of seconds from 0
-    on."""
+    """Check that an argument is a number of seconds from 0 on. Raises ValueError, which names
+    it."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise ValueError(f"{name}: wanted seconds from 0, got {value!r}")

@@ -47,7 +47,8 @@ class OpenStream:
             self._waiting = None
 
     def raise_cut(self) -> None:
-        """Raises the error of a cut that came while nothing waited."""
+        """End with the error of a cut that came while nothing waited, if there was one; raises that
+        error."""
         if self._cut is not None:
             raise self._cut
 

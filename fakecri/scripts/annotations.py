@@ -16,7 +16,7 @@ PREFIX: Final = "fakecri/"
 
 
 def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior, ...]:
-    """The behaviours for one container. Raises: ScriptError, which names the annotation."""
+    """The behaviours for one container. Raises ScriptError, which names the annotation."""
     key = PREFIX + container
     if key not in annotations:
         return ()

@@ -39,7 +39,7 @@ from fakecri.scripts.yaml_reader import ScriptError, read_yaml
 def load_script(path: Path, *, faults_only: bool = False) -> Script:
     """Read a script file. `faults_only`: for a proxy, whose containers behave by themselves.
 
-    Raises: ScriptError with file and line, what was wanted and what was there.
+    Raises ScriptError with file and line, what was wanted and what was there.
     """
     return read_script(read_yaml(path), faults_only=faults_only)
 
@@ -47,7 +47,7 @@ def load_script(path: Path, *, faults_only: bool = False) -> Script:
 def apply_script(script: Script, target: Any) -> list[Rule]:
     """Program `target` (a FakeCRI, or a proxy for a script of faults) with everything in it.
 
-    The rules it made, in the order of the script. Raises: ScriptError for a fault that does not
+    The rules it made, in the order of the script. Raises ScriptError for a fault that does not
     fit its method; then no rule of the script stays.
     """
     rules: list[Rule] = []

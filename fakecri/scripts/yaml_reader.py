@@ -132,7 +132,7 @@ class Value:
 def read_yaml(path: Path) -> Value:
     """The one document of a YAML file.
 
-    Raises: ScriptError if it cannot be read, is no YAML, is empty or has several documents.
+    Raises ScriptError if it cannot be read, is no YAML, is empty or has several documents.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def read_yaml(path: Path) -> Value:
 def parse_yaml(text: str, file: str) -> Value:
     """The one document in `text`; JSON is YAML too. `file` is what errors call it.
 
-    Raises: ScriptError if it is no YAML, is empty or has several documents.
+    Raises ScriptError if it is no YAML, is empty or has several documents.
     """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)

@@ -182,7 +182,7 @@ class ServedFake:
     def advance(self, duration_s: float) -> float:
         """Let time pass; returns the seconds since the start.
 
-        Raises: ValueError unless served with `clock="manual"`.
+        Raises ValueError unless served with `clock="manual"`.
         """
         loop = self._thread.loop
         if not isinstance(loop, ManualLoop):
@@ -194,7 +194,7 @@ class ServedFake:
     ) -> list[Call]:
         """Wait in real time until there were `times` such calls, and return them.
 
-        `filters` as of `calls`, but for predicates. Raises: AssertionError with the calls there
+        `filters` as of `calls`, but for predicates. Raises AssertionError with the calls there
         were when `within_s` seconds have passed.
         """
         __tracebackhide__ = True
@@ -226,7 +226,7 @@ def serve(
     `listen` and `control` are endpoints (`unix:///...`), by default in a new directory under the
     system's temporary one. `clock` "manual": time stands still until `advance`. `node` and
     `options` go to `FakeCRI` (images, registry, write_logs, script, ...).
-    Raises: EndpointError, ScriptError; ValueError for another clock.
+    Raises EndpointError, ScriptError; ValueError for another clock.
     """
     if clock not in get_args(ClockMode):
         raise ValueError(f"clock: wanted {' or '.join(get_args(ClockMode))}, got {clock!r}")
@@ -276,7 +276,7 @@ async def _start(
 ) -> ServedFake:
     """Start fake and servers on the loop; `stack` ends them."""
     listen, control = endpoints
-    loop = thread.loop  # the fake's, whatever loop of a test runs where somebody looks at the node
+    loop = thread.loop  # the fake's own, whichever loop of a test reads the node
     clock = loop.clock if isinstance(loop, ManualLoop) else RealClock()
     cri = FakeCRI(clock, node=node, **options)
     cri.lives_on(loop)

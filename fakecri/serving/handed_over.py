@@ -25,7 +25,7 @@ from simtime.loop_thread import LoopThread
 
 _LIVING: Final = (Rule, On, ImageStore, Programs, FakeNode, KernelLog, FakeLogind)
 _LIVING_CGROUPS: Final = ("CgroupFS", "CgroupPath", "OpenFile", "Process")
-"""By name: their modules are imported by those who use them."""
+"""By name: their modules are imported by the code that uses them."""
 
 
 class _Handed:

@@ -48,7 +48,7 @@ _DO: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 def evaluate(text: str, names: MutableMapping[str, str]) -> int:
-    """The value; assignments change `names`. Raises: ScriptError.
+    """The value; assignments change `names`. Raises ScriptError.
 
     >>> evaluate("2 * (3 + x)", {"x": "4"})
     14
@@ -60,7 +60,11 @@ def evaluate(text: str, names: MutableMapping[str, str]) -> int:
 
 
 class _Reader:
-    """Reads by precedence. A part that is not to count (`1 || x=2`) is read with `dry`."""
+    """Reads an expression by the precedence of its operators.
+
+    `dry`: read a part that does not count, such as the right side of `1 || x=2`, without its
+    effects.
+    """
 
     def __init__(self, text: str, names: MutableMapping[str, str]) -> None:
         self._names = names

@@ -123,7 +123,7 @@ async def _shift(shell: Shell, arguments: list[str]) -> int:
 
 
 async def _read(shell: Shell, arguments: list[str]) -> int:
-    """`read [-r] [NAME...]`: each gets a word, the last one the rest of the line."""
+    """`read [-r] [NAME...]`: each name gets a word, the last name the rest of the line."""
     names = [a for a in arguments if not a.startswith("-")] or ["REPLY"]
     ifs = shell.names.get("IFS", " \t\n")
     line = await read_line(shell.run.stdin)
@@ -141,7 +141,7 @@ async def _read(shell: Shell, arguments: list[str]) -> int:
 
 
 async def _source(shell: Shell, arguments: list[str]) -> int:
-    """`. FILE`: in this very shell."""
+    """`. FILE`: run a file in this very shell."""
     if not arguments:
         await shell.run.err("sh: .: filename argument required\n")
         return USAGE
@@ -193,7 +193,7 @@ async def _wait(shell: Shell, arguments: list[str]) -> int:
 
 
 async def _all_done(shell: Shell, jobs: list[asyncio.Task[int]]) -> bool:
-    """Wait for them; False: a signal that is trapped came first."""
+    """Wait until the jobs have ended; False: a signal for which there is a trap came first."""
     signalled = asyncio.create_task(shell.run.stop.wait())
     waiting = asyncio.create_task(asyncio.wait(jobs))
     traps = bool(shell.traps.get("TERM")) and not shell.stop_heard

@@ -1,4 +1,4 @@
-"""From tokens to what is to be done: commands, pipelines, lists, loops, branches. Pure.
+"""From the tokens of a script to what it does: commands, pipelines, lists, loops, branches. Pure.
 
 The grammar is that of POSIX sh without here-documents.
 """
@@ -36,7 +36,7 @@ _SEPARATORS: Final = frozenset((";", "\n"))
 
 
 def parse(script: str) -> Sequence:
-    """What a script does. Raises: ScriptError, of which `Unsupported` is what may be right.
+    """What a script does. Raises ScriptError, of which `Unsupported` is what may be right.
 
     >>> parse("echo a; exit 3").items[1]
     Command(assignments=(), words=('exit', '3'))

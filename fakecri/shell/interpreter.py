@@ -21,14 +21,15 @@ from fakecri.shell.scan import ScriptError, Unsupported
 
 _STEPS_BETWEEN_PAUSES: Final = 100
 _PAUSE_S: Final = 0.01
-"""So a loop that does nothing takes time, also where time is virtual, and can be ended."""
+"""A loop that does nothing else takes this time now and then, also in virtual time, so that it can
+be ended."""
 _MOST_JOBS: Final = 200
 
 
 Builtin: TypeAlias = "Callable[[Shell, list[str]], Awaitable[int]]"
-"""A command of the shell itself: with the shell and its arguments, to its exit code."""
+"""A command of the shell itself: gets the shell and its arguments, gives its exit code."""
 DEEPEST: Final = 25
-"""Processes, functions and files of scripts within one another."""
+"""How deep processes, functions and files of scripts may be nested."""
 
 
 @dataclass(slots=True)
@@ -73,12 +74,13 @@ class Shell:
     """What `local` names of the running function were outside."""
 
     def trap_stop(self, *, traps: bool) -> None:
-        """The first process of a container says itself what its stop signal does."""
+        """Say whether the script handles the stop signal of the container itself. It counts only in
+        the first process of a container."""
         if self.run.processes.pid == 1 and not self.depth:
             self.run.traps_stop(traps)
 
     def around(self) -> words.Surroundings:
-        """What words of its script refer to."""
+        """What the words of the script may refer to."""
         return words.Surroundings(
             names=self.names,
             special=self._special,
@@ -109,7 +111,8 @@ class Shell:
         return bytes(out.data).decode("utf-8", "replace").replace("\0", "")
 
     def copy(self, run: Invocation) -> Shell:
-        """A process of its own: a subshell or a part of a pipeline. Traps are not inherited."""
+        """A process of its own, for a subshell or a part of a pipeline. It does not inherit traps.
+        Raises ScriptError when processes are nested too deep."""
         if self.depth >= DEEPEST:
             raise ScriptError("too many processes below one another")
         return replace(
@@ -127,7 +130,7 @@ class Shell:
     # -- running -----------------------------------------------------------------------------
 
     async def run_script(self, script: str) -> int:
-        """To its end, with all that `exit` and traps do; the exit code."""
+        """Run a script to its end, with what `exit` and traps do; returns its exit code."""
         try:
             try:
                 code = await self.evaluate(script)
@@ -146,7 +149,8 @@ class Shell:
         return code
 
     async def evaluate(self, script: str) -> int:
-        """Run a script in this shell; what is wrong with it is said, and is code 2."""
+        """Run a script in this shell; returns the exit code of its last command. A script that
+        cannot be run is an error on stderr and ends the shell with code 2."""
         try:
             return await self.do(parse(script))
         except ScriptError as error:
@@ -157,7 +161,7 @@ class Shell:
             raise Exit(USAGE, wrong_script=True) from None
 
     async def do(self, node: nodes.Node) -> int:
-        """Run one thing; its exit code, which is `$?` then."""
+        """Run one part of a script; its exit code becomes `$?`."""
         self.steps += 1
         if self.steps % _STEPS_BETWEEN_PAUSES == 0:
             await asyncio.sleep(_PAUSE_S)
@@ -203,7 +207,7 @@ class Shell:
                 return 0
 
     async def run_node(self, node: nodes.Node) -> int:
-        """In a process of its own, so `exit` ends this."""
+        """Run one part of a script in this shell as a process of its own, which `exit` ends."""
         try:
             return await self.do(node)
         except Exit as end:
@@ -215,13 +219,13 @@ class Shell:
             return USAGE
 
     async def checked(self, code: int) -> int:
-        """The code of a command; with `set -e` one that is not 0 ends the shell."""
+        """The exit code of a command; with `set -e` one that is not 0 ends the shell."""
         if code and self.unguarded and "e" in self.options:
             raise Exit(code)
         return code
 
     async def condition(self, node: nodes.Node) -> bool:
-        """Whether it ends with 0; `set -e` does not count meanwhile."""
+        """Whether a part of a script ends with 0; `set -e` does not count in it."""
         outer, self.unguarded = self.unguarded, False
         try:
             return await self.do(node) == 0
@@ -238,7 +242,7 @@ class Shell:
     # -- commands ----------------------------------------------------------------------------
 
     async def expand(self, raw: str) -> list[str]:
-        """The words that one becomes."""
+        """The words that a word of the script becomes."""
         return await words.to_words(raw, self.around())
 
     async def _command(self, node: nodes.Command) -> int:
@@ -253,7 +257,8 @@ class Shell:
         return await self.call(expanded, given)
 
     async def call(self, expanded: Sequence[str], given: dict[str, str]) -> int:
-        """A function, a command of the shell or a program."""
+        """Run a function, a command of the shell itself, or a program; `given`: variables for it
+        alone."""
         name = expanded[0]
         if name in self.functions:
             return await self._function(self.functions[name], list(expanded[1:]), given)
@@ -269,7 +274,7 @@ class Shell:
         return await self.run.run(*expanded, env={**env, **given})
 
     def _put_back(self, names: Mapping[str, str | None]) -> None:
-        """Variables as they were; None: not set."""
+        """Give variables their former values; None: unset."""
         for name, value in names.items():
             self.names.pop(name, None)
             if value is not None:

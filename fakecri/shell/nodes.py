@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """`sign` of `>`, `>>`, `<`, `>&`; the descriptor that goes elsewhere, and where to."""
+    """`sign`: `>`, `>>`, `<` or `>&`; the descriptor that is redirected, and its target."""
 
     descriptor: int
     sign: str
@@ -25,7 +25,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """Something with redirections of its own."""
+    """A command with redirections of its own."""
 
     inner: Node
     redirections: tuple[Redirection, ...]
@@ -41,7 +41,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class AndOr:
-    """A pipeline, then others behind `&&` and `||`."""
+    """A pipeline, then others after `&&` and `||`."""
 
     first: Node
     rest: tuple[tuple[str, Node], ...]
@@ -49,21 +49,21 @@ class AndOr:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """`... &`."""
+    """`... &`: a job that the shell does not wait for."""
 
     inner: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other."""
+    """Commands, one after the other."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Conditions with what follows from each; what is done if none holds."""
+    """Conditions with what is done for each, and what is done if none holds."""
 
     branches: tuple[tuple[Node, Node], ...]
     otherwise: Node
@@ -80,7 +80,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`words` None: the arguments of the script."""
+    """A loop over words; None: over the arguments of the script."""
 
     name: str
     words: tuple[str, ...] | None
@@ -89,7 +89,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A word, patterns, and what the first that fits does."""
+    """A word and branches with patterns; the first branch that fits is run."""
 
     word: str
     items: tuple[tuple[tuple[str, ...], Node], ...]
@@ -97,14 +97,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Subshell:
-    """`( ... )`: what it changes of the shell is lost."""
+    """`( ... )`: runs in a process of its own, so its variables are lost afterwards."""
 
     body: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`name() ...`."""
+    """`name() ...`: the definition of a function."""
 
     name: str
     body: Node

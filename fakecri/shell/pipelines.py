@@ -1,4 +1,4 @@
-"""Commands whose streams go elsewhere: pipelines and redirections."""
+"""Commands with other streams than those of the shell: pipelines and redirections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Process(Protocol):
 
 
 async def pipe(shell: Process, node: nodes.Pipeline) -> int:
-    """Run the parts side by side, each reading what the one before writes."""
+    """Run the parts at the same time, each reading what the one before writes. The exit code is
+    that of the last part; with `pipefail` that of the last part that failed."""
     if len(node.parts) == 1:
         code = await shell.do(node.parts[0]) if not node.negated else None
         return int(await shell.condition(node.parts[0])) if code is None else code
@@ -52,7 +53,7 @@ async def pipe(shell: Process, node: nodes.Pipeline) -> int:
 
 
 async def redirect(shell: Process, node: nodes.Redirected) -> int:
-    """The command with other streams; a target that cannot be opened is code 1."""
+    """Run a command with other streams. A target that cannot be opened is exit code 1."""
     targets = [await words.to_text(r.target, shell.around()) for r in node.redirections]
     try:
         run = redirected(shell.run, node.redirections, targets)
@@ -76,7 +77,8 @@ async def redirect(shell: Process, node: nodes.Redirected) -> int:
 async def _piped(
     shell: Process, node: nodes.Node, source: BytePipe | None, target: BytePipe | None
 ) -> int:
-    """One part of a pipeline: what it writes ends with it, and what it reads."""
+    """Run one part of a pipeline; when it ends, so do the pipes that it writes to and reads
+    from."""
     try:
         return await shell.run_node(node)
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Where streams go instead: files of the container, other streams, nowhere."""
+"""Redirections: streams to and from files of the container, other streams, or nowhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STREAMS: Final = {
 def redirected(
     run: Invocation, redirections: Sequence[Redirection], targets: Sequence[str]
 ) -> Invocation:
-    """The invocation with its streams changed, in order. Raises: OSError with the name of a file
+    """The invocation with its streams changed, in order. Raises OSError with the name of a file
     that cannot be opened, Unsupported."""
     streams: dict[int, Any] = {0: run.stdin, 1: run.stdout, 2: run.stderr}
     for redirection, target in zip(redirections, targets, strict=True):
@@ -55,7 +55,7 @@ def _output(run: Invocation, streams: dict[int, Any], name: str, *, append: bool
 
 
 def opened_for_writing(run: Invocation, name: str, *, append: bool) -> Output:
-    """A stream into a file. Raises: OSError."""
+    """An output that writes to a file of the container. Raises OSError."""
     if not name:
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "")
     path = run.path(name)

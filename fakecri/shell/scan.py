@@ -8,15 +8,15 @@ from typing import Final
 
 
 class ScriptError(ValueError):
-    """The script cannot be run."""
+    """The script cannot be run; the text says why."""
 
 
 class Unfinished(ScriptError):
-    """More of it may come."""
+    """The script ends in the middle of something; with more lines it may be right."""
 
 
 class Unsupported(ScriptError):
-    """It may be right, but not for this shell."""
+    """The script may be right, but this shell cannot run it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ _ENDS: Final = frozenset(" \t\n;&|<>()")
 
 
 def tokens(script: str) -> list[Token]:
-    """All of them. Raises: ScriptError."""
+    """The tokens of a script. Raises ScriptError."""
     return list(_scan(script.replace("\\\n", "")))
 
 
@@ -80,14 +80,14 @@ def _line_end(text: str, at: int) -> int:
 
 
 def word_end(text: str, at: int) -> int:
-    """Where the word that begins at `at` ends. Raises: ScriptError for an open quote."""
+    """The index behind the word that begins at `at`. Raises ScriptError for an open quote."""
     while at < len(text) and text[at] not in _ENDS:
         at = piece_end(text, at)
     return at
 
 
 def piece_end(text: str, at: int) -> int:
-    """The end of one character, quoted text or substitution at `at`. Raises: ScriptError."""
+    """The index behind the character, quoted text or substitution at `at`. Raises ScriptError."""
     char = text[at]
     if char == "\\":
         return min(at + 2, len(text))
@@ -107,7 +107,7 @@ def piece_end(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int, end: str, *, plain: bool = False) -> int:
-    """Behind the `end` that belongs to what was opened before `at`."""
+    """The index behind the `end` that closes what was opened before `at`."""
     while at < len(text):
         if text[at] == end:
             return at + 1

@@ -21,7 +21,7 @@ _OPTIONS: Final = frozenset("aceiluxv")
 
 
 async def sh(run: Invocation) -> int:
-    """The exit code of the script. 2: the script cannot be run."""
+    """Run `sh`; the exit code is that of the script, 2 for one that cannot be run."""
     words = list(run.command[1:])
     options: set[str] = set()
     while words and words[0].startswith("-") and set(words[0][1:]) <= _OPTIONS and words[0] != "-":
@@ -57,7 +57,8 @@ async def _run_file(shell: Shell, words: list[str]) -> int:
 
 
 async def _run_lines(shell: Shell) -> int:
-    """What is typed, as soon as it is whole: a loop takes several lines."""
+    """Run what is typed or piped in, as soon as it is a whole command; a loop takes several
+    lines."""
     run, begun = shell.run, ""
     while True:
         if run.tty:

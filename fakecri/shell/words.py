@@ -55,7 +55,7 @@ class Surroundings:
     run: Callable[[str], Awaitable[str]]
     names_of: Callable[[str], list[str]]
     strict: bool = False
-    """Whether what was never set is an error (`set -u`)."""
+    """Whether a variable that was never set is an error (`set -u`)."""
 
 
 async def to_words(raw: str, around: Surroundings) -> list[str]:
@@ -84,7 +84,7 @@ async def to_words(raw: str, around: Surroundings) -> list[str]:
 
 
 def separators(ifs: str) -> str:
-    """What lies between words: blanks are one with those beside them, other characters are not."""
+    """A pattern for what separates words: blanks count once together, other characters each."""
     blanks, others = (re.escape("".join(c for c in ifs if c.isspace() == kind)) for kind in (1, 0))
     blank, other = f"[{blanks}]" if blanks else "(?!)", f"[{others}]" if others else "(?!)"
     return f"({blank}*{other}{blank}*|{blank}+)" if blanks else f"({other})"
@@ -112,19 +112,20 @@ def _literal(text: str) -> str:
 
 
 async def to_text(raw: str, around: Surroundings) -> str:
-    """One text, not split: the right side of an assignment, the target of a redirection."""
+    """The one text that a word becomes where words are not split: in an assignment, or as the
+    target of a redirection."""
     return _joined([part.text async for part in _parts(raw, around, quoted=False)])
 
 
 def _joined(texts: list[str]) -> str:
-    """Raises: ScriptError for more than a variable can hold."""
+    """The texts as one. Raises ScriptError for more than a variable can hold."""
     if sum(map(len, texts)) > _LONGEST:
         raise ScriptError("out of memory")
     return "".join(texts)
 
 
 async def to_pattern(raw: str, around: Surroundings) -> str:
-    """A pattern for `fnmatch`: what was quoted means itself."""
+    """The pattern for `fnmatch` that a word becomes; quoted characters stand for themselves."""
     parts = [part async for part in _parts(raw, around, quoted=False)]
     return with_classes("".join(_literal(p.text) if p.quoted else p.text for p in parts))
 
@@ -162,7 +163,7 @@ async def _parts(raw: str, around: Surroundings, *, quoted: bool) -> AsyncIterat
 
 
 async def _substituted(piece: str, around: Surroundings, quoted: bool) -> AsyncIterator[Part]:
-    """`$(( ))`, `$( )`, `${ }`."""
+    """The parts that `$(( ))`, `$( )` or `${ }` becomes."""
     if piece.startswith("$(("):
         inner = "".join([p.text async for p in _parts(piece[3:-2], around, quoted=True)])
         yield Part(str(evaluate(inner, around.names)), quoted)
@@ -187,7 +188,7 @@ def _parameter(name: str, around: Surroundings, quoted: bool) -> list[Part]:
 
 
 def _required(name: str, around: Surroundings) -> str:
-    """Raises: ScriptError."""
+    """The value of a variable. Raises ScriptError where `set -u` counts and it was never set."""
     value = _value(name, around)
     if value is None and around.strict:
         raise ScriptError(f"{name}: parameter not set")
@@ -234,7 +235,8 @@ async def _braced(inner: str, around: Surroundings, quoted: bool) -> AsyncIterat
 
 
 def _cut(value: str, pattern: str, sign: str) -> str:
-    """`value` without its shortest (one sign) or longest part that fits, in front or at the end."""
+    """`value` without the shortest (`#`, `%`) or longest (`##`, `%%`) part that fits the pattern,
+    at its beginning or its end."""
     ends = range(len(value) + 1)
     for size in ends if len(sign) == 1 else reversed(ends):
         part = value[:size] if sign[0] == "#" else value[len(value) - size :]

@@ -60,7 +60,7 @@ class ChannelSocket:
         return ChannelOutput(self, number)
 
     async def send(self, number: int, data: bytes) -> None:
-        """Send one message. Raises: ConnectionError."""
+        """Send one message. Raises ConnectionError."""
         if self._base64:
             await self._socket.send_str(str(number) + base64.b64encode(data).decode())
         else:

@@ -134,7 +134,7 @@ def _counted(rule: Rule, program: Program) -> Program:
 
 
 def address(to: int | str) -> tuple[str, int]:
-    """Host and port of a target. Raises: ValueError.
+    """Host and port of a target. Raises ValueError.
 
     >>> address(80), address("[::1]:80")
     (('127.0.0.1', 80), ('::1', 80))

@@ -21,10 +21,10 @@ _FAKE_IDS_FROM = 1 << 22
 
 
 class Adoption:
-    """The real processes of a fake; needs a running loop that can watch descriptors.
+    """The real processes in a fake. It needs a running loop that can watch descriptors.
 
-    The ids of fake processes started from now on lie above those of real ones, and the fake has no
-    writer of its own any more: the process that writes 0 into cgroup.procs is the real caller.
+    The ids of fake processes started from now on lie above those of real ones. A 0 that is written
+    into cgroup.procs means the real process that writes it.
     """
 
     def __init__(self, fs: CgroupFS) -> None:
@@ -37,8 +37,8 @@ class Adoption:
             fs.writer.reap()
 
     def with_process(self, text: str, caller_pid: int) -> str:
-        """What to write instead: 0 becomes the caller's id. Adopts the process that is meant, if it
-        is not known."""
+        """The text to write into the fake's file: 0 becomes the id of the caller. The process that
+        it names is adopted, if it is not known."""
         try:
             pid = small(stripped(text.split("\0")[0]))
         except OSError:
@@ -49,7 +49,7 @@ class Adoption:
         return str(pid)
 
     def close(self) -> None:
-        """Forget them; the real processes live on."""
+        """Forget the processes; they live on."""
         for pid in list(self._pidfds):
             self._forget(pid)
 
@@ -69,7 +69,8 @@ class Adoption:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _ended(self, process: Process) -> None:
-        """The real one is a zombie or gone: that cannot be told apart, so it is gone."""
+        """Take note of the end of a real process. A zombie cannot be told from one that is gone, so
+        it is gone."""
         self._forget(process.pid)
         if process.alive:
             process.exit()

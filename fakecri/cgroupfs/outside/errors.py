@@ -1,4 +1,4 @@
-"""What a user of the mount or of the projection can mend, in one line."""
+"""Errors that a user of the mount or of the projection can mend."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 
 
 class OutsideError(Exception):
-    """The text is the whole message."""
+    """The mount or projection cannot be; the text is the whole message, in one line."""
 
 
 def require_empty(directory: Path, what: str) -> None:
-    """Raises OutsideError unless it is an empty directory."""
+    """Check that `directory` is an empty directory; `what`: what texts call it. Raises
+    OutsideError."""
     try:
         found = next(iter(sorted(directory.iterdir())), None)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""The process that libfuse runs in: every file operation goes to the owner of the CgroupFS.
+"""The process that libfuse runs in. It passes every file operation on to the owner of the CgroupFS.
 
-Started by `mount` with a socket; one message a request, one an answer, MessagePack both. It ends,
-and the mount with it, on SIGTERM, on the death of its parent and when someone unmounts it. What
-must never happen here: an answer is made up; all come from the other end.
+`mount` starts it with a socket; each request and each answer is one message of MessagePack. It
+ends, and the mount with it, on SIGTERM, on the death of its parent, or after an unmount. It makes
+up no answer: all come from the other end.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ except OSError as error:  # the module is there, the library that it works with 
 
 MESSAGE_BYTES = 1 << 18
 CHUNK_BYTES = 1 << 16
-"""Most bytes of a file in one message."""
+"""The most bytes of a file in one message."""
 _PR_SET_PDEATHSIG = 1
 _PATIENCE_S = 30.0
-"""An owner that answers no longer waits for its own mount: then the mount ends."""
+"""An owner that does not answer for so long waits for its own mount; then the mount ends."""
 
 
 class _Operations(mfusepy.Operations):  # type: ignore[misc]
-    """What libfuse asks, passed on. Names, order of arguments and results are libfuse's."""
+    """The operations that libfuse calls, passed on. Names, arguments and results are libfuse's."""
 
     use_ns = True
     flag_nopath = True
@@ -66,7 +66,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return {**self._ask("getattr", path), "st_uid": os.getuid(), "st_gid": os.getgid()}
 
     def opendir(self, path: str) -> int:
-        """Remembers the path: with nullpath_ok, `readdir` gets none."""
+        """Remember the path: with nullpath_ok `readdir` is called without one."""
         self._last += 1
         self._directories[self._last] = path
         return self._last
@@ -106,7 +106,8 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return found
 
     def write(self, path: str | None, data: bytes, offset: int, info: Any) -> int:
-        """Longer ones than a message are E2BIG anyway; a part of them is as well."""
+        """Pass on at most a message: the fake refuses longer writes (E2BIG), and their beginning
+        alike."""
         _, _, pid = mfusepy.fuse_get_context()
         self._ask("write", info.fh, data[:CHUNK_BYTES], pid)
         return len(data)
@@ -115,16 +116,17 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return self._ask("release", info.fh) or 0
 
     def truncate(self, path: str | None, length: int, info: Any = None) -> int:
-        """O_TRUNC means nothing to these files."""
+        """Nothing to do: O_TRUNC has no effect on these files."""
         return 0
 
     def utimens(self, path: str | None, times: Any = None) -> int:
-        """They have no times."""
+        """Nothing to do: these files have no times."""
         return 0
 
 
 def main() -> None:
-    """Arguments: the number of the socket, the directory, the id of the parent."""
+    """Run the mount. Arguments: the number of the socket, the directory, the id of the parent
+    process."""
     number, directory, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:

@@ -41,7 +41,7 @@ _STOP_S: Final = 10.0
 
 
 class Mount:
-    """A mounted fake. `directory` is where; `wait_unmounted` returns when it has been unmounted."""
+    """A mounted fake. `directory`: where; `wait_unmounted` returns once it has been unmounted."""
 
     def __init__(self, directory: Path, process: Process) -> None:
         self.directory = directory
@@ -55,12 +55,12 @@ class Mount:
 async def mount(
     fs: CgroupFS, directory: str | Path, *, real_processes: bool = False
 ) -> AsyncIterator[Mount]:
-    """Mount `fs` at that empty directory until the block ends.
+    """Mount `fs` at an empty directory until the block ends.
 
-    real_processes: processes of this machine may be written into cgroup.procs; they leave when
-        they end, and cgroup.kill and the OOM killer of the fake kill them for real. Without it only
-        processes of the fake exist.
-    Raises: OutsideError where it cannot be mounted, with the reason in one line.
+    `real_processes`: processes of this machine may be written into cgroup.procs; they leave when
+    they end, and cgroup.kill and the OOM killer of the fake kill them for real. Without it only
+    processes of the fake exist. Raises OutsideError, with the reason in one line, where it cannot
+    be mounted.
     """
     at = Path(directory).absolute()
     require_empty(at, "mount")
@@ -94,8 +94,8 @@ def mount_in_background(
 ) -> Iterator[Callable[[Callable[[], T]], T]]:
     """The same for code without a loop: `fs` lives on a loop in a thread until the block ends.
 
-    What the block gets calls a function there, the only place where `fs` may be used:
-    `run(lambda: fs.spawn("/pods"))`. Raises: OutsideError.
+    The block gets a function that runs others in that thread, the only place where `fs` may be
+    used: `run(lambda: fs.spawn("/pods"))`. Raises OutsideError.
     """
     thread = LoopThread(asyncio.new_event_loop())
     mounting = mount(fs, directory, real_processes=real_processes)
@@ -110,7 +110,7 @@ def mount_in_background(
 
 
 def why_no_mount() -> str:
-    """What this machine lacks for `mount`, in a sentence that says what to install; "" if nothing.
+    """What this machine lacks for `mount`, in a sentence that says what to install; "": nothing.
 
     For tests: `pytest.mark.skipif(bool(why_no_mount()), reason=why_no_mount())`.
     """
@@ -185,7 +185,7 @@ def _hint(reason: str) -> str:
 
 
 async def _stop(process: Process) -> None:
-    """libfuse unmounts on SIGTERM, lazily: processes that are still in there do not hold it."""
+    """End the process. libfuse unmounts on SIGTERM even while other processes use the mount."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:

@@ -1,8 +1,8 @@
 """`project`: a CgroupFS as a directory of ordinary files that follow it, where there is no FUSE.
 
-Files are written from the fake's state; a file that another process writes and closes is one write
-to the fake, a directory made or removed there is one made or removed in the fake. What the fake
-refuses is undone in the directory, but nobody can be told: the writer saw a success. So this serves
+Files are written from the fake's state. A file that another process writes and closes is one write
+to the fake; a directory that is made or removed there is made or removed in the fake. What the fake
+refuses is undone in the directory, but the writer has seen a success by then. So this serves
 programs that read, and those that write what is right; see docs/cgroupfs.md. What must never happen
 here: the fake's own writes are taken for those of another process.
 """
@@ -33,7 +33,7 @@ _WATCHED: Final = _APPEARED | _GONE | flags.CLOSE_WRITE | flags.ONLYDIR
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something that another process wrote, made or removed, and the fake would not have."""
+    """Something that another process wrote, made or removed, and that the fake refused."""
 
     path: str
     what: str
@@ -44,7 +44,7 @@ class Refusal:
 
 
 class Projection:
-    """The files of `fs` below `directory`. `refused` gets what was undone there."""
+    """The files of `fs` below `directory`. `refused` is called with each change that was undone."""
 
     def __init__(
         self,
@@ -60,16 +60,17 @@ class Projection:
         self._inotify = INotify(nonblocking=True)
         self._watches: dict[int, CgroupPath] = {}
         self._texts: dict[CgroupPath, str] = {}
-        """What was last written to each file."""
+        """What was last written into each file."""
         self._directories: dict[CgroupPath, int] = {}
 
     def fileno(self) -> int:
-        """Readable when others did something: then `take_in`."""
+        """A descriptor that is readable when other processes have done something; then call
+        `take_in`."""
         number: int = self._inotify.fileno()
         return number
 
     def refresh(self) -> None:
-        """Make the files say what the fake says now. Does not touch those that do already."""
+        """Make the files say what the fake says now; those that do are left alone."""
         there: set[CgroupPath] = set()
         self._write_below(self._fs.path(), there)
         for path in sorted(self._directories, reverse=True):
@@ -77,7 +78,7 @@ class Projection:
                 self._drop(path)
 
     def take_in(self) -> None:
-        """What others did since: in the fake, or undone."""
+        """Do in the fake what other processes have done in the directory, or undo it there."""
         for event in self._inotify.read(timeout=0):
             at = self._watches.get(event.wd)
             if at is None or not event.name:
@@ -126,14 +127,14 @@ class Projection:
                 self._directory_changed(path / entry.name, appeared=True)
 
     def _drop(self, path: CgroupPath) -> None:
-        """The fake has it no longer."""
+        """Remove what the fake does not have any more."""
         with suppress(OSError):
             self._inotify.rm_watch(self._directories[path])
         self._forget(path)
         shutil.rmtree(self._real(path), ignore_errors=True)
 
     def _forget(self, path: CgroupPath) -> None:
-        """The directory is gone; when the fake keeps it, the next refresh makes it anew."""
+        """Forget a directory that is gone; if the fake has it, the next refresh makes it anew."""
         watch = self._directories.pop(path, None)
         if watch is not None:
             del self._watches[watch]
@@ -146,8 +147,9 @@ class Projection:
             return ""  # only to be written, or not to be read now
 
     def _write(self, file: CgroupPath, text: str) -> None:
-        """An ordinary user may write its own file only where the mode lets it: it is lifted for
-        the moment. The user of this must also be able to read what others write there."""
+        """Write a file. An ordinary user may write its own file only where the mode allows it, so
+        the mode is changed for the moment. The user must also be able to read what other users
+        write there."""
         real, mode = self._real(file), file.stat().st_mode & 0o777 | 0o400
         new = file not in self._texts
         self._texts[file] = text
@@ -198,11 +200,11 @@ async def project(
     refresh_s: float = REFRESH_S,
     refused: Callable[[Refusal], None] = lambda _refusal: None,
 ) -> AsyncIterator[Projection]:
-    """Keep plain files in that empty directory in step with `fs` until the block ends.
+    """Keep plain files in an empty directory in step with `fs` until the block ends.
 
-    What others do there is seen at once, what happens in the fake after at most `refresh_s`
-    seconds, or at `refresh()`. real_processes: as of `mount`. refused: called with every change
-    that the fake would not have. Raises: OutsideError, OSError of the directory.
+    What other processes do there is seen at once; what happens in the fake is there after at most
+    `refresh_s` seconds, or after `refresh()`. `real_processes`: as of `mount`. `refused`: called
+    with every change that the fake refused. Raises OutsideError, and OSError of the directory.
     """
     at = Path(directory).absolute()
     require_empty(at, "project")

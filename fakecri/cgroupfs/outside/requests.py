@@ -1,4 +1,4 @@
-"""What other processes ask of a CgroupFS, one file operation at a time.
+"""File operations of other processes on a CgroupFS, one at a time.
 
 No I/O: `answer` turns an operation's name and arguments into its result, or the OSError that the
 kernel has for it. What must never happen here: an answer that differs from what the same operation
@@ -20,13 +20,13 @@ from fakecri.cgroupfs.values import refuse
 
 PROCESS_FILES: Final = ("cgroup.procs", "cgroup.threads", "tasks")
 LIST_BYTES: Final = 1 << 16
-"""Bytes of names after which a part of a directory's list ends."""
+"""A part of a directory's list ends after so many bytes of names."""
 VISIBLE: Final = bytes(n if n < 128 else ord("?") for n in range(256))
-"""Interface files are ASCII: any other byte is as wrong as a question mark."""
+"""Turns bytes above ASCII into question marks, which are refused like them."""
 
 
 class Requests:
-    """File operations on `fs`; with `adoption`, processes that are not the fake's may be moved."""
+    """Does file operations on `fs`. With `adoption`, real processes may be moved."""
 
     def __init__(self, fs: CgroupFS, adoption: Adoption | None = None) -> None:
         self._fs = fs
@@ -48,14 +48,15 @@ class Requests:
         }
 
     def answer(self, operation: str, *arguments: Any) -> Any:
-        """The result of one operation. Raises OSError as the kernel does, ENOSYS for no such."""
+        """The result of one operation. Raises OSError as the kernel does, ENOSYS for an unknown
+        operation."""
         found = self._operations.get(operation)
         if found is None:
             raise refuse(errno.ENOSYS)
         return found(*arguments)
 
     def close(self) -> None:
-        """Close what others left open."""
+        """Close the files that other processes left open."""
         for fd in list(self._open):
             self._release(fd)
 
@@ -64,8 +65,9 @@ class Requests:
         return {"st_mode": found.st_mode, "st_nlink": found.st_nlink}
 
     def _readdir(self, path: str, first: int) -> list[tuple[str, int]]:
-        """The list from number `first` on, as far as one message carries; nothing at its end. It is
-        made at 0, and a reader asks for all of one before the next."""
+        """The list of a directory from number `first` on, as much of it as one message carries;
+        nothing at its end. It is made for number 0; a reader reads one list to its end before it
+        begins the next."""
         if first == 0:
             at = self._fs.path(path)
             found = [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]
@@ -84,7 +86,7 @@ class Requests:
         return opened.fd
 
     def _read(self, fd: int, size: int, offset: int) -> bytes:
-        """At offset 0 a new snapshot; further reads go on in it (CG-104)."""
+        """Bytes of an open file: at offset 0 of a new snapshot, else of the last one (CG-104)."""
         opened = self._open[fd]
         if offset == 0:
             opened.seek_start()

@@ -1,8 +1,8 @@
-"""Pods in the runtime: reading what is there, deciding what to do about it, and doing it.
+"""The runtime manager: reads pods from the container runtime, decides what to do, and does it.
 
 Read `manager` first, then `sync`, which carries out one sync of a pod. The folders, from low to
 high: `decisions` (pure: what to do), `common` (options and reasons), `images` (pulling, access,
-collection), `config` (the messages that make a sandbox or a container). The modules here do what
-was decided: sandboxes, starts, hooks, kills, resizes, removals, garbage collection, logs.
+collection), `config` (the messages that make a sandbox or a container). The modules here carry out
+the decisions: sandboxes, starts, hooks, kills, resizes, removals, garbage collection, logs.
 Upstream: pkg/kubelet/kuberuntime.
 """

@@ -1,10 +1,10 @@
-"""The actuated resources: the CPU and memory that containers and pods were last given.
+"""The actuated resources: the CPU and memory last set for containers and pods.
 
-They are kept in a checkpoint (CG-060), so a restarted kubelet knows what the containers it finds
-have. A container that is not in it was started by a kubelet without a checkpoint: it is taken to
-have what its last status says, or without a status what its spec says, so it is not resized or
-restarted just because the kubelet was.
-What must never happen: a container runs with resources that are not noted yet.
+They are kept in a checkpoint (CG-060), so that a restarted kubelet knows the resources of running
+containers. A container that is not in it was started by a kubelet without a checkpoint: it is
+assumed to have the resources of its last status, or else of its spec, so that it is not resized or
+restarted only because the kubelet restarted.
+What must never happen: a container runs with resources that are not recorded yet.
 Rules: CG-060, CG-064, CG-065. Upstream: kuberuntime_container.go: setActuatedContainerResources.
 """
 
@@ -35,17 +35,18 @@ class ActuatedResources:
 
     @classmethod
     def below(cls, root_dir: Path) -> ActuatedResources:
-        """Those in the checkpoint below the root directory. Raises `StateFileError`."""
+        """The resources in the checkpoint below the root directory. Raises `StateFileError`."""
         return cls(ResourceState(root_dir / ACTUATED_FILE))
 
     def of(self, pod: Pod, status: RuntimePodStatus) -> dict[str, ComputeAmounts]:
-        """By container name. A container that is in no checkpoint and does not run is not there."""
+        """The actuated resources by container name, of containers that are in the checkpoint or
+        run."""
         known = self._state.pod(uid(pod)) or PodResources()
         actuated: dict[str, ComputeAmounts] = {}
         for container in containers(pod):
-            noted = known.containers.get(container.name)
-            if noted is not None:
-                actuated[container.name] = amounts_of(noted, known.pod_level)
+            recorded = known.containers.get(container.name)
+            if recorded is not None:
+                actuated[container.name] = amounts_of(recorded, known.pod_level)
                 continue
             running = (r for r in status.running() if r.name == container.name)
             if (record := next(running, None)) is not None:
@@ -53,31 +54,30 @@ class ActuatedResources:
         return actuated
 
     def _adopt(self, container: Container, pod: Pod, record: ContainerRecord) -> ComputeAmounts:
-        """Decided at the first look: a spec that changes later asks for a resize."""
+        """`adopted_resources`, computed once: a later change of the spec must count as a resize."""
         known = self._adopted.setdefault(uid(pod), {})
         if container.name not in known:
             known[container.name] = adopted_resources(container, pod, record)
         return known[container.name]
 
     def pod_level(self, pod_uid: str) -> ResourceRequirements | None:
-        """The pod-level resources that the pod's cgroup was last given; None: not known."""
+        """The pod-level resources last set for the pod's cgroup; None: unknown."""
         known = self._state.pod(pod_uid)
         return known.pod_level if known is not None else None
 
     def container(self, pod_uid: str, name: str) -> ResourceRequirements | None:
-        """What the checkpoint says about a container; None: nothing."""
+        """The resources of a container in the checkpoint; None: it is not there."""
         return self._state.container(pod_uid, name)
 
     def set(self, pod: Pod, container: Container) -> None:
-        """Note the resources of `container`, which is about to run with them, or whose runtime has
-        accepted them."""
+        """Record the resources of `container`, before it starts or after they were updated."""
         resources = canonical_resources(container.resources)
         limits = effective_limits(pod, resources.limits or {})
         resources = canonical_resources(replace(resources, limits=limits or None))
         self._state.set_container(uid(pod), container.name, resources)
 
     def set_pod_level(self, pod: Pod, resources: tuple[str, ...] = COMPUTE) -> None:
-        """Note that the pod's cgroup has the pod-level `resources`; those not named stay."""
+        """Record that the pod's cgroup has the pod-level `resources`; the others stay."""
         pod_level = pod.spec.resources
         if pod_level is None or not (pod_level.requests or pod_level.limits):
             return
@@ -112,28 +112,27 @@ def _with(
 
 
 def effective_limits(pod: Pod, limits: Mapping[str, str]) -> dict[str, str]:
-    """The limits that count: where a container has none for CPU or memory, the pod-level limit
-    (CG-050)."""
+    """A container's limits; a missing CPU or memory limit is the pod-level one (CG-050)."""
     pod_level = (pod.spec.resources.limits if pod.spec.resources else None) or {}
-    found = dict(limits)
+    result = dict(limits)
     for name in COMPUTE:
         if (
             name in pod_level
-            and not parse_nano(found.get(name, "0"))
+            and not parse_nano(result.get(name, "0"))
             and parse_nano(pod_level[name])
         ):
-            found[name] = pod_level[name]
-    return found
+            result[name] = pod_level[name]
+    return result
 
 
 def adopted_resources(container: Container, pod: Pod, record: ContainerRecord) -> ComputeAmounts:
-    """What a running container of an earlier kubelet is taken to have: the resources of its last
-    status, or of its spec."""
-    told = pod.status
+    """The assumed resources of a container that an earlier kubelet started: those of its last
+    status, else of its spec."""
+    last = pod.status
     pod_level = pod.spec.resources
     statuses = (
-        *((told.containerStatuses if told else None) or ()),
-        *((told.initContainerStatuses if told else None) or ()),
+        *((last.containerStatuses if last else None) or ()),
+        *((last.initContainerStatuses if last else None) or ()),
     )
     for status in statuses:
         same = bare_container_id(status.containerID) == record.id

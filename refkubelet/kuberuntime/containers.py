@@ -1,8 +1,7 @@
-"""Starting one container: back-off, image, create, start, postStart (LIFE-131, LIFE-132, LIFE-142).
+"""Starts a container: back-off, image, create, start, postStart (LIFE-131, LIFE-132, LIFE-142).
 
-Each step that fails ends the start with a `StartError`, whose reason becomes the waiting reason of
-the container. What must never happen: a start during the crash-loop back-off; an error that leaves
-this module as anything but a `StartError`.
+A step that fails raises a `StartError`; its reason becomes the waiting reason of the container.
+What must never happen: a start during the crash-loop back-off.
 Upstream: kuberuntime_container.go: startContainer; kuberuntime_manager.go: doBackOff.
 """
 
@@ -59,8 +58,8 @@ MAX_SYMLINK_NAME: Final = 255
 
 
 class StartError(Exception):
-    """A container was not started. `backoff_expiry_s`: monotonic second at which the crash-loop
-    back-off ends, for that reason only."""
+    """A container was not started. `backoff_expiry_s`: when its crash-loop back-off ends, in
+    monotonic seconds; None: it failed for another reason."""
 
     def __init__(self, reason: str, message: str, backoff_expiry_s: float | None = None) -> None:
         self.reason = reason
@@ -71,21 +70,21 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PodStart:
-    """The pod, and the sandbox that its containers start in."""
+    """The pod, and the sandbox in which its containers start."""
 
     pod: Pod
     status: RuntimePodStatus
-    """As it was before this sync: it decides back-off and attempts (BACK-006, BACK-017)."""
+    """The status before this sync, which decides back-off and attempts (BACK-006, BACK-017)."""
     sandbox_id: str
     sandbox_config: Any  # PodSandboxConfig
-    pod_ips: tuple[str, ...] = ()  # as the runtime says them
+    pod_ips: tuple[str, ...] = ()  # from the runtime
     pull_secrets: tuple[Secret, ...] = ()
     volume_images: VolumeImages = field(default_factory=dict)
     runtime: PodRuntime = DEFAULT_RUNTIME
 
 
 class ContainerStarter:
-    """Starts containers and remembers their crash-loop back-off."""
+    """Starts containers and keeps their crash-loop back-offs."""
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class ContainerStarter:
         self.backoff = BackoffTable(options.restart_delays)
 
     async def start(self, start: PodStart, container: Container) -> None:
-        """All steps of a start, and their events. Raises `StartError`."""
+        """Do all steps of a start, with their events. Raises `StartError`."""
         self._check_back_off(start.pod, container, start.status)
         self._check_image_volumes(start, container)
         try:
@@ -121,8 +120,8 @@ class ContainerStarter:
         await self._post_start(start.pod, container, container_id)
 
     def _check_back_off(self, pod: Pod, container: Container, status: RuntimePodStatus) -> None:
-        """Count this attempt, or raise `StartError` while the back-off since the exit of the newest
-        exited instance lasts (BACK-001, BACK-002)."""
+        """Count this attempt, or raise `StartError` during the back-off, which begins with the exit
+        of the newest exited instance (BACK-001, BACK-002)."""
         dead = newest_exited(status, container.name)
         if dead is None:
             return
@@ -144,8 +143,8 @@ class ContainerStarter:
         )
 
     def _check_image_volumes(self, start: PodStart, container: Container) -> None:
-        """Raises `StartError` for image volumes without an image: an event for each, and the last
-        one is the reason."""
+        """Raise `StartError` if image volumes lack their images, with the reason of the last one
+        and an event for each."""
         failures = failures_of(container, start.volume_images)
         for failure in failures:
             self._fail(start.pod, container, failure.reason)
@@ -153,7 +152,7 @@ class ContainerStarter:
             raise StartError(failures[-1].reason, failures[-1].message)
 
     async def _create(self, start: PodStart, container: Container, ref: str) -> tuple[str, int]:
-        """The new container's id and attempt."""
+        """Create the container; returns its id and attempt. Raises `StartError`."""
         pod, attempt = start.pod, self.next_attempt(start.pod, container, start.status)
         try:
             spec = await self._spec(start, container, attempt, ref)
@@ -176,7 +175,8 @@ class ContainerStarter:
     async def _spec(
         self, start: PodStart, container: Container, attempt: int, ref: str
     ) -> StartSpec:
-        """What the configuration is made of. `ref`: what the image step answered."""
+        """Collect the inputs of the configuration. `ref`: the reference that the image step
+        returned."""
         pod, deps = start.pod, self._deps
         target_id = target_of(container, pod, start.status)
         image = await self.images.image_of(container)
@@ -231,8 +231,8 @@ class ContainerStarter:
             raise StartError(reasons.POST_START_HOOK_ERROR, str(error)) from None
 
     def next_attempt(self, pod: Pod, container: Container, status: RuntimePodStatus) -> int:
-        """restartCount of the newest record + 1; without a record, after the highest log
-        (LIFE-132, BACK-020)."""
+        """The restartCount of the newest record + 1; without a record, the next number of a log
+        file (LIFE-132, BACK-020)."""
         record = status.newest(container.name)
         if record is not None:
             return record.restart_count + 1
@@ -243,13 +243,13 @@ class ContainerStarter:
         return pod_log_dir(str(self._options.pod_logs_dir), namespace, name, uid(pod))
 
     def _link_log(self, pod: Pod, container: Container, container_id: str, attempt: int) -> None:
-        """The link under /var/log/containers, if there is a log to point at (LIFE-136)."""
+        """Make the link under /var/log/containers, if the log exists (LIFE-136)."""
         directory = self._options.container_logs_dir
         path = os.path.join(self._log_dir(pod), container_log_path(container.name, attempt))
         if directory is None or not os.path.exists(path):
             return
         link = safe_join(str(directory), log_link_name(pod, container.name, container_id))
-        with suppress(OSError):  # a link is a convenience; a container runs without it
+        with suppress(OSError):  # the container runs without the link, too
             with suppress(FileNotFoundError):
                 os.unlink(link)
             os.symlink(path, link)
@@ -259,8 +259,8 @@ class ContainerStarter:
 
 
 def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
-    """The id of the container whose processes an ephemeral container can see (LIFE-134);
-    "" for every other container. Raises `ContainerConfigError` when there is no such container."""
+    """The id of the container that an ephemeral container targets (LIFE-134); "" for other
+    containers. Raises `ContainerConfigError` if the target does not exist."""
     for ephemeral in pod.spec.ephemeralContainers or ():
         name = ephemeral.targetContainerName
         if ephemeral.name == container.name and name:
@@ -271,7 +271,7 @@ def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
 
 
 def newest_exited(status: RuntimePodStatus, name: str) -> ContainerRecord | None:
-    """The newest instance in state EXITED (BACK-006)."""
+    """The newest instance of a container in state EXITED, or None (BACK-006)."""
     return next(
         (c for c in status.containers if c.name == name and c.state is ContainerState.EXITED), None
     )
@@ -288,7 +288,7 @@ def next_attempt_by_logs(log_dir: Path) -> int:
 
 
 def log_link_name(pod: Pod, container_name: str, container_id: str) -> str:
-    """`<pod>_<namespace>_<container>-<id>.log`, the front part cut to a file name's length."""
+    """`<pod>_<namespace>_<container>-<id>.log`, its first part cut so that it fits a file name."""
     meta = pod.metadata
     front = f"{meta.name}_{meta.namespace}_{container_name}"
     ending = f"-{container_id}.log"

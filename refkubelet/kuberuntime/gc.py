@@ -1,8 +1,7 @@
-"""Garbage collection of dead containers, sandboxes and log directories: GC-001..011, GC-020.
+"""Garbage collection of dead containers, sandboxes and log directories (GC-001..011, GC-020).
 
-`gc_choice` decides what goes; the collector lists and removes. What must never happen: one failure
-ends the run. A removal that fails is logged and tried again by the next run;
-only a list that fails makes the whole run a failed one (GC-001).
+`gc_choice` decides what is removed; the collector lists and removes. A removal that fails is logged
+and tried again by the next run; only a failed list makes the whole run a failed one (GC-001).
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go, pkg/kubelet/pod_container_deletor.go;
 pkg/kubelet/kubelet.go: StartGarbageCollection.
 """
@@ -46,16 +45,17 @@ class PodQuestions(Protocol):
     """What the collector asks the pod workers."""
 
     def should_pod_content_be_removed(self, uid: str) -> bool:
-        """Evicted, deleted and terminated, or unknown after the first full sync (LIFE-057)."""
+        """Whether the pod was evicted, is deleted and terminated, or unknown after the first full
+        sync (LIFE-057)."""
         ...
 
     def should_pod_runtime_be_removed(self, uid: str) -> bool:
-        """Terminated (LIFE-056)."""
+        """Whether the pod is terminated (LIFE-056)."""
         ...
 
 
 class ContainerGC:
-    """One run of the collection; `GarbageCollection` runs it every 60 s (GC-001)."""
+    """Collects garbage once; `GarbageCollection` runs it every 60 s (GC-001)."""
 
     def __init__(
         self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions, pods: PodQuestions
@@ -69,9 +69,10 @@ class ContainerGC:
     async def garbage_collect(
         self, all_sources_ready: bool, evict_terminated: bool = False
     ) -> list[str]:
-        """One run: containers, sandboxes, log directories. Returns the errors of the parts that
-        could not even begin. `evict_terminated`: take everything of terminated pods, too (GC-004).
-        """
+        """Remove containers, sandboxes and log directories. Returns the errors of parts that failed
+        as a whole. `all_sources_ready` False: containers and logs of all pods stay, because a
+        source may still deliver them. `evict_terminated`: remove everything of terminated pods, too
+        (GC-004)."""
 
         def may_go(uid: str) -> bool:
             if self._pods.should_pod_content_be_removed(uid):
@@ -117,7 +118,7 @@ class ContainerGC:
                 self._complaints.failed(f"cannot remove sandbox {sandbox_id}", error, CriCallError)
 
     async def _log_dirs(self, may_go: MayGo) -> None:
-        """Log directories of pods that may go, and links that point nowhere (GC-011)."""
+        """Remove log directories of pods in `may_go`, and links without a log (GC-011)."""
         for entry in _entries(self._options.pod_logs_dir):
             names = parse_pod_log_dir(entry.name)
             if may_go(names[2] if names else entry.name):
@@ -128,8 +129,7 @@ class ContainerGC:
                 link.unlink(missing_ok=True)
 
     async def _may_log_again(self, container_id: str) -> bool:
-        """Whether the container is there and has not exited. If the runtime does not answer, the
-        link goes."""
+        """Whether the container exists and has not exited; False if the runtime does not answer."""
         try:
             record = await self._client.container_status(container_id)
         except CriCallError:
@@ -138,7 +138,7 @@ class ContainerGC:
 
 
 def _no_pod(uid: str) -> bool:
-    """No pod's content may go as long as a source may still bring that pod."""
+    """For `may_go` while a source may still deliver any pod."""
     return False
 
 
@@ -173,7 +173,7 @@ class GarbageCollection:
             await self._clock.sleep(CONTAINER_GC_PERIOD_S)
 
     async def collect(self, *, evict_terminated: bool = False) -> None:
-        """One run; a failure is an event on the node, never an exception."""
+        """Collect once; a failure becomes a node event, never an exception."""
         self._forget_old()
         try:
             errors = await self._collector.garbage_collect(self._sources_ready(), evict_terminated)
@@ -185,13 +185,13 @@ class GarbageCollection:
             self._recorder.node_event("Warning", "ContainerGCFailed", text)
 
     async def reclaim(self) -> None:
-        """Under disk pressure: everything of terminated pods too (GC-004)."""
+        """Collect under disk pressure: everything of terminated pods, too (GC-004)."""
         await self.collect(evict_terminated=True)
 
 
 class ContainerDeletor:
-    """Removes old instances as soon as a newer one has died (GC-020, LIFE-003). `dropped`: how
-    many were left to the collector because the queue was full."""
+    """Removes old instances of a container when a newer one has died (GC-020, LIFE-003). `dropped`:
+    how many were left to the garbage collector because the queue was full."""
 
     def __init__(self, client: CriClient, options: RuntimeOptions, clock: Clock) -> None:
         self._client = client
@@ -203,8 +203,8 @@ class ContainerDeletor:
     def delete_containers_in_pod(
         self, container_id: str, status: RuntimePodStatus, remove_all: bool = False
     ) -> None:
-        """Queue what can be removed after the death of `container_id`. What the full queue does not
-        take is left to the garbage collector."""
+        """Queue the containers to remove after the death of `container_id`. While the queue is
+        full, they are left to the garbage collector."""
         keep = max(self._options.gc.max_per_pod_container, 1)
         for record in dead_to_delete(container_id, status, keep, remove_all=remove_all):
             try:
@@ -216,7 +216,8 @@ class ContainerDeletor:
                     log.warning("%s%s: %s", NO_ROOM, times, record.name)
 
     async def run(self) -> None:
-        """Remove what is queued, one by one, for ever; failures are left to the collector."""
+        """Remove queued containers, one by one, for ever; failures are left to the garbage
+        collector."""
         while True:
             container_id = await self._queue.get()
             self._complaints.over(NO_ROOM)

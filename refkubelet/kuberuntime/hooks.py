@@ -1,7 +1,7 @@
-"""Lifecycle hooks: postStart and preStop handlers (LIFE-142, LIFE-143).
+"""Runs lifecycle hooks, the postStart and preStop handlers (LIFE-142, LIFE-143).
 
-Handlers: exec, httpGet, sleep. A tcpSocket handler is valid in the API and never runs. Whatever an
-HTTP server answers is a success; only a request that gets no answer fails.
+Handlers: exec, httpGet, sleep. A tcpSocket handler is valid in the API, but always fails here. Any
+answer of an HTTP server is a success; only a request without an answer fails.
 Upstream: pkg/kubelet/lifecycle/handlers.go.
 """
 
@@ -32,11 +32,11 @@ NO_TLS: Final = "server gave HTTP response to HTTPS client"
 
 
 class HookError(Exception):
-    """The handler failed; the text says how."""
+    """The handler failed; the text says why."""
 
 
 class HookRunner:
-    """Runs handlers."""
+    """Runs the handlers of hooks."""
 
     def __init__(self, client: CriClient, deps: RuntimeDeps) -> None:
         self._client = client
@@ -49,8 +49,8 @@ class HookRunner:
     async def run(
         self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
     ) -> None:
-        """Run the handler to its end, without a time limit. Raises `HookError` whatever goes wrong:
-        an unexpected exception, too, is a failed hook (LIFE-142, LIFE-143)."""
+        """Run the handler to its end, without a time limit. Raises `HookError` for every failure,
+        unexpected exceptions included (LIFE-142, LIFE-143)."""
         try:
             await self._run(container_id, pod, container, handler)
         except HookError:
@@ -94,7 +94,8 @@ class HookRunner:
             raise HookError(exec_message(command, pod, container, error=text, output=output))
 
     async def _http(self, pod: Pod, container: Container, action: HTTPGetAction) -> None:
-        """A server that speaks plain HTTP on a port called HTTPS is asked again without TLS."""
+        """Send the request; if the server answers HTTPS with plain HTTP, send it again without
+        TLS."""
         if self._network is None:
             raise NetworkError("this kubelet has no network to call out to")
         address = action.host or await self._pod_ip(pod)
@@ -109,7 +110,7 @@ class HookRunner:
             self._events.pod_event(pod, "Warning", reasons.EVENT_HTTP_FALLBACK, message)
 
     async def _pod_ip(self, pod: Pod) -> str:
-        """The pod's first address as the runtime knows it now: it may not be in a status yet."""
+        """The pod's first address, from the runtime, because it may not be in a status yet."""
         running = await self._pods.pod(uid(pod))
         ips = (await self._pods.status_of(running)).ips if running is not None else ()
         if not ips:
@@ -118,7 +119,7 @@ class HookRunner:
 
 
 class _NoPodIp(Exception):
-    """The pod has no address to send the request to."""
+    """The pod has no address for the request."""
 
 
 def without_tls(request: HttpRequest) -> HttpRequest:
@@ -130,7 +131,7 @@ def without_tls(request: HttpRequest) -> HttpRequest:
 def exec_message(
     command: list[str], pod: Pod, container: Container, *, error: str, output: bytes = b""
 ) -> str:
-    """The message of a failed exec hook, in the kubelet's words. `output`: stdout, then stderr."""
+    """Upstream's message of a failed exec hook. `output`: stdout, then stderr."""
     said = quoted(output.decode(errors="surrogateescape"))
     return (
         f"Exec lifecycle hook ([{' '.join(command)}]) for Container {quoted(container.name)} "

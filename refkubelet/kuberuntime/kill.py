@@ -1,10 +1,9 @@
-"""Stopping containers: hooks, grace, order (LIFE-143, LIFE-144).
+"""Stops containers: with preStop hooks, grace periods, and in order (LIFE-143, LIFE-144).
 
-All containers of a pod are stopped in parallel; only sidecars wait, for the regular containers and
-for the sidecar after them. What must never happen: StopContainer with less than 2 s (CRI-065), a
-sidecar waiting longer than its grace, one failed kill holding up the others, an error of what comes
-before the stop (event, hook, order) that leaves the container running, a hook that outlives the
-kubelet.
+All containers of a pod are stopped in parallel; only sidecars wait for the regular containers and
+for the next sidecar. What must never happen: StopContainer with less than 2 s (CRI-065); a sidecar
+waits longer than its grace period; a failed kill stops the others; an error before the stop (of the
+event, the hook, the order) leaves the container running; a hook outlives the kubelet.
 Upstream: kuberuntime_container.go: killContainer; kuberuntime_termination_order.go.
 """
 
@@ -41,13 +40,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One container to stop. `message`: the text of the Killing event; "" for the usual one."""
+    """A container to stop. `message`: the text of the Killing event; "": the usual text."""
 
     container_id: str
     name: str
     message: str = ""
     reason: KillReason | None = None
-    default_grace_s: int = MINIMUM_GRACE_S  # for a pod known from the runtime only
+    default_grace_s: int = MINIMUM_GRACE_S  # for a pod that only the runtime knows
 
 
 class TerminationOrder:
@@ -62,7 +61,8 @@ class TerminationOrder:
             self._stopped[name].set()
 
     async def wait(self, name: str, limit_s: int) -> None:
-        """Until everything this container waits for has stopped, at most `limit_s` seconds."""
+        """Wait until all containers that must stop before this one have stopped, at most `limit_s`
+        seconds."""
         try:
             async with asyncio.timeout(limit_s):
                 for other in self._waits_for.get(name, ()):
@@ -73,7 +73,7 @@ class TerminationOrder:
 
 def termination_prerequisites(pod: Pod, running_names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each running sidecar the running containers that must stop before it: all regular ones
-    and the next sidecar in spec order (a dead one is not looked past). Pure."""
+    and the next sidecar in spec order, if that runs. Pure."""
     regular = [c.name for c in pod.spec.containers if c.name in running_names]
     sidecar_names = [c.name for c in sidecars(pod)]
     result = {}
@@ -85,7 +85,7 @@ def termination_prerequisites(pod: Pod, running_names: Sequence[str]) -> dict[st
 
 
 class ContainerKiller:
-    """Stops containers with their hooks."""
+    """Stops containers and pods."""
 
     def __init__(self, client: CriClient, deps: RuntimeDeps) -> None:
         self._client = client
@@ -98,8 +98,8 @@ class ContainerKiller:
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
     ) -> list[SyncError]:
-        """Stop all running containers in parallel, then all sandboxes, NOTREADY ones too; all
-        errors. `pod` None: a pod known from the runtime only (LIFE-072)."""
+        """Stop all running containers in parallel, then all sandboxes, NOTREADY ones included;
+        returns all errors. `pod` None: only the runtime knows the pod (LIFE-072)."""
         errors = await self._kill_containers(pod, running, grace_override_s)
         for sandbox in running.sandboxes:
             error = await self._stop_sandbox(sandbox.id, running.name)
@@ -119,7 +119,7 @@ class ContainerKiller:
         return [error for error in results if error is not None]
 
     async def _stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
-        """Any error is returned and not raised, so that the other sandboxes are stopped, too."""
+        """Stop a sandbox; returns its error, so that the other sandboxes are stopped, too."""
         try:
             await self._client.stop_pod_sandbox(sandbox_id)
         except Exception as error:
@@ -132,7 +132,7 @@ class ContainerKiller:
         return None
 
     async def stop(self) -> None:
-        """Cancel the hooks that still run although their containers were stopped."""
+        """Cancel the hooks that outlasted their containers."""
         hooks = list(self._late_hooks)
         for hook in hooks:
             hook.cancel()
@@ -145,7 +145,8 @@ class ContainerKiller:
         grace_override_s: int | None = None,
         order: TerminationOrder | None = None,
     ) -> None:
-        """Stop one container (LIFE-143). Raises `CriCallError`."""
+        """Stop one container, after its event, its hook and its `order` (LIFE-143). Raises
+        `CriCallError`."""
         container = container_spec(pod, kill.name) if pod is not None else None
         grace_s = kill.default_grace_s
         if pod is not None:
@@ -165,7 +166,8 @@ class ContainerKiller:
     async def _before_stop(
         self, pod: Pod | None, kill: Kill, grace_s: int, order: TerminationOrder | None
     ) -> int:
-        """Record the event, run the hook, wait for other containers; the grace that is left."""
+        """Record the event, run the hook and wait for other containers; returns the rest of the
+        grace period."""
         message = kill.message or reasons.stopping(kill.name)
         self._events.normal(pod, kill.name, reasons.EVENT_KILLING, message)
         if grace_s > 0:
@@ -182,7 +184,7 @@ class ContainerKiller:
     ) -> SyncError | None:
         try:
             await self.kill(pod, kill, override_s, order)
-        except Exception as error:  # the others are stopped all the same, and then the sandboxes
+        except Exception as error:  # the other containers and the sandboxes are stopped, too
             if not isinstance(error, CriCallError):
                 what = f"container {kill.name} ({kill.container_id}) is not stopped"
                 self._complaints.failed(what, error, key=kill.container_id)
@@ -192,8 +194,8 @@ class ContainerKiller:
     async def _pre_stop(
         self, pod: Pod | None, container: Container | None, container_id: str, grace_s: int
     ) -> int:
-        """Run the preStop hook and wait at most the grace; the grace that is left. A hook that
-        takes longer goes on while the container is stopped (LIFE-143)."""
+        """Run the preStop hook, wait for the grace period at most, and return the rest of it. A
+        hook that takes longer goes on while the container is stopped (LIFE-143)."""
         lifecycle = container.lifecycle if container is not None else None
         if pod is None or container is None or lifecycle is None or lifecycle.preStop is None:
             return grace_s
@@ -236,7 +238,7 @@ def container_spec(pod: Pod, name: str) -> Container | None:
 
 
 def noted_grace_s(container: ListedContainer) -> int:
-    """The grace noted on the container when it was made, for a pod whose spec is lost."""
+    """The grace period in the container's annotations, for a pod without a spec."""
     for key in (POD_DELETION_GRACE, POD_TERMINATION_GRACE):
         text = container.annotations.get(key, "")
         if text.isdecimal():

@@ -1,7 +1,7 @@
-"""Which log files of a container stay, which go, which are compressed (GC-203). Pure.
+"""Decides which rotated log files of a container are kept, removed or compressed (GC-203). Pure.
 
-Beside the log itself, `N.log`, lie the rotated ones, `N.log.YYYYMMDD-HHMMSS`, compressed to
-`....gz` at the rotation after their own; what is being compressed is `....tmp`. Names sort by age.
+The log is `N.log`, a rotated one `N.log.YYYYMMDD-HHMMSS`; the next rotation compresses that to
+`....gz`, via `....tmp`. Sorting by name sorts by age.
 Upstream: pkg/kubelet/logs/container_log_manager.go: filterUnusedLogs, removeExcessLogs.
 """
 
@@ -20,15 +20,15 @@ ALWAYS_KEPT: Final = 2  # the log that is being rotated now, and the new one
 
 @dataclass(frozen=True, slots=True)
 class RotationPlan:
-    """What happens to the rotated files before the log itself is rotated, in this order."""
+    """The rotated files to remove, and then to compress, before the log itself is rotated."""
 
     remove: tuple[str, ...]
     compress: tuple[str, ...]
 
 
 def rotation_plan(rotated: Iterable[str], max_files: int) -> RotationPlan:
-    """Leftovers go, then the oldest, until the two logs to come make `max_files`; what stays is
-    compressed if it is not yet. `rotated`: every file named like the log plus a dot and more.
+    """Remove leftovers and the oldest files until, with two more logs, at most `max_files` remain;
+    compress the others. `rotated`: all files that begin with the log's name and a dot.
 
     >>> rotation_plan(["0.log.3", "0.log.1.gz", "0.log.2.gz", "0.log.2", "0.log.3.tmp"], 4)
     RotationPlan(remove=('0.log.2', '0.log.3.tmp', '0.log.1.gz'), compress=('0.log.3',))
@@ -43,14 +43,14 @@ def rotation_plan(rotated: Iterable[str], max_files: int) -> RotationPlan:
 
 
 def _is_in_use(name: str, names: Iterable[str]) -> bool:
-    """Neither half-written nor already compressed into another file."""
+    """Whether the file is neither half-written nor already compressed into another file."""
     if name.endswith(UNFINISHED):
         return False
     return name.endswith(COMPRESSED) or name + COMPRESSED not in names
 
 
 def rotated_name(log_path: str, local_time: datetime) -> str:
-    """Where the log moves when it is rotated at that time.
+    """The path of the log after its rotation at that time.
 
     >>> rotated_name("/logs/0.log", datetime(2026, 1, 2, 3, 4, 5))
     '/logs/0.log.20260102-030405'

@@ -1,12 +1,11 @@
-"""Container log rotation: a look at every running container's log every 10 s (GC-201..203).
+"""Rotates the logs of running containers; checks them every 10 s (GC-201..203).
 
-How it works. The monitor takes the running containers from the pod cache, whose records hold the
-log paths (upstream asks the runtime for each of them every time; the answer cannot change), and
-queues those whose log is too big, or missing. Workers, one by default, rotate them one at a time:
-old files are removed and compressed, the log is renamed, the runtime told to open a new one.
-What must never happen: a big file stops the loop (it is compressed in pieces, and the loop goes
-round between them); lines are lost because the runtime does not reopen its log (the log gets its
-name back); one container's trouble ends the rotation of others.
+How it works. The manager takes the running containers and their log paths from the pod cache
+(upstream asks the runtime each time) and queues those with a big or missing log. Workers, one by
+default, remove and compress old files, rename the log, and let the runtime open a new one.
+What must never happen: a big file blocks the event loop (it is compressed in pieces); lines are
+lost because the runtime does not reopen its log (the log is renamed back); an error of one
+container ends the rotation of others.
 Upstream: pkg/kubelet/logs/container_log_manager.go.
 """
 
@@ -38,7 +37,7 @@ PIECE_BYTES: Final = 64 * 1024  # some 2 ms of compressing
 
 @dataclass(frozen=True, slots=True)
 class LogPolicy:
-    """When and how logs are rotated; the defaults are those of GC-201."""
+    """Settings of the rotation; the defaults are those of GC-201."""
 
     max_size_bytes: int = 10 * 1024 * 1024  # a log of this size or more is rotated; negative: never
     max_files: int = 5  # of a container, the log itself included
@@ -62,7 +61,7 @@ class LogRuntime(Protocol):
 
 
 class ContainerLogManager:
-    """`run` it for as long as the kubelet runs; `running` lists the containers that run now."""
+    """Checks and rotates logs; `running` returns the running containers."""
 
     def __init__(
         self,
@@ -77,24 +76,25 @@ class ContainerLogManager:
         self._clock = clock
         self._queue: asyncio.Queue[ContainerRecord] = asyncio.Queue()
         self._busy: set[str] = set()  # queued or being rotated
-        self._without_log: frozenset[str] = frozenset()  # was reopened, and still had no file
+        self._without_log: frozenset[str] = frozenset()  # reopening made no file
 
     async def run(self) -> None:
-        """Look at once and then every `period_s`, for ever; only wait if rotation is off."""
+        """Check the logs at once and then every `period_s`, for ever; only wait if rotation is
+        off."""
         if self._policy.max_size_bytes < 0:
             await asyncio.Event().wait()
         async with asyncio.TaskGroup() as tasks:
             workers = 0
             while True:
                 self.look()
-                # As many as there is work for: the configuration may allow millions.
+                # Only as many as there is work for: the configuration may allow millions.
                 while workers < min(self._policy.workers, len(self._busy)):
                     tasks.create_task(self._work(), name=f"log rotation {workers}")
                     workers += 1
                 await self._clock.sleep(self._policy.period_s)
 
     def look(self) -> None:
-        """Queue the running containers whose log is too big or missing (GC-202)."""
+        """Queue the running containers with a big or missing log (GC-202)."""
         missing = []
         for container in self._running():
             size_bytes = _size_bytes(container.log_path)
@@ -120,8 +120,8 @@ class ContainerLogManager:
                 self._busy.discard(container.id)
 
     async def _handle(self, container: ContainerRecord) -> None:
-        """Rotate a big log. A missing one is opened again; if the runtime then makes none, it is
-        not asked another time."""
+        """Rotate a big log; reopen a missing one. If the runtime then makes no file, it is not
+        asked again."""
         size_bytes = _size_bytes(container.log_path)
         if size_bytes is None:
             await self._runtime.reopen_container_log(container.id)
@@ -134,8 +134,8 @@ class ContainerLogManager:
             await self.rotate(container.id, container.log_path)
 
     async def rotate(self, container_id: str, log_path: str) -> None:
-        """Rotate this log now (GC-203). Raises `OSError`, or `CriCallError` when the runtime does
-        not open a new log: then the log has its name again."""
+        """Rotate a log now (GC-203). Raises `OSError`, and `CriCallError` if the runtime does not
+        open a new log; then the log is renamed back."""
         plan = rotation_plan(glob.glob(f"{glob.escape(log_path)}.*"), self._policy.max_files)
         for path in plan.remove:
             os.unlink(path)
@@ -146,7 +146,7 @@ class ContainerLogManager:
         try:
             await self._runtime.reopen_container_log(container_id)
         except Exception:
-            if not os.path.exists(log_path):  # the runtime still writes into the old one
+            if not os.path.exists(log_path):  # the runtime still writes to the renamed file
                 os.rename(rotated, log_path)
             raise
 
@@ -177,8 +177,7 @@ async def compress(path: str) -> None:
 
 
 def _size_bytes(path: str) -> int | None:
-    """The size of the file; None: there is no such file. A container without a log path counts as
-    one with an empty log."""
+    """The size of the file; None: it does not exist; 0 for a container without a log path."""
     if not path:
         return 0
     try:
@@ -186,5 +185,5 @@ def _size_bytes(path: str) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        log.warning("cannot look at the log %s: %s", path, error)
+        log.warning("cannot read the size of the log %s: %s", path, error)
         return 0

@@ -1,7 +1,6 @@
-"""The runtime manager: what the rest of the kubelet calls to read, sync and kill pods.
+"""The runtime manager, through which the rest of the kubelet reads, syncs and kills pods.
 
-It decides nothing: `compute_pod_actions` says what to do about a pod, and `PodSync` does it in the
-order of LIFE-130.
+`compute_pod_actions` decides what to do with a pod, and `PodSync` does it in the order of LIFE-130.
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go.
 """
 
@@ -38,7 +37,7 @@ CRI_VERSION = "0.1.0"
 
 
 class RuntimeManager:
-    """One per kubelet."""
+    """Reads, syncs and kills the pods of the runtime. The constructor raises `StateFileError`."""
 
     def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
         self.client = client
@@ -65,13 +64,13 @@ class RuntimeManager:
         )
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
-        """Pods as the lists show them, grouped by the UID label, oldest first; `all_states` False:
-        only READY sandboxes and RUNNING containers. Raises `CriCallError`."""
+        """The pods in the runtime's lists, grouped by the UID label, oldest first; `all_states`
+        False: only READY sandboxes and RUNNING containers. Raises `CriCallError`."""
         return await self._reader.pods(all_states=all_states)
 
     async def get_pod(self, uid: str) -> RuntimePod | None:
-        """One pod from lists filtered by its UID; None when it has nothing in the runtime.
-        Raises `CriCallError`."""
+        """One pod, from lists filtered by its UID; None: the runtime has nothing of it. Raises
+        `CriCallError`."""
         return await self._reader.pod(uid)
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
@@ -82,8 +81,8 @@ class RuntimeManager:
     async def get_pod_status(
         self, uid: str, name: str = "", namespace: str = ""
     ) -> RuntimePodStatus:
-        """List and describe one pod; an empty status when it has nothing in the runtime.
-        Raises `CriCallError`."""
+        """The status of one pod, listed anew; empty if the runtime has nothing of it. Raises
+        `CriCallError`."""
         pod = await self.get_pod(uid)
         return await self.status_of(pod or RuntimePod(uid, name, namespace))
 
@@ -96,14 +95,14 @@ class RuntimeManager:
         *,
         restarting_all: bool = False,
     ) -> PodSyncResult:
-        """Bring the pod in the runtime closer to its spec (LIFE-130). Never raises for a failing
-        runtime: errors are in the result. Fills the reason cache (LIFE-070 step 12).
-        `on_sandbox_ready` is awaited after a new sandbox is ready (step 5). `restarting_all`: the
-        status that was just made says AllContainersRestarting (LIFE-125)."""
+        """Bring the pod in the runtime closer to its spec (LIFE-130). Errors of the runtime are in
+        the result, and fill the reason cache (LIFE-070 step 12). `on_sandbox_ready` is awaited when
+        a new sandbox is ready (step 5). `restarting_all`: the new status has the condition
+        AllContainersRestarting (LIFE-125)."""
         secrets = await self._pull_secrets.of(pod)
         pod_level = self._actuated.pod_level(uid(pod))
         if pod_level is None:
-            self._actuated.set_pod_level(pod)  # the pod's cgroup was made with these
+            self._actuated.set_pod_level(pod)  # the pod's cgroup was made with them
             self._actuated.save_soon()
         actuated = self._actuated.of(pod, status)
         actions = compute_pod_actions(
@@ -120,42 +119,43 @@ class RuntimeManager:
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
     ) -> PodSyncResult:
-        """Stop all running containers, then all sandboxes (LIFE-143, LIFE-144). `pod` None: a pod
-        known from the runtime only (LIFE-072). `running` comes from `get_pods`, or from a status
-        through `pod_reader.running_pod`."""
+        """Stop all running containers, then all sandboxes (LIFE-143, LIFE-144). `pod` None: only
+        the runtime knows the pod (LIFE-072). `running`: from `get_pods`, or made of a status by
+        `pod_reader.running_pod`."""
         errors = await self._tools.killer.kill_pod(pod, running, grace_override_s)
         return PodSyncResult(tuple(errors), actions=1)
 
     async def stop(self) -> None:
-        """Cancel the preStop hooks that still run although their containers were stopped."""
+        """Cancel the preStop hooks that outlasted their containers."""
         await self._tools.killer.stop()
 
     def resize_in_progress(self, pod: Pod, status: RuntimePodStatus) -> bool:
-        """Whether containers or cgroup of the (allocated) pod do not have what its spec says
+        """Whether containers or the cgroup of the pod do not have its allocated resources yet
         (CG-063)."""
         actuated, pod_level = self._actuated.of(pod, status), self._actuated.pod_level(uid(pod))
         return resize_in_progress(pod, status, actuated, pod_level)
 
     def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None:
-        """The resources that the container was last given; None: not noted (CG-060)."""
+        """The actuated resources of a container; None: not recorded (CG-060)."""
         return self._actuated.container(pod_uid, container)
 
     def forget_resources(self, kept: Callable[[str], bool]) -> None:
-        """Forget the actuated resources of the pods for whose UID `kept` is False."""
+        """Forget the actuated resources of all pods whose UID is not `kept`."""
         self._actuated.forget_unless(kept)
 
     def forget_old_backoffs(self) -> None:
-        """Housekeeping: forget back-off entries that were not used for 600 s (BACK-004)."""
+        """Forget back-off entries that were not used for 600 s (BACK-004)."""
         self._starter.backoff.collect(self._clock.wall_ns())
         self._starter.images.forget_old_backoffs()
 
     def prune_pull_records(self, kept_images: Sequence[str], began_ns: int) -> None:
-        """Forget the pull records of images that are not among `kept_images`: those left by a
-        collection that began at `began_ns` (wall clock)."""
+        """Forget the pull records of images that a collection, which began at `began_ns` (wall
+        clock), did not keep."""
         self._starter.images.access.prune(kept_images, began_ns)
 
     async def runtime_status(self) -> RuntimeConditions:
-        """RuntimeReady and NetworkReady (CRI-130). Raises `CriCallError`."""
+        """The runtime's conditions RuntimeReady and NetworkReady (CRI-130). Raises
+        `CriCallError`."""
         return await self.client.status()
 
     async def version(self) -> RuntimeVersion:
@@ -167,10 +167,10 @@ class RuntimeManager:
         return await self.client.image_fs_info()
 
     async def sandbox_stats(self) -> tuple[SandboxUsage, ...]:
-        """What the pods' sandboxes use. Raises `CriCallError`; not every runtime has this call
-        (CRI-124)."""
+        """The resource usage of all sandboxes. Raises `CriCallError`; some runtimes do not have
+        this call (CRI-124)."""
         return await self.client.list_sandbox_stats()
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
-        """What all containers use. Raises `CriCallError`."""
+        """The resource usage of all containers. Raises `CriCallError`."""
         return await self.client.list_container_stats()

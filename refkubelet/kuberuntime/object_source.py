@@ -1,8 +1,7 @@
-"""ConfigMaps, Secrets and services as the API server has them, for the variables of containers.
+"""Reads ConfigMaps, Secrets and services from the API server, for the variables of containers.
 
-Services are followed from the start of the kubelet; ConfigMaps and Secrets are read when a
-container that refers to them starts. What must never happen: the kubelet stops because the server
-does not answer.
+Services are watched from the start of the kubelet; ConfigMaps and Secrets are read when a container
+that refers to them starts.
 Rules: LIFE-137. Upstream: pkg/kubelet/util/manager; kubelet.go: the service lister.
 """
 
@@ -34,12 +33,12 @@ class PodObjects:
         )
 
     async def run(self) -> None:
-        """Follow the services until cancelled."""
+        """Watch the services until cancelled."""
         await self._reflector.run()
 
     async def of(self, pod: Pod, container: Container) -> ApiObjects:
-        """What the container's variables refer to. Raises `VariableError` when the server does
-        not say."""
+        """The objects that the container's variables refer to. Raises `VariableError` if the server
+        does not answer."""
         namespace = pod.metadata.namespace or ""
         data = {key: await self._read(namespace, key) for key in referenced_objects(container)}
         return ApiObjects(data, self._services)
@@ -60,15 +59,13 @@ class PodObjects:
 
 
 def config_map_data(config_map: ConfigMap) -> Mapping[str, str]:
-    """The texts; binaryData gives no variables."""
+    """The values of a ConfigMap; binaryData is not used for variables."""
     return config_map.data or {}
 
 
 def secret_data(secret: Secret) -> Mapping[str, str]:
-    """The values as texts; bytes that are no UTF-8 pass through as surrogates.
-
-    Raises `VariableError` for a value that is not base64.
-    """
+    """The values of a Secret as texts; bytes that are not UTF-8 become surrogates. Raises
+    `VariableError` for a value that is not base64."""
     result = {}
     for key, value in (secret.data or {}).items():
         try:

@@ -1,6 +1,5 @@
-"""`RuntimeOptions` from the kubelet's configuration and from what the machine has.
+"""Makes the `RuntimeOptions` from the kubelet's configuration and the machine.
 
-What must never happen here: a file of the node that cannot be read keeps the kubelet from starting.
 Rules: BACK-013, BACK-014, BACK-210, CG-033, CG-050.
 """
 
@@ -39,7 +38,7 @@ CRIO_SOCKET: Final = "run/crio/crio.sock"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where the kubelet runs."""
+    """Facts about the node and its directories."""
 
     node_name: str = ""
     node_ips: tuple[str, ...] = ()  # the primary one first
@@ -47,13 +46,13 @@ class Surroundings:
     container_logs_dir: Path | None = None  # None: no links to container logs
     allocatable: Mapping[str, int] = field(default_factory=dict)  # for all pods, in nano units
     login_dirs: LoginDirs | None = None
-    """Where the node's logins to registries are looked for; None: in `root_dir`."""
+    """Where the node's registry credentials are searched for; None: in `root_dir`."""
 
 
 def image_options(
     config: KubeletConfiguration, root_dir: Path, login_dirs: LoginDirs | None
 ) -> ImageOptions:
-    """How images are pulled, and with which logins (BACK-208..210)."""
+    """The options for pulling images (BACK-208..210)."""
     return ImageOptions(
         serialize_pulls=config.serialize_image_pulls,
         max_parallel_pulls=config.max_parallel_image_pulls,
@@ -85,7 +84,8 @@ def runtime_options(
 
 
 def dns_options(config: KubeletConfiguration) -> DnsOptions:
-    """Cluster DNS from the configuration, the rest from the node's resolv.conf."""
+    """Cluster DNS from the configuration, the rest from the node's resolv.conf, which may be
+    unreadable (logged)."""
     try:
         node = read_resolv_conf(config.resolv_conf)
     except OSError as error:
@@ -110,7 +110,7 @@ def read_resolv_conf(path: str) -> DnsOptions:
 
 
 def restart_delays(config: KubeletConfiguration) -> BackoffLimits:
-    """First and greatest delay of a restart; the configured maximum wins over the gate's own
+    """The first and greatest delay of a restart; a configured maximum overrides the gate's
     (BACK-013, BACK-014)."""
     reduced = config.feature_gates.get("ReduceDefaultCrashLoopBackOffDecay", False)
     initial_s, max_s = (1.0, 60.0) if reduced else (INITIAL_DELAY_S, MAX_DELAY_S)
@@ -120,7 +120,7 @@ def restart_delays(config: KubeletConfiguration) -> BackoffLimits:
 
 
 def verification_policy(config: KubeletConfiguration) -> VerificationPolicy | None:
-    """None while the gate is off (BACK-210)."""
+    """The policy for present images; None if its gate is off (BACK-210)."""
     if not config.feature_gates.get("KubeletEnsureSecretPulledImages", True):
         return None
     return VerificationPolicy(
@@ -143,7 +143,7 @@ def resource_options(config: KubeletConfiguration, machine: Machine) -> Resource
 
 
 def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOptions:
-    """Swap and protection of memory (CG-033, CG-050)."""
+    """The options for swap and memory protection (CG-033, CG-050)."""
     v2, total_bytes = machine.cgroup_version() == 2, machine.memory().total_bytes
     reserved = (parsed(config.kube_reserved), parsed(config.system_reserved))
     left = enforced({"memory": total_bytes * NANO}, reserved)["memory"]
@@ -160,10 +160,11 @@ def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOpti
 
 
 def is_crio(config: KubeletConfiguration) -> bool:
-    """Whether the runtime is CRI-O, told by its socket, as upstream does (EVIC-030, EVIC-040)."""
+    """Whether the runtime is CRI-O, recognized by its socket as in upstream (EVIC-030,
+    EVIC-040)."""
     return config.container_runtime_endpoint.endswith(CRIO_SOCKET)
 
 
 def ids_per_pod(config: KubeletConfiguration) -> int:
-    """How many user ids a pod with a user namespace of its own gets."""
+    """How many user ids a pod with a user namespace gets."""
     return config.user_namespaces.ids_per_pod if config.user_namespaces else IDS_PER_POD

@@ -1,8 +1,9 @@
-"""GetContainerEvents as values: what happened to one container or sandbox, and its pod's status.
+"""Reads the runtime's events (GetContainerEvents): a change of a container or sandbox, and the
+status of its pod.
 
-The event carries the status of the sandbox and of all its containers, as they were when it was
-made (CRI-140), so nothing has to be asked. What must never happen here: an event that lacks its
-sandbox, or whose answer is malformed, ends the stream (PLEG-302).
+An event has the status of the sandbox and of all its containers (CRI-140), so no further call is
+needed. An event without its sandbox, or with a malformed status, is skipped and does not end the
+stream (PLEG-302).
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: GeneratePodStatus.
 """
 
@@ -46,8 +47,8 @@ KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PodEvent:
-    """`container_id` may be the sandbox's own id; `status` has that one sandbox and its
-    containers."""
+    """One event. `container_id`: of a container or of the sandbox; `status` has only that sandbox
+    and its containers."""
 
     kind: PodEventKind
     container_id: str
@@ -56,8 +57,7 @@ class PodEvent:
 
 
 class PodEventReader:
-    """`events` is one stream from now on, until the runtime ends it or the caller stops.
-    `own_directories` as in `pod_reader.PodReader`."""
+    """Opens streams of events. `own_directories`: as in `pod_reader.PodReader`."""
 
     def __init__(
         self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
@@ -67,7 +67,8 @@ class PodEventReader:
         self._own_directories = own_directories
 
     async def events(self) -> AsyncGenerator[PodEvent, None]:
-        """Raises `CriCallError` when the stream cannot be opened or breaks."""
+        """The events from now on, until the runtime ends the stream. Raises `CriCallError` if the
+        stream cannot be opened or breaks."""
         async with aclosing(self._client.container_events()) as messages:
             async for message in messages:
                 try:
@@ -80,23 +81,23 @@ class PodEventReader:
 
 
 def pod_event(message: Any, now_s: float, own_directories: tuple[str, ...] = ()) -> PodEvent | None:
-    """The event; None for one without its sandbox or of an unknown kind. Raises `ValueError` for a
-    status that lacks a required field (CRI-008)."""
+    """The event of a message; None if it has no sandbox or an unknown kind. Raises `ValueError` for
+    a status that lacks a required field (CRI-008)."""
     kind = KINDS.get(message.container_event_type)
     sandbox = message.pod_sandbox_status
     if kind is None or not sandbox.HasField("metadata"):
         return None
     record = convert.sandbox_record(sandbox)
     containers = [convert.container_record(c, record.id) for c in message.containers_statuses]
-    told = [replace(c, message=termination_message(c, own_directories)) for c in containers]
-    told.sort(key=lambda c: (-c.created_at_ns, c.id))
+    records = [replace(c, message=termination_message(c, own_directories)) for c in containers]
+    records.sort(key=lambda c: (-c.created_at_ns, c.id))
     status = RuntimePodStatus(
         uid=sandbox.metadata.uid,
         name=sandbox.metadata.name,
         namespace=sandbox.metadata.namespace,
         ips=pod_ips([record]),
         sandboxes=(record,),
-        containers=tuple(told),
+        containers=tuple(records),
         taken_at_s=now_s,
     )
     return PodEvent(kind, message.container_id, message.created_at, status)

@@ -1,7 +1,7 @@
-"""Reading pods from the runtime: lists grouped by the UID label, statuses of what was listed.
+"""Reads pods from the runtime: lists, grouped by the UID label, and statuses.
 
-Objects may vanish between the list and the status call: those are skipped; every other failure
-fails the whole pod's status (CRI-086).
+Objects that vanish between the list and the status call are skipped; every other failure fails the
+whole pod's status (CRI-086).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING: Final[Mapping[str, RuntimePod]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class _Grouped:
-    """The last lists and their pods; the client gives unchanged lists as the same objects."""
+    """The last lists and their pods; the client returns unchanged lists as the same objects."""
 
     sandboxes: tuple[ListedSandbox, ...]
     containers: tuple[ListedContainer, ...]
@@ -40,8 +40,8 @@ class _Grouped:
 
 
 class PodReader:
-    """Lists pods and reads their statuses. `own_directories`: those in which only the kubelet and
-    the runtime make entries; termination messages elsewhere are read only if no link leads there.
+    """Lists pods and reads their statuses. `own_directories`: the directories in which only the
+    kubelet and the runtime make entries; termination messages elsewhere are not read through links.
     All methods raise `CriCallError`."""
 
     def __init__(
@@ -53,8 +53,8 @@ class PodReader:
         self._last: dict[bool, _Grouped] = {}
 
     async def pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
-        """All pods, oldest first. While nothing changes the answer is the same tuple, and pods that
-        did not change are the same objects."""
+        """All pods, oldest first; the same tuple while nothing changes, and unchanged pods are the
+        same objects."""
         only_alive = not all_states
         sandboxes = await self._client.list_pod_sandboxes(ready_only=only_alive)
         containers = await self._client.list_containers(running_only=only_alive)
@@ -66,14 +66,14 @@ class PodReader:
         return last.pods
 
     async def pod(self, uid: str) -> RuntimePod | None:
-        """One pod from lists filtered by its UID; None: the runtime has nothing of it."""
+        """One pod, from lists filtered by its UID; None: the runtime has nothing of it."""
         sandboxes = await self._client.list_pod_sandboxes(uid=uid)
         containers = await self._client.list_containers(uid=uid)
         return next((pod for pod in group_pods(sandboxes, containers) if pod.uid == uid), None)
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
-        """The statuses of all that was listed, newest first; what vanished since is left out
-        (CRI-086)."""
+        """The statuses of a pod's sandboxes and containers, newest first, without those that have
+        vanished (CRI-086)."""
         taken_at_s = self._clock.monotonic_s()
         sandboxes: list[SandboxRecord] = []
         containers: list[ContainerRecord] = []
@@ -113,7 +113,7 @@ def pod_ips(sandboxes: list[SandboxRecord]) -> tuple[str, ...]:
 
 
 def running_pod(status: RuntimePodStatus) -> RuntimePod:
-    """A status in the form of a listed pod: all its sandboxes and containers (upstream:
+    """A status as a listed pod, with all its sandboxes and containers (upstream:
     ConvertPodStatusToRunningPod)."""
     return RuntimePod(
         uid=status.uid,
@@ -141,11 +141,9 @@ def group_pods(
     containers: Iterable[ListedContainer],
     known: Mapping[str, RuntimePod] = NOTHING,
 ) -> tuple[RuntimePod, ...]:
-    """Lists into pods by the UID label, oldest pod first, newest object of a pod first (CRI-081).
-
-    Objects without the label are not the kubelet's and are left out. A pod that equals the one in
-    `known` is that very object. Pure.
-    """
+    """The pods in two lists, by the UID label, oldest pod first, newest object of a pod first
+    (CRI-081). Objects without the label are not the kubelet's and are left out. For a pod that
+    equals the one in `known`, that object is returned. Pure."""
     boxes, runs = _by_uid(sandboxes), _by_uid(containers)
     pods = []
     for uid in {**boxes, **runs}:

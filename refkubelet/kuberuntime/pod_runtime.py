@@ -1,7 +1,7 @@
-"""What a pod wants of its runtime beyond the default: handler, users of its own, read-only trees.
+"""A pod's settings of the runtime: the handler, a user namespace, recursive read-only mounts.
 
-`spec.runtimeClassName` names a RuntimeClass of the API server, whose handler goes into
-RunPodSandbox; the handler says in its Status answer whether it can do user namespaces
+`spec.runtimeClassName` names a RuntimeClass of the API server, which has the handler for
+RunPodSandbox. The runtime's Status says whether a handler supports user namespaces
 (`spec.hostUsers: false`) and recursive read-only mounts. What must never happen here: a pod that
 asks for isolation runs without it; a request to the API server for a pod that needs none.
 Upstream: pkg/kubelet/runtimeclass/runtimeclass_manager.go, pkg/kubelet/kubelet_pods.go
@@ -38,11 +38,9 @@ class ClassReader(Protocol):
 
 
 class PodRuntimes:
-    """Finds out the `PodRuntime` of pods. `classes` None: there is no API server, so there are no
-    RuntimeClasses, and nothing is read-only all the way down, as upstream has it.
-    `features`: of the runtime's handlers, by name; empty for runtimes that do not tell
-    (containerd before 2.0).
-    """
+    """Makes the `PodRuntime` of pods. `classes` None: standalone, so there are no RuntimeClasses
+    and, as in upstream, no recursive read-only mounts. `features`: of the runtime's handlers, by
+    name; empty for a runtime that does not report them (containerd before 2.0)."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class PodRuntimes:
         self._known: dict[str, str] = {}
 
     async def of(self, pod: Pod) -> PodRuntime:
-        """Asked at every sync of a pod. Raises `PodRuntimeError`."""
+        """The pod's settings; called at every sync. Raises `PodRuntimeError`."""
         if not asks_for_something(pod):
             return DEFAULT_RUNTIME
         handler = await self._handler(pod)
@@ -70,8 +68,8 @@ class PodRuntimes:
         return PodRuntime(handler, users, recursive)
 
     def read_only_is_recursive(self, pod: Pod) -> bool:
-        """Whether the pod's handler makes read-only mounts read-only all the way down; False while
-        the handler is not known yet."""
+        """Whether the pod's handler supports recursive read-only mounts; False while the handler is
+        unknown."""
         name = class_name(pod)
         handler = self._known.get(name) if name else ""
         return (
@@ -81,6 +79,8 @@ class PodRuntimes:
         )
 
     async def _handler(self, pod: Pod) -> str:
+        """The handler of the pod's RuntimeClass; "" without one. If the server does not answer, the
+        last answer counts. Raises `PodRuntimeError`."""
         name = class_name(pod)
         if not name:
             return ""
@@ -91,7 +91,7 @@ class PodRuntimes:
         except ApiError as error:
             if error.not_found:
                 raise PodRuntimeError(not_found(name)) from error
-            if name in self._known:  # without an answer the last one counts
+            if name in self._known:
                 return self._known[name]
             raise PodRuntimeError(f"failed to lookup RuntimeClass {name}: {error}") from error
         self._known[name] = found.handler
@@ -99,7 +99,7 @@ class PodRuntimes:
 
 
 def class_name(pod: Pod) -> str:
-    """The pod's RuntimeClass; "" for none."""
+    """The name of the pod's RuntimeClass; "": it has none."""
     return pod.spec.runtimeClassName or ""
 
 
@@ -108,7 +108,7 @@ def wants_own_users(pod: Pod) -> bool:
 
 
 def asks_for_something(pod: Pod) -> bool:
-    """Whether the pod's runtime can be any other than `DEFAULT_RUNTIME`."""
+    """Whether the pod's settings may differ from `DEFAULT_RUNTIME`."""
     return (
         bool(class_name(pod))
         or wants_own_users(pod)

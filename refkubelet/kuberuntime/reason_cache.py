@@ -1,6 +1,6 @@
-"""Why a container could not be started, kept until it starts: the source of `state.waiting`.
+"""The reasons of failed container starts, which become `state.waiting`.
 
-The status is built before the start attempt and reads what the previous attempt left here, so a
+The status is generated before the start and reads the reason of the previous attempt here, so a
 waiting reason appears one sync after its error (BACK-010, LIFE-171). In memory only.
 """
 
@@ -22,19 +22,19 @@ class ReasonCache:
         self._entries: OrderedDict[tuple[str, str], tuple[str, str]] = OrderedDict()
 
     def get(self, uid: str, container_name: str) -> tuple[str, str] | None:
-        """(reason, message) of that container's last failed start, or None."""
+        """Reason and message of the container's last failed start, or None."""
         key = (uid, container_name)
         if key in self._entries:
             self._entries.move_to_end(key)
         return self._entries.get(key)
 
     def set(self, uid: str, container_name: str, reason: str, message: str) -> None:
-        """Remember a failed start (LIFE-070 step 12)."""
+        """Record a failed start (LIFE-070 step 12)."""
         self._entries[uid, container_name] = (reason, message)
         self._entries.move_to_end((uid, container_name))
         while len(self._entries) > MAX_ENTRIES:
             self._entries.popitem(last=False)
 
     def clear(self, uid: str, container_name: str) -> None:
-        """Forget: the container was started."""
+        """Drop the entry of a container that was started."""
         self._entries.pop((uid, container_name), None)

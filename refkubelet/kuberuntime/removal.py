@@ -1,4 +1,4 @@
-"""Removing one container: its logs, the link to them, the container (GC-005)."""
+"""Removes one container: its logs, the link to them, the container itself (GC-005)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from refkubelet.cri.target import CriCallError
 
 
 class LogRemovalError(Exception):
-    """The container's log could not be deleted; the container was kept for a later try."""
+    """The container's log could not be deleted, so the container was kept for a later try."""
 
 
 async def remove_container(
     client: CriClient, container_id: str, links_dir: Path | None, *, keep_logs: bool = False
 ) -> None:
-    """Delete the log and its rotated files, then the link, then the container; with `keep_logs` the
-    container alone.
-
-    A container that is gone already counts as removed. Raises `CriCallError`, `LogRemovalError`.
-    """
+    """Delete the log with its rotated files, then the link, then the container; with `keep_logs`
+    only the container. A container that does not exist counts as removed. Raises `CriCallError`,
+    `LogRemovalError`."""
     if not keep_logs:
         try:
             record = await client.container_status(container_id)
@@ -49,7 +47,7 @@ def _remove_logs(log_path: str, container_id: str, links_dir: Path | None) -> No
 
 
 def _remove(directory: str, wanted: Callable[[str], bool]) -> None:
-    """Those files of the directory, if it can be read. Raises OSError."""
+    """Delete the wanted files of the directory, if it can be read. Raises OSError."""
     try:
         files = os.listdir(directory)
     except OSError:

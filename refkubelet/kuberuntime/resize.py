@@ -1,11 +1,10 @@
-"""Carrying out an in-place resize: the pod's cgroup and its running containers, step by step.
+"""Carries out an in-place resize of the pod's cgroup and its running containers.
 
-Memory comes first, then CPU. For each, the pod's limits grow, the containers are updated, and the
-pod's limits shrink. Before the pod's cgroup is written, the runtime is told what it will be; a
-runtime that does not know that call is ignored. An error ends the resize; the next sync goes on
-from there.
-What must never happen: a memory limit below what is used (CG-066); a container that has other
-resources than the checkpoint says; an error that does not reach the pod's condition.
+Memory comes first, then CPU. For each, the pod's limits are raised, the containers are updated, and
+the pod's limits are lowered. Before the pod's cgroup is written, the runtime is told the new limits
+(UpdatePodSandboxResources), if it has that call. An error ends the resize; the next sync continues.
+What must never happen: a memory limit below the used memory (CG-066); a container with other
+resources than the checkpoint; an error that does not reach the pod's condition.
 Rules: CG-065, CG-066. Upstream: kuberuntime_manager.go: doPodResizeAction.
 """
 
@@ -45,11 +44,11 @@ from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import pod_ref
 
-NOT_IMPLEMENTED: Final = "not implemented"  # containerd 2.2 says so with the code UNKNOWN
+NOT_IMPLEMENTED: Final = "not implemented"  # containerd 2.2 answers this with the code UNKNOWN
 
 
 class ResizeError(Exception):
-    """A step of the resize failed; the text is that of the condition and the event."""
+    """A step of the resize failed; condition and event show this text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class PodResize:
         self._wanted: ResourceConfig | None = None
 
     async def run(self) -> None:
-        """Carry it out. Raises `ResizeError`."""
+        """Carry out the resize. Raises `ResizeError`."""
         if self._cgroups is not None:
             self._read_cgroup(self._cgroups)
         lower = lower_limits(self._updates(MEMORY), self._now, self._wanted)
@@ -140,8 +139,8 @@ class PodResize:
             await self._saved()
 
     async def _write_cgroup(self, resource: str, limits: ResourceConfig) -> None:
-        """Tell the runtime, which may refuse, then write. If the kernel refuses, tell the runtime
-        that the old limits stay."""
+        """Tell the runtime the new limits, then write them; if the kernel refuses, tell the runtime
+        the old limits again. Raises `ResizeError` if either refuses."""
         cgroups, before = self._cgroups, self._now
         assert cgroups is not None
         assert before is not None
@@ -177,26 +176,26 @@ class PodResize:
         try:
             await call
         except CriCallError:
-            return  # the resize has failed already, for the reason that counts
+            return  # the resize has failed already, and its first error is reported
 
     async def _update(self, update: ContainerUpdate) -> None:
         name = update.container.name
         actuated = next_step(self._actuated_now[name], update)
-        asking = with_resources(update.container, actuated)
+        updated = with_resources(update.container, actuated)
         resources = container_resources(
-            asking, self._pod, self._tools.options.resources, self._placement(update.container)
+            updated, self._pod, self._tools.options.resources, self._placement(update.container)
         )
         try:
             await self._tools.client.update_container_resources(update.container_id, resources)
         except CriCallError as error:
             raise ResizeError(error.text) from None
         self._actuated_now[name] = actuated
-        self._tools.actuated.set(self._pod, asking)
+        self._tools.actuated.set(self._pod, updated)
         await self._saved()
 
     def _placement(self, container: Container) -> Placement:
-        """A resize does not move the container; only whether it has exclusive CPUs matters here
-        (CG-031)."""
+        """The placement without CPUs and memory nodes, which a resize does not change; it only says
+        whether the container has exclusive CPUs (CG-031)."""
         placements = self._tools.deps.placements
         if placements is None:
             return ANYWHERE
@@ -206,4 +205,4 @@ class PodResize:
         try:
             await self._tools.actuated.saved()
         except OSError as error:
-            raise ResizeError(f"cannot note the resources: {error.strerror or error}") from None
+            raise ResizeError(f"cannot record the resources: {error.strerror or error}") from None

@@ -1,7 +1,6 @@
-"""What one sync or kill of a pod did: its errors, and when a failed start may be tried again. Pure.
+"""The result of a sync or kill of a pod: its errors, and when a failed start may be retried. Pure.
 
-The pod worker turns a result into the next sync time (LIFE-037): back-off errors carry an expiry
-and win over other errors.
+The pod worker computes the time of the next sync from it (LIFE-037).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from refkubelet.golang.strconv import quoted
 
 
 class SyncAction(Enum):
-    """The step that failed (kubelet: container.SyncAction)."""
+    """The step that failed (upstream: container.SyncAction)."""
 
     KILL_POD = "KillPod"
     KILL_CONTAINER = "KillContainer"
@@ -27,11 +26,9 @@ class SyncAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SyncError:
-    """One failed action. `target` is a container name, or the pod's name for pod-wide actions.
-
-    `backoff_expiry_s`: monotonic second of the clock at which the action leaves its crash-loop
-    back-off; None for errors that are not back-off errors (image pull errors are not: BACK-207).
-    """
+    """One failed action. `target`: a container's name, or the pod's. `backoff_expiry_s`: when the
+    crash-loop back-off ends, in monotonic seconds; None for all other errors, failed image pulls
+    included (BACK-207)."""
 
     action: SyncAction
     target: str
@@ -48,12 +45,12 @@ class SyncError:
 
 @dataclass(frozen=True, slots=True)
 class PodSyncResult:
-    """All errors of one `sync_pod` or `kill_pod`, in the order they happened.
+    """All errors of one `sync_pod` or `kill_pod`, in their order.
 
-    `actions` counts the steps that were tried (sandboxes, starts, kills): a sync without error
-    and with at least one action asks for an on-demand relist (PLEG-011). `containers_reset` tells
-    that all containers were removed to start over, so the pod is synced again at once (LIFE-125).
-    `resized`: a resize was carried out or tried, which no list of the runtime shows (CG-065).
+    `actions` counts the tried steps (sandboxes, starts, kills); after a sync with at least one and
+    without errors, the PLEG relists the pod (PLEG-011). `containers_reset`: all containers were
+    removed to start again, so the pod is synced again at once (LIFE-125). `resized`: a resize was
+    tried, which the runtime's lists do not show (CG-065).
     """
 
     errors: tuple[SyncError, ...] = ()
@@ -67,18 +64,18 @@ class PodSyncResult:
 
     @property
     def resize_error(self) -> str | None:
-        """The text of a resize that failed."""
+        """The text of a failed resize; None: no resize failed."""
         failed = (e.message for e in self.errors if e.action is SyncAction.RESIZE_POD)
         return next(failed, None)
 
     @property
     def message(self) -> str:
-        """All errors as one text; "" when there are none."""
+        """All errors as one text; "" without errors."""
         texts = [str(error) for error in self.errors]
         return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]" if texts else ""
 
     def min_backoff_expiry_s(self) -> float | None:
-        """The earliest monotonic second at which a back-off of this pod ends (BACK-011), or None
-        when no error was a back-off error."""
+        """When the first back-off of this pod ends, in monotonic seconds (BACK-011); None: no error
+        is a back-off."""
         expiries = [e.backoff_expiry_s for e in self.errors if e.backoff_expiry_s is not None]
         return min(expiries, default=None)

@@ -1,9 +1,9 @@
-"""The variables and mounts of a container, and the files that the kubelet makes for them (LIFE-136,
-LIFE-137, LIFE-138, NODE-209, NODE-211).
+"""Makes the variables and mounts of a container, and the files for them (LIFE-136, LIFE-137,
+LIFE-138, NODE-209, NODE-211).
 
-Here the disk is read and written: the directory of logs, files of variables, parts of volumes, the
-hosts file, the termination log. What is in them and in the configuration is decided in
-`kuberuntime.config`, without effects. The files are small and local, so they are written directly.
+This module reads and writes the disk: the log directory, files of variables, subpaths of volumes,
+the hosts file, the termination log. Their content is decided in `kuberuntime.config`, which is
+pure.
 Upstream: pkg/kubelet/kubelet_pods.go: GenerateRunContainerOptions; kuberuntime_container.go:
 makeMounts.
 """
@@ -57,30 +57,30 @@ from refkubelet.volumes.sub_paths import SubPathUse, prepare
 from simtime import Ids
 
 NODE_HOSTS: Final = Path("/etc/hosts")
-ENV_FILE_BYTES: Final = 1024 * 1024  # what an API server takes of a whole object
+ENV_FILE_BYTES: Final = 1024 * 1024  # the longest file that is read
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a container gets besides its spec comes from these."""
+    """The inputs for a container besides its spec."""
 
     pod_ips: tuple[str, ...] = ()
-    """As the runtime told them."""
+    """The pod's addresses, from the runtime."""
     objects: ApiObjects | None = None
-    """What its variables refer to; None: no API server."""
+    """The objects that its variables refer to; None: standalone."""
     volume_images: VolumeImages = field(default_factory=dict)
     """The images of its image volumes."""
     devices: ContainerSettings = NO_SETTINGS
-    """What its devices ask for."""
+    """The settings that its devices need."""
     runtime: PodRuntime = DEFAULT_RUNTIME
-    """What its pod asks of the runtime."""
+    """The pod's settings of the runtime."""
 
 
 def run_container_options(
     container: Container, pod: Pod, facts: RunFacts, deps: RuntimeDeps, options: RuntimeOptions
 ) -> RunContainerOptions:
-    """The container's variables and mounts; the files behind them are there afterwards. The pod's
-    volumes must be set up. Raises `ContainerConfigError`."""
+    """Make the container's variables and mounts, and the files for them. The pod's volumes must be
+    set up before. Raises `ContainerConfigError`."""
     with config_failures():
         _make_log_directory(container, pod, options.pod_logs_dir)
         own = environment(container, pod, _environment_facts(container, pod, facts, options))
@@ -97,7 +97,7 @@ def run_container_options(
 
 
 def _make_log_directory(container: Container, pod: Pod, pod_logs_dir: Path) -> None:
-    """The runtime writes the log; its directory is the kubelet's to make."""
+    """Make the directory in which the runtime writes the log. Raises `ContainerConfigError`."""
     name, namespace = name_and_namespace(pod)
     directory = pod_log_dir(str(pod_logs_dir), namespace, name, uid(pod))
     try:
@@ -123,8 +123,8 @@ def _environment_facts(
 
 
 def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:
-    """Read the files that the container's variables come from (LIFE-137). Those of volumes that no
-    container of the pod mounts are left out: such volumes are not set up. Raises `MountError`."""
+    """Read the files that the container's variables come from (LIFE-137), except on volumes that no
+    container of the pod mounts, which are not set up. Raises `MountError`."""
     volumes = {v.name: v for v in pod.spec.volumes or []}
     mounted = used_volumes(pod)
     files: dict[FileKey, EnvFile] = {}
@@ -140,21 +140,21 @@ def _environment_file(volume: str, path: str) -> EnvFile:
     try:
         with opened_below(volume, path) as file:
             return EnvFile(file.path, env_file_values(file.read(ENV_FILE_BYTES).decode()))
-    except (OSError, ValueError):  # the latter: a zero byte in the path, no UTF-8 in the file
+    except (OSError, ValueError):  # ValueError: a zero byte in the path, or the file is not UTF-8
         return EnvFile(os.path.join(volume, path), None)
 
 
 def volume_parts(
     container: Container, pod: Pod, facts: MountFacts, mounts: Mounts
 ) -> dict[int, str | SubPathError]:
-    """Find, or make, the parts of volumes that the container mounts (NODE-211), by index of the
-    volumeMount; up to the first volumeMount that cannot be had, as the container fails with it."""
+    """Find or make the subpaths that the container mounts (NODE-211), by index of the volumeMount;
+    stops at the first error, because that fails the container."""
     parts: dict[int, str | SubPathError] = {}
     for index, mount in enumerate(container.volumeMounts or ()):
         try:
             source = mount_source(mount, container, pod, facts)
         except MountError:
-            break  # `volume_mounts` says so, too
+            break  # `volume_mounts` raises the same error
         if not source.path or not source.sub_path:
             continue
         use = SubPathUse(facts.root_dir, uid(pod), mount.name, container.name, index)
@@ -167,7 +167,8 @@ def volume_parts(
 
 
 def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_domain: str) -> Any:
-    """Write the pod's hosts file, if it is not there already, and mount it (LIFE-138)."""
+    """Write the pod's hosts file, unless it has this content already; returns its mount
+    (LIFE-138)."""
     directory = pod_dir(str(root_dir), uid(pod))
     path = os.path.join(directory, "etc-hosts")
     node_hosts = _node_hosts() if uses_host_network(pod) else ""
@@ -181,7 +182,7 @@ def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_
 
 
 def _holds(path: str, data: bytes) -> bool:
-    """Whether the file is these bytes; containers may have written any number of others."""
+    """Whether the file holds exactly these bytes; containers can write to it."""
     try:
         return read_whole(path, len(data), follow_links=False) == data
     except OSError:
@@ -189,12 +190,13 @@ def _holds(path: str, data: bytes) -> bool:
 
 
 def _node_hosts() -> str:
-    """The node's own file, if there is one; bytes that are no UTF-8 stay what they are."""
+    """The text of the node's hosts file, "" without one; bytes that are not UTF-8 are kept."""
     return NODE_HOSTS.read_text(errors="surrogateescape") if NODE_HOSTS.exists() else ""
 
 
 def _termination_log_mount(container: Container, pod: Pod, root_dir: Path, ids: Ids) -> Any:
-    """A fresh, empty, world-writable file for the termination message (LIFE-138)."""
+    """Make a new, empty, world-writable file for the termination message; returns its mount
+    (LIFE-138)."""
     directory = container_dir(str(root_dir), uid(pod), container.name)
     make_directory(directory)
     path = os.path.join(directory, ids.hex(8))

@@ -1,7 +1,7 @@
-"""The sandbox that a pod's containers start in: the one it has, or a new one (LIFE-130).
+"""Plans and creates the sandbox in which a pod's containers start (LIFE-130).
 
-What must never happen: a sandbox without its log directory, or for a pod whose resource claims or
-runtime class cannot be met.
+What must never happen: a sandbox without its log directory, or for a pod with resource claims or a
+runtime class that this node cannot serve.
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_sandbox.go; kuberuntime_manager.go: SyncPod.
 """
 
@@ -26,8 +26,8 @@ from refkubelet.model.pod import pod_ref, uid, uses_host_network
 
 
 class NoSandboxError(Exception):
-    """There is no sandbox to start containers in, and the sync ends. `error` is what its result
-    says about it; None: nothing, and the next sync tries again."""
+    """There is no sandbox, and the sync ends. `error`: for the result of the sync; None: no error
+    is reported, and the next sync tries again."""
 
     def __init__(self, error: SyncError | None) -> None:
         self.error = error
@@ -36,15 +36,15 @@ class NoSandboxError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SandboxPlan:
-    """What a sandbox is made of: its PodSandboxConfig, and what the pod asks of the runtime. The
-    containers' calls need both, also in a sandbox that is there already."""
+    """The PodSandboxConfig, and the pod's settings of the runtime. The calls for containers need
+    both, also in an existing sandbox."""
 
     config: Any
     runtime: PodRuntime
 
 
 class PodSandboxes:
-    """Makes sandboxes."""
+    """Plans and creates sandboxes."""
 
     def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
         self._client = client
@@ -52,8 +52,8 @@ class PodSandboxes:
         self._options = options
 
     async def plan(self, pod: Pod, actions: PodActions) -> SandboxPlan:
-        """The plan of the sandbox that `actions` keep or create; for a new one, its log directory
-        is made. Raises `NoSandboxError`."""
+        """Plan the sandbox that `actions` keep or create, and make the log directory of a new one.
+        Raises `NoSandboxError`."""
         if needs_missing_cluster_dns_event(pod, self._options.dns):
             reason, text = reasons.EVENT_MISSING_CLUSTER_DNS, reasons.MISSING_CLUSTER_DNS
             self._deps.events.node_event("Warning", reason, text)
@@ -64,8 +64,8 @@ class PodSandboxes:
         return SandboxPlan(self._config(pod, actions, runtime), runtime)
 
     async def create(self, pod: Pod, plan: SandboxPlan) -> tuple[str, tuple[str, ...]]:
-        """Run a new sandbox: its id, and the pod's addresses (none in the node's network). Raises
-        `NoSandboxError`."""
+        """Run a new sandbox; returns its id and the pod's addresses (none in the host network).
+        Raises `NoSandboxError`."""
         try:
             sandbox_id = await self._client.run_pod_sandbox(plan.config, plan.runtime.handler)
         except CriCallError as error:
@@ -81,7 +81,8 @@ class PodSandboxes:
         return sandbox_id, () if uses_host_network(pod) else record.ips
 
     def _refuse_claims(self, pod: Pod) -> None:
-        """LIFE-130 step 4: there are no drivers for resource claims."""
+        """Raise `NoSandboxError` for a pod with resource claims, for which this kubelet has no
+        drivers (LIFE-130 step 4)."""
         claims = [c.name for c in pod.spec.resourceClaims or ()]
         if claims:
             self._warn(pod, reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
@@ -106,7 +107,8 @@ class PodSandboxes:
         return config
 
     def _not_created(self, pod: Pod, text: str) -> NoSandboxError:
-        """Tells of it, unless the pod is to end anyway (LIFE-130)."""
+        """The error of a sandbox that was not created, with an event; without both if the pod is
+        terminating (LIFE-130)."""
         if self._deps.terminating(uid(pod)):
             return NoSandboxError(None)
         message = f"Failed to create pod sandbox: {text}"

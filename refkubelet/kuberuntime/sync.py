@@ -1,8 +1,9 @@
-"""One sync of a pod: carrying out a `PodActions` in the order of LIFE-130.
+"""One sync of a pod: carries out its `PodActions` in the order of LIFE-130.
 
 The steps: kill the pod or single containers; remove init records; make the sandbox; start
-ephemeral, init, regular containers. What must never happen: the failed start of one regular
-container keeps another from starting (LIFE-122); a container starts in a pod whose kill failed.
+ephemeral, init and regular containers. What must never happen: the failed start of a regular
+container stops the start of another (LIFE-122); a container starts after the kill of its pod
+failed.
 Upstream: kuberuntime_manager.go: SyncPod.
 """
 
@@ -47,7 +48,7 @@ OnSandboxReady = Callable[[], Awaitable[None]]
 
 
 class _Stop(Exception):
-    """This sync cannot go on; the errors are recorded."""
+    """Ends the sync; the errors are recorded already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class PodSync:
         )
 
     async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
-        """The steps of LIFE-130 in their order. Raises `_Stop` when the sync cannot go on."""
+        """The steps of LIFE-130, in order. Raises `_Stop` if the sync cannot go on."""
         actions = self.actions
         if actions.sandbox_changed_event:
             self._event("Normal", reasons.EVENT_SANDBOX_CHANGED, reasons.SANDBOX_CHANGED)
@@ -98,7 +99,7 @@ class PodSync:
             await self._kill_containers()
             await self._remove_init_records(keep_newest=True)
         if actions.kill_pod and not actions.create_sandbox:
-            return  # nothing can start or be resized in what was just stopped
+            return  # nothing can be started or resized in a pod that was just stopped
         starts = actions.ephemeral_to_start or actions.init_to_start or actions.containers_to_start
         if not starts and not actions.create_sandbox and not has_image_volumes(self.pod):
             await self._resize()
@@ -113,12 +114,13 @@ class PodSync:
             await self._start(start, container)
 
     def _resets(self) -> bool:
-        """Whether this sync removes all containers to start over (LIFE-125). If it kills the whole
-        pod, they are removed in the next one."""
+        """Whether this sync removes all containers so that they start again (LIFE-125). If it kills
+        the pod, the next sync removes them."""
         return bool(self.actions.resets) and not self.actions.kill_pod
 
     async def _resize(self) -> None:
-        """An error ends the resize, not the sync; the next sync goes on with it (CG-065)."""
+        """Resize the pod, if needed. An error ends only the resize; the next sync continues it
+        (CG-065)."""
         actions, tools = self.actions, self.tools
         if not (actions.updates or actions.resizes_by_restart or actions.resizes_pod_level):
             return
@@ -133,8 +135,8 @@ class PodSync:
             self.errors.append(SyncError(SyncAction.RESIZE_POD, target, reason, str(error)))
 
     def _ends_sync(self, container: Container) -> bool:
-        """Whether nothing starts after this container failed to: only after a plain init container
-        (LIFE-122)."""
+        """Whether the failed start of this container ends the sync, as that of a plain init
+        container does (LIFE-122)."""
         return container in self.actions.init_to_start and not is_sidecar(container)
 
     # -- killing -----------------------------------------------------------------------------
@@ -160,8 +162,8 @@ class PodSync:
                 raise _Stop from None
 
     async def _reset_containers(self) -> None:
-        """Kill without grace and hooks, and remove; the logs stay, because the restarts are counted
-        by them (LIFE-125, BACK-110)."""
+        """Kill all containers without grace and hooks, and remove them; the logs stay, because the
+        restarts are counted by them (LIFE-125, BACK-110)."""
         for record in self.actions.resets:
             self.count += 1
             reason = reasons.KILL_CONTAINER_ERROR
@@ -194,8 +196,8 @@ class PodSync:
     # -- starting ----------------------------------------------------------------------------
 
     async def _in_sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
-        """What containers start in: the sandbox that is there, or a new one, with the images of
-        the pod's image volumes, which are made sure of at every sync, even if nothing starts."""
+        """The existing or a new sandbox for the containers, with the images of image volumes, which
+        are pulled if needed at every sync, even if no container starts. Raises `_Stop`."""
         tools, actions = self.tools, self.actions
         sandboxes = PodSandboxes(tools.client, tools.deps, tools.options)
         sandbox_id, ips = actions.sandbox_id, self.status.ips
@@ -223,7 +225,8 @@ class PodSync:
         )
 
     async def _start(self, start: PodStart, container: Container) -> bool:
-        """Start it; a failure goes into the reason cache and the result. Whether it was started."""
+        """Start a container; False: it failed, and its error is in the reason cache and the
+        result."""
         self.count += 1
         try:
             await self._note_resources(container)
@@ -247,7 +250,7 @@ class PodSync:
         return True
 
     def _failed_to_start(self, container: Container, error: Exception) -> None:
-        """An unexpected exception is shown like any failed start, and the next container follows
+        """Record an unexpected exception like a failed start; the next container follows
         (LIFE-122)."""
         what = f"start of container {container.name} in {pod_ref(self.pod)}"
         self.tools.complaints.failed(what, error)
@@ -256,12 +259,12 @@ class PodSync:
         self.errors.append(SyncError(SyncAction.START_CONTAINER, container.name, reason, text))
 
     async def _note_resources(self, container: Container) -> None:
-        """Note them before the container exists (CG-060). Raises `StartError`."""
+        """Record the container's resources before it exists (CG-060). Raises `StartError`."""
         try:
             self.tools.actuated.set(self.pod, container)
             await self.tools.actuated.saved()
         except OSError as error:
-            text = f"cannot note its resources: {error.strerror or error}"
+            text = f"cannot record its resources: {error.strerror or error}"
             self._event("Warning", reasons.EVENT_FAILED, f"Error: {text}")
             raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
 

@@ -1,9 +1,9 @@
 """The termination message of an exited container (LIFE-145).
 
-It is the content of its termination log, or, after a failure and with the policy
-FallbackToLogsOnError, the end of its log. What must never happen here: a big log is read as a
-whole; an unreadable file hides the exit; a link that a container made, or a file that is no regular
-one, makes the kubelet read something else (`untrusted_files`).
+It is the content of the termination log, or, after a failure with the policy FallbackToLogsOnError,
+the end of the container's log. What must never happen here: a big log is read as a whole; an
+unreadable file hides the exit; the kubelet follows a link that a container made, or reads a file
+that is not regular (`untrusted_files`).
 Upstream: kuberuntime_container.go: convertToKubeContainerStatus, getTerminationMessage.
 """
 
@@ -24,8 +24,8 @@ CANNOT_RUN: Final = "ContainerCannotRun"
 
 
 def termination_message(record: ContainerRecord, trusted: Sequence[str] = ()) -> str:
-    """The runtime's message with the container's own behind it, joined by `: `. `trusted`: the
-    kubelet's own directories; no other part of a path may be a link."""
+    """The runtime's message and the container's own, joined by `: `. `trusted`: the kubelet's own
+    directories; no other part of a path may be a link."""
     if record.state is not ContainerState.EXITED:
         return record.message
     own = _own_message(record, trusted)
@@ -35,8 +35,8 @@ def termination_message(record: ContainerRecord, trusted: Sequence[str] = ()) ->
 
 
 def wants_logs(record: ContainerRecord) -> bool:
-    """Whether the end of the log counts: the policy is FallbackToLogsOnError, and the container
-    failed after it could be run."""
+    """Whether the end of the log may be used: the policy is FallbackToLogsOnError, and the
+    container ran and failed."""
     return (
         record.termination_message_policy == FALLBACK_TO_LOGS
         and record.exit_code != 0
@@ -45,7 +45,7 @@ def wants_logs(record: ContainerRecord) -> bool:
 
 
 def _own_message(record: ContainerRecord, trusted: Sequence[str]) -> str | None:
-    """The end of the termination log; None when the log of the container is to be read instead."""
+    """The end of the termination log; None: the container's log is used instead."""
     path = record.termination_log_host_path
     instead = None if wants_logs(record) else ""
     if not path:

@@ -1,8 +1,8 @@
-"""User and group ids of pods that do not share the node's: a range of their own for each.
+"""User namespaces of pods: each gets its own range of user and group ids of the node.
 
-A range is taken when the sandbox is first made, and written to `<root>/pods/<uid>/userns`, so that
-a new kubelet gives the pod the same one. It is free again when the pod's directory is gone: there
-is no other record. What must never happen here: two pods with ids in common.
+A range is chosen when the sandbox is first made, and written to `<root>/pods/<uid>/userns`, the
+only record of it. It is free again when the pod's directory is removed. What must never happen
+here: two pods with ids in common.
 Upstream: pkg/kubelet/userns/userns_manager.go.
 """
 
@@ -26,13 +26,13 @@ ALL_IDS: Final = 1 << 32
 
 
 class UserNamespaceError(PodRuntimeError):
-    """The pod gets no ids of its own."""
+    """The pod cannot get a range of ids; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdMapping:
-    """`length` ids from `containerId` on are those from `hostId` on outside. The names are those
-    of the file."""
+    """Maps `length` ids: from `containerId` on in the container, from `hostId` on on the node. The
+    fields have the names of the file."""
 
     hostId: int
     containerId: int
@@ -45,22 +45,21 @@ class _File(msgspec.Struct):
 
 
 class UserNamespaces:
-    """Gives each pod a range of `ids_per_pod` ids. The first range of the machine is the node's
-    own, so pods get those after it."""
+    """Assigns each pod a range of `ids_per_pod` ids; the first range is the node's own."""
 
     def __init__(self, root_dir: Path, ids_per_pod: int) -> None:
         self._pods = root_dir / "pods"
         self._length = ids_per_pod
 
     def of(self, pod: Pod) -> UserNamespace:
-        """The pod's range, a new one if it has none. Raises `UserNamespaceError` for a file that
-        cannot be used, and when no range or no room on the disk is left."""
+        """The pod's range; a new one if it has none. Raises `UserNamespaceError` for an invalid
+        file, and if no range is free or the file cannot be written."""
         try:
-            found = self._read(uid(pod))
+            users = self._read(uid(pod))
         except (OSError, ValueError) as error:
             raise UserNamespaceError(f"user namespace: {error}") from error
-        if found is not None:
-            return found
+        if users is not None:
+            return users
         try:
             made = UserNamespace(self._first_free(), self._length)
             self._write(uid(pod), made)
@@ -73,18 +72,19 @@ class UserNamespaces:
         taken = set()
         for name in names:
             try:
-                found = self._read(name)
+                users = self._read(name)
             except (OSError, ValueError):  # that pod gets the error at its own sync
                 continue
-            if found is not None:
-                taken.add(found.first)
+            if users is not None:
+                taken.add(users.first)
         for first in range(self._length, ALL_IDS - self._length + 1, self._length):
             if first not in taken:
                 return first
         raise ValueError(f"all {len(taken)} ranges of {self._length} ids are taken")
 
     def _read(self, pod_uid: str) -> UserNamespace | None:
-        """None without a file. Raises ValueError for one that no kubelet has written."""
+        """The pod's range in its file; None without a file. Raises ValueError for an invalid
+        one."""
         try:
             data = Path(safe_join(str(self._pods), pod_uid, FILE)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Reasons and messages of starts, sandboxes and kills: facts of the wire, in one place."""
+"""The reasons and messages of starts, sandboxes and kills in statuses and events."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def stopping(container_name: str) -> str:
 
 
 def http_fallback(host: str) -> str:
-    """The event message of an HTTPS hook that plain HTTP answered (LIFE-142)."""
+    """The event message of an HTTPS hook that was answered with plain HTTP (LIFE-142)."""
     return f"request to HTTPS lifecycle hook {host} got HTTP response, retry with HTTP succeeded"
 
 
@@ -92,8 +92,8 @@ def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
 
 
 def already_present(image: str, *, verified: bool = True) -> str:
-    """The event message without a pull (BACK-202). `verified`: it was checked that the pod may use
-    the image (BACK-210)."""
+    """The event message for a present image (BACK-202). `verified`: it was checked that the pod may
+    use it (BACK-210)."""
     ending = " and can be accessed by the pod" if verified else ""
     return f"Container image {quoted(image)} already present on machine{ending}"
 
@@ -104,7 +104,7 @@ def failed_to_pull(image: str, error: str) -> str:
 
 
 def back_off_pulling(image: str) -> str:
-    """The event message, and the front of the waiting message, of a pull that waits (BACK-206)."""
+    """The event message of a pull in back-off, and the begin of its waiting message (BACK-206)."""
     return f"Back-off pulling image {quoted(image)}"
 
 
@@ -133,7 +133,7 @@ def intent_not_recorded(image: str, error: str) -> str:
 
 
 def pull_secrets_missing(names: Iterable[str]) -> str:
-    """The event message about pull secrets that cannot be had (BACK-209)."""
+    """The event message about pull secrets that cannot be read (BACK-209)."""
     return (
         f"Unable to retrieve some image pull secrets ({', '.join(names)}); attempting to pull the "
         "image may not succeed."

@@ -1,5 +1,4 @@
-"""The parts of the kubelet that the runtime manager works with, as interfaces, and what they
-answer."""
+"""The parts of the kubelet that the runtime manager works with, as protocols."""
 
 from __future__ import annotations
 
@@ -29,18 +28,18 @@ ObjectKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ApiObjects:
-    """What the API server has for one container: the data of the ConfigMaps and Secrets that it
-    refers to (None: there is no such object), and all services (None: not listed yet)."""
+    """Objects of the API server for one container: the data of the ConfigMaps and Secrets that it
+    refers to (None: the object does not exist), and all services (None: not listed yet)."""
 
     data: Mapping[ObjectKey, Mapping[str, str] | None] = field(default_factory=dict)
     services: tuple[Service, ...] | None = ()
 
 
 class ObjectSource(Protocol):
-    """What the API server has for the variables of a container (LIFE-137)."""
+    """Reads the objects for the variables of a container (LIFE-137)."""
 
     async def of(self, pod: Pod, container: Container) -> ApiObjects:
-        """Raises `VariableError` when the server does not answer."""
+        """The objects of that container. Raises `VariableError` if the server does not answer."""
         ...
 
 
@@ -48,43 +47,44 @@ class SecretReader(Protocol):
     """The part of the API client that reads pull secrets."""
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
-        """The Secret of that name. Raises `ApiError`."""
+        """The Secret. Raises `ApiError`."""
         ...
 
 
 class ContainerDevices(Protocol):
-    """What the devices of a container add to its configuration (CG-084)."""
+    """The settings that devices add to a container's configuration (CG-084)."""
 
     async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
-        """Asked before every start of a container. Raises `AllocationError`."""
+        """Called before every start of a container. Raises `AllocationError`."""
         ...
 
 
 class Placements(Protocol):
-    """Where containers run (CG-050)."""
+    """The CPUs and memory nodes of containers (CG-050)."""
 
     def placement(self, pod: Pod, container: Container) -> Placement:
-        """Asked before every creation of a container."""
+        """Called before every creation of a container."""
         ...
 
     def has_exclusive_cpus(self, pod: Pod) -> bool:
-        """Some container of the pod has CPUs of its own (CG-031)."""
+        """Whether a container of the pod has exclusive CPUs (CG-031)."""
         ...
 
     def starting(self, pod: Pod, container: Container) -> None:
-        """The container was created and starts now."""
+        """Called when the container was created, before it starts."""
         ...
 
 
 class ResizableCgroups(Protocol):
-    """What a resize asks of the container manager; the pod is the allocated one (CG-065)."""
+    """What a resize asks of the container manager; pods have their allocated resources (CG-065)."""
 
     def config_of(self, pod: Pod) -> ResourceConfig:
-        """What the pod's cgroup must have by its spec."""
+        """The limits that the pod's cgroup must have by its spec."""
         ...
 
     def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
-        """What the pod's cgroup has of `cpu` or `memory`. Raises OSError, ValueError."""
+        """The limits of the pod's cgroup for `resource`, "cpu" or "memory". Raises OSError,
+        ValueError."""
         ...
 
     def write_config(self, pod: Pod, config: ResourceConfig) -> None:
@@ -92,35 +92,34 @@ class ResizableCgroups(Protocol):
         ...
 
     def memory_usage_bytes(self, pod: Pod) -> int:
-        """What the pod's cgroup uses now. Raises OSError."""
+        """The memory that the pod's cgroup uses now. Raises OSError."""
         ...
 
 
 class PodRuntimeSource(Protocol):
-    """What pods ask of the runtime beyond the default (`pod_runtime.PodRuntimes`)."""
+    """Settings of the runtime for single pods (`pod_runtime.PodRuntimes`)."""
 
     async def of(self, pod: Pod) -> PodRuntime:
-        """Asked at every sync of a pod. Raises `PodRuntimeError`."""
+        """Called at every sync of a pod. Raises `PodRuntimeError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
-    """What the runtime manager works with. Only clock, ids and events must be there."""
+    """What the runtime manager works with."""
 
     clock: Clock
     ids: Ids
     """Makes the names of termination log files."""
     events: EventRecorder
     objects: ObjectSource | None = None
-    """None: there is no API server (standalone); each reference to a ConfigMap or Secret is then
-    one to a missing object."""
+    """None: standalone, so every ConfigMap and Secret is missing."""
     network: Network | None = None
     """For httpGet hooks; None: they fail."""
     terminating: Callable[[str], bool] = lambda pod_uid: False
-    """Whether the pod of that UID is to end."""
+    """Whether the pod with that UID is terminating."""
     secrets: SecretReader | None = None
-    """For pull secrets; None: there is no API server, and all of them are missing."""
+    """For pull secrets; None: standalone, so all of them are missing."""
     devices: ContainerDevices | None = None
     """None: there are no device plugins."""
     runtimes: PodRuntimeSource | None = None
@@ -128,7 +127,7 @@ class RuntimeDeps:
     placements: Placements | None = None
     """None: containers run anywhere."""
     actuated: ResourceState | None = None
-    """The checkpoint of actuated resources (CG-060); None: the one below the root directory."""
+    """The checkpoint of actuated resources (CG-060); None: it is made below the root directory."""
     pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
-    """Answers None where pods have no cgroups (cgroupsPerQOS false)."""
+    """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
     mounts: Mounts = field(default_factory=NoMounts)

@@ -1,6 +1,6 @@
-"""The node's options for the runtime manager, told once at the start of the kubelet.
+"""The node's options for the runtime manager, which do not change while the kubelet runs.
 
-Everything has the kubelet's default. `options_from_config` makes them from the configuration.
+The defaults are upstream's. `options_from_config` makes the options from the configuration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from refkubelet.model.objects import Pod
 
 @dataclass(frozen=True, slots=True)
 class DnsOptions:
-    """Cluster DNS, and what the node's resolv.conf says."""
+    """Cluster DNS, and the content of the node's resolv.conf."""
 
     cluster_dns: tuple[str, ...] = ()  # clusterDNS: addresses of its servers
     cluster_domain: str = ""  # clusterDomain
@@ -34,14 +34,13 @@ class ImageOptions:
     """How images are pulled (BACK-208)."""
 
     serialize_pulls: bool = True  # one pull at a time
-    max_parallel_pulls: int | None = None  # None: no limit; without meaning if they are serial
-    pull_qps: float = 5.0  # pulls per second over a longer time; 0: no limit
+    max_parallel_pulls: int | None = None  # None: no limit; unused if pulls are serial
+    pull_qps: float = 5.0  # pulls per second on average; 0: no limit
     pull_burst: int = 10
     verification: VerificationPolicy | None = field(default_factory=VerificationPolicy)
-    """Whether a pod may use an image that is there; None: it always may, and nothing is recorded
-    (BACK-210)."""
+    """Which pods may use a present image; None: all may, and no pulls are recorded (BACK-210)."""
     docker_config_files: tuple[Path, ...] = ()
-    """Where the node's own registry credentials are looked for, in this order (BACK-209)."""
+    """The files with the node's registry credentials, in the order of search (BACK-209)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class MemoryOptions:
     memory_qos: bool = False  # the gate MemoryQoS is on, and the node has cgroup v2
     reserve: bool = False  # memoryReservationPolicy is TieredReservation
     throttling_factor: float = 0.9  # memoryThrottlingFactor
-    allocatable_bytes: int = 0  # what all pods together may have
+    allocatable_bytes: int = 0  # memory for all pods together
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class ResourceOptions:
 
     cpu_cfs_quota: bool = True  # False: CPU limits are not enforced
     cpu_cfs_quota_period_us: int = 100_000
-    hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")  # the runtime's names, of all pages there are
+    hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")  # all page sizes, with the runtime's names
     cgroup_v2: bool = False
     single_process_oom_kill: bool = True  # False: the kernel kills the whole container (v2)
     memory: MemoryOptions = field(default_factory=MemoryOptions)

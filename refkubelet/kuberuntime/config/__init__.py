@@ -1,6 +1,5 @@
 """The configuration of sandboxes and containers, field by field. Read `container` first.
 
-All of it is decided without effects; what it needs from the disk is read, and the files it names
-are made, in `kuberuntime.run_options` and `volumes`. What must never happen here: a call of the
-runtime, or a field that the kubelet leaves empty.
+All of it is pure; `kuberuntime.run_options` and `volumes` read and make the files that it names.
+What must never happen here: a field is set that upstream leaves empty.
 """

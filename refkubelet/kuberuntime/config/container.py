@@ -1,8 +1,6 @@
 """The config of CreateContainer, field by field: LIFE-136..141. Pure.
 
-`ContainerConfigError` is anything that makes the config impossible; the container then waits with
-reason CreateContainerConfigError and the error's text. Its variables and mounts come
-from `kuberuntime.run_options`, which makes the files behind them.
+Variables and mounts come from `kuberuntime.run_options`, which makes the files behind them.
 """
 
 from __future__ import annotations
@@ -37,17 +35,18 @@ CONFIG_FAILURES: Final = (
     VariableError,
     MountError,
     OSError,
-    ValueError,  # what no file name and no message can hold: zero bytes, numbers beyond 64 bits
+    ValueError,  # zero bytes and numbers beyond 64 bits, which fit into no file name or message
 )
 
 
 class ContainerConfigError(Exception):
-    """No config can be made for the container; the text says why."""
+    """No config can be made for the container; it waits with reason CreateContainerConfigError and
+    this text."""
 
 
 @contextmanager
 def config_failures() -> Iterator[None]:
-    """Whatever makes the config impossible is a `ContainerConfigError`."""
+    """Turn every error of `CONFIG_FAILURES` into a `ContainerConfigError`."""
     try:
         yield
     except CONFIG_FAILURES as error:
@@ -56,14 +55,15 @@ def config_failures() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class RunContainerOptions:
-    """What a container gets besides its spec (upstream: container.RunContainerOptions)."""
+    """The parts of a config that do not follow from the spec alone (upstream:
+    container.RunContainerOptions)."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Its environment, that of its devices included."""
+    """The environment, with the variables of devices."""
     mounts: tuple[Any, ...] = ()
-    """Those of its spec, /etc/hosts and the termination log, as messages of the CRI."""
+    """The spec's mounts, /etc/hosts and the termination log, as CRI messages."""
     devices: ContainerSettings = NO_SETTINGS
-    """What its devices ask for."""
+    """The settings that its devices need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,20 @@ class StartSpec:
     container: Container
     attempt: int
     image: ImageRecord
-    """Of the runtime; for the user that the image names."""
+    """The runtime's record of the image, for the image's user."""
     image_ref: str
-    """What the image step found."""
+    """The reference that the image step returned."""
     target_id: str = ""
-    """The container an ephemeral one aims at."""
+    """The id of the container that an ephemeral container targets."""
     run: RunContainerOptions = field(default_factory=RunContainerOptions)
     placement: Placement = ANYWHERE
-    """The CPUs and memory nodes it runs on."""
+    """The CPUs and memory nodes that it may use."""
     runtime: PodRuntime = DEFAULT_RUNTIME
-    """What its pod asks of the runtime."""
+    """The pod's settings of the runtime."""
 
 
 def container_config(start: StartSpec, pod: Pod, options: RuntimeOptions) -> Any:
-    """ContainerConfig (upstream: generateContainerConfig). Raises `ContainerConfigError`."""
+    """The ContainerConfig (upstream: generateContainerConfig). Raises `ContainerConfigError`."""
     with config_failures():
         return _config(start, pod, options)
 
@@ -139,34 +139,34 @@ def _key_value(name: str, value: str) -> Any:
 
 
 def termination_message_path(container: Container) -> str:
-    """In the container; "" where the spec wants none."""
+    """The path in the container; "" if the spec sets it empty."""
     path = container.terminationMessagePath
     return DEFAULT_MESSAGE_PATH if path is None else path
 
 
 def container_annotations(container: Container, pod: Pod, attempt: int) -> dict[str, str]:
-    """The kubelet's notes on the container (LIFE-136): what a restarted kubelet must know to
-    compare it with the spec and to stop it as the spec wanted."""
+    """The annotations of a container (LIFE-136), from which a restarted kubelet knows its hash,
+    restart count, hook and grace periods."""
     meta, spec = pod.metadata, pod.spec
-    notes = {
+    annotations = {
         keys.CONTAINER_HASH: container_hash(container),
         keys.RESTART_COUNT: str(attempt),
         keys.TERMINATION_MESSAGE_PATH: termination_message_path(container),
         keys.TERMINATION_MESSAGE_POLICY: container.terminationMessagePolicy or "File",
     }
     if meta.deletionGracePeriodSeconds is not None:
-        notes[keys.POD_DELETION_GRACE] = str(meta.deletionGracePeriodSeconds)
+        annotations[keys.POD_DELETION_GRACE] = str(meta.deletionGracePeriodSeconds)
     if spec.terminationGracePeriodSeconds is not None:
-        notes[keys.POD_TERMINATION_GRACE] = str(spec.terminationGracePeriodSeconds)
+        annotations[keys.POD_TERMINATION_GRACE] = str(spec.terminationGracePeriodSeconds)
     if container.lifecycle is not None and container.lifecycle.preStop is not None:
-        notes[keys.PRE_STOP_HANDLER] = _json(to_dict(container.lifecycle.preStop))
+        annotations[keys.PRE_STOP_HANDLER] = _json(to_dict(container.lifecycle.preStop))
     if container.ports:
-        notes[keys.CONTAINER_PORTS] = _json([_ordered(port) for port in container.ports])
-    return notes
+        annotations[keys.CONTAINER_PORTS] = _json([_ordered(port) for port in container.ports])
+    return annotations
 
 
 def _ordered(port: ContainerPort) -> dict[str, Any]:
-    """A port's fields as the kubelet writes them."""
+    """A port's fields in upstream's order, without empty ones."""
     names = ("name", "hostPort", "containerPort", "protocol", "hostIP")
     return {n: value for n in names if (value := getattr(port, n))}
 

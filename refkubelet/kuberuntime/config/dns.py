@@ -1,4 +1,4 @@
-"""The resolver settings of a pod: LIFE-135. Pure.
+"""The DNS settings of a pod (LIFE-135). Pure.
 
 Upstream: pkg/kubelet/network/dns/dns.go: GetPodDNS, parseResolvConf.
 """
@@ -34,12 +34,13 @@ def node_resolver(resolv_conf: str) -> DnsOptions:
 
 
 def needs_missing_cluster_dns_event(pod: Pod, options: DnsOptions) -> bool:
-    """The pod wants the cluster's DNS, and the kubelet has none (event MissingClusterDNS)."""
+    """Whether the pod wants the cluster's DNS and the kubelet has none (event
+    MissingClusterDNS)."""
     return _wants_cluster_dns(pod) and not options.cluster_dns
 
 
 def dns_config(pod: Pod, options: DnsOptions) -> Any:
-    """DNSConfig of RunPodSandbox."""
+    """The DNSConfig of RunPodSandbox."""
     policy = pod.spec.dnsPolicy or CLUSTER_FIRST
     if policy == NONE:
         config = cri.DNSConfig()
@@ -75,7 +76,7 @@ def _cluster_dns(pod: Pod, options: DnsOptions) -> Any:
 
 
 def _merge_own(config: Any, pod: Pod) -> None:
-    """spec.dnsConfig on top: servers and searches appended, options replaced by name."""
+    """Add spec.dnsConfig to `config`: append servers and searches, replace options by name."""
     own = pod.spec.dnsConfig
     if own is None:
         return

@@ -1,4 +1,4 @@
-"""What a container may be told about its own pod: fields, and requests and limits. LIFE-137. Pure.
+"""The downward API: values of a pod's fields, requests and limits (LIFE-137). Pure.
 
 Upstream: kubelet_pods.go: podFieldSelectorRuntimeValue, containerResourceRuntimeValue;
 kubelet_resources.go: defaultPodLimitsForDownwardAPI.
@@ -24,13 +24,13 @@ DEFAULTED: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 class VariableError(Exception):
-    """A variable cannot be made; reason CreateContainerConfigError."""
+    """A variable cannot be made; the container waits with reason CreateContainerConfigError."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAndPodFacts:
-    """What variables may refer to besides the pod. IPs: main family first. `allocatable` (nano
-    units) stands in for limits that are not set."""
+    """Values for variables that are not in the pod's spec. IPs: main family first. `allocatable`
+    (nano units) is used for limits that are not set."""
 
     pod_ips: tuple[str, ...] = ()
     host_ips: tuple[str, ...] = ()
@@ -65,8 +65,8 @@ def resource_field(
 ) -> str:
     """A request or limit of a container, divided and rounded up.
 
-    An unset limit of CPU, memory or ephemeral storage reads as the pod-level one, else as the
-    node's allocatable; not so that of an init container asked for by its name.
+    An unset limit of CPU, memory or ephemeral storage is the pod-level one, else the node's
+    allocatable, except for an init container that is selected by its name.
     Raises `VariableError`.
     """
     target, defaulted = _container(selector, container, pod)
@@ -87,16 +87,17 @@ def resource_field(
 def _container(
     selector: ResourceFieldSelector, container: Container, pod: Pod
 ) -> tuple[Container, bool]:
-    """The container meant, and whether its limits have defaults."""
+    """The selected container, and whether its unset limits have defaults. Raises
+    `VariableError`."""
     name, spec = selector.containerName, pod.spec
     if not name:
         return container, True
-    for found in spec.containers:
-        if found.name == name:
-            return found, True
-    for found in spec.initContainers or ():
-        if found.name == name:
-            return found, False
+    for regular in spec.containers:
+        if regular.name == name:
+            return regular, True
+    for init in spec.initContainers or ():
+        if init.name == name:
+            return init, False
     raise VariableError(f"container {name} not found")
 
 

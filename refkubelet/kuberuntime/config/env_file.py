@@ -1,7 +1,7 @@
-"""Files of variables in a pod's volume, for `valueFrom.fileKeyRef`: LIFE-137. Pure.
+"""Parses files of variables in a pod's volume, for `valueFrom.fileKeyRef` (LIFE-137). Pure.
 
-Lines are `NAME='value'`. Between the quotes everything counts as it is, line ends too; behind them
-only a comment may follow. Empty lines and comments are passed over. A space behind `=` makes the
+Lines are `NAME='value'`. Everything between the quotes belongs to the value, line ends too; after
+them only a comment may follow. Empty lines and comments are ignored. A space after `=` makes the
 value empty.
 Upstream: pkg/kubelet/util/env/env_util.go: ParseEnv (gate EnvFiles, Beta, on).
 """
@@ -20,22 +20,23 @@ class EnvFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EnvValues:
-    """The first value of each name, up to a line that cannot be read (`error` None: there is
-    none); that line matters to those only whose name was not found before."""
+    """The first value of each name, up to the first bad line, which is `error`; None: all lines are
+    good. A name found before that line has its value all the same."""
 
     values: Mapping[str, str]
     error: EnvFileError | None = None
 
     def get(self, name: str) -> str:
-        """The value; "" when there is none. Raises `EnvFileError`."""
-        found = self.values.get(name)
-        if found is None and self.error is not None:
+        """The value of `name`; "" if it is missing. Raises `EnvFileError` if it is missing and the
+        file has a bad line."""
+        value = self.values.get(name)
+        if value is None and self.error is not None:
             raise self.error
-        return found or ""
+        return value or ""
 
 
 def env_file_values(text: str) -> EnvValues:
-    """Every file is read once, however many variables come from it.
+    """The variables in the text of a file.
 
     >>> env_file_values("# mode\\nMODE='fast' # for now\\n").get("MODE")
     'fast'
@@ -78,7 +79,7 @@ def _unquoted(value: str, number: int) -> str:
 
 
 def _quoted(value: str, lines: list[str], number: int) -> tuple[str, int]:
-    """The text between the quotes, and how many lines are read by then."""
+    """The text between the quotes, and the number of lines read so far."""
     began = number
     if not value.startswith("'"):
         raise _error(number, "value must be enclosed in single quotes")

@@ -1,7 +1,7 @@
-"""The environment of a container, and the references in its command and arguments: LIFE-137. Pure.
+"""The environment of a container, and the references in its command and arguments (LIFE-137). Pure.
 
-Precedence: env beats envFrom (later sources beat earlier ones) beats service variables. `$(X)` in
-an env value sees services, envFrom and the env entries before it.
+Of equal names env wins over envFrom, whose later sources win over earlier ones, and envFrom over
+service variables. `$(X)` in an env value may refer to services, envFrom and earlier env entries.
 Upstream: kubelet_pods.go: makeEnvironmentVariables.
 """
 
@@ -28,8 +28,8 @@ from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_static
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
-_NO_REFERENCE: Final = re.compile(r"\$\$?")  # behind the last `)`
-MAX_EXPANDED: Final = 16 * 1024 * 1024  # what a message of the CRI holds
+_NO_REFERENCE: Final = re.compile(r"\$\$?")  # after the last `)`
+MAX_EXPANDED: Final = 16 * 1024 * 1024  # the longest message of the CRI
 
 TOO_LONG: Final = (
     f"with its references replaced it would have more than {MAX_EXPANDED >> 20} MiB of variables "
@@ -39,8 +39,7 @@ TOO_LONG: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EnvFile:
-    """A file of variables in a volume: where it is on the node, and what is in it (None:
-    unreadable)."""
+    """A file of variables in a volume: its path on the node and its variables; None: unreadable."""
 
     host_path: str
     values: EnvValues | None
@@ -51,8 +50,8 @@ FileKey = tuple[str, str]  # name of the volume, path inside it
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
-    """What variables are made of. `objects` None: there is no API server. `files`: those that
-    fileKeyRefs name, as far as their volumes are there."""
+    """The sources of a container's variables. `objects` None: standalone. `files`: the files of
+    fileKeyRefs whose volumes exist."""
 
     around: NodeAndPodFacts = field(default_factory=NodeAndPodFacts)
     objects: ApiObjects | None = None
@@ -60,8 +59,8 @@ class EnvironmentFacts:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)`; unknown references stay as they are, `$$` is an escaped `$`. Raises
-    `VariableError` when that makes more than `MAX_EXPANDED` characters.
+    """`text` with each `$(NAME)` replaced; unknown references stay, `$$` is an escaped `$`. Raises
+    `VariableError` if the result has more than `MAX_EXPANDED` characters.
 
     >>> expand("$(A)-$(B)-$$(A)-$x", {"A": "1"})
     '1-$(B)-$(A)-$x'
@@ -70,8 +69,8 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
-    """The same for all words of a command, which together have that limit."""
-    found, left = [], MAX_EXPANDED
+    """`expand` for all words of a command; the limit is for all of them together."""
+    expanded, left = [], MAX_EXPANDED
     for text in texts:
         pieces: list[str] = []
         for piece in _pieces(text, variables):
@@ -79,12 +78,12 @@ def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
             if left < 0:
                 raise VariableError(TOO_LONG)
             pieces.append(piece)
-        found.append("".join(pieces))
-    return found
+        expanded.append("".join(pieces))
+    return expanded
 
 
 def _pieces(text: str, variables: Mapping[str, str]) -> Iterator[str]:
-    """Of the text with its references replaced."""
+    """The pieces of the text, with its references replaced."""
     at = 0
     for match in _references(text):
         yield text[at : match.start()]
@@ -97,8 +96,8 @@ def _pieces(text: str, variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _references(text: str) -> Iterator[re.Match[str]]:
-    """Each `$`, with what belongs to it. Behind the last `)` no end of a reference is looked for:
-    thousands of `$(` would take the time of millions."""
+    """Each `$`, `$$` or `$(NAME)`. After the last `)` the end of a reference is not searched for:
+    with thousands of `$(` that would take quadratic time."""
     end = text.rfind(")") + 1
     yield from _REFERENCE.finditer(text, 0, end)
     yield from _NO_REFERENCE.finditer(text, end)
@@ -106,19 +105,19 @@ def _references(text: str) -> Iterator[re.Match[str]]:
 
 def referenced_objects(container: Container) -> tuple[ObjectKey, ...]:
     """The ConfigMaps and Secrets that the container's variables come from, each once."""
-    found: list[ObjectKey] = []
+    keys: list[ObjectKey] = []
     for source in container.envFrom or ():
         if source.configMapRef is not None:
-            found.append((CONFIG_MAP, source.configMapRef.name or ""))
+            keys.append((CONFIG_MAP, source.configMapRef.name or ""))
         elif source.secretRef is not None:
-            found.append((SECRET, source.secretRef.name or ""))
+            keys.append((SECRET, source.secretRef.name or ""))
     for variable in container.env or ():
-        one = variable.valueFrom
-        if one is not None and one.configMapKeyRef is not None:
-            found.append((CONFIG_MAP, one.configMapKeyRef.name or ""))
-        elif one is not None and one.secretKeyRef is not None:
-            found.append((SECRET, one.secretKeyRef.name or ""))
-    return tuple(dict.fromkeys(found))
+        value = variable.valueFrom
+        if value is not None and value.configMapKeyRef is not None:
+            keys.append((CONFIG_MAP, value.configMapKeyRef.name or ""))
+        elif value is not None and value.secretKeyRef is not None:
+            keys.append((SECRET, value.secretKeyRef.name or ""))
+    return tuple(dict.fromkeys(keys))
 
 
 def references(text: str) -> frozenset[str]:
@@ -139,8 +138,8 @@ def referenced_files(container: Container) -> tuple[FileKey, ...]:
 
 
 def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict[str, str]:
-    """All variables of the container. Raises `VariableError` for a missing reference, and when
-    their own ones have more than `MAX_EXPANDED` characters."""
+    """All variables of the container. Raises `VariableError` for a missing reference, and if the
+    values of `env` have more than `MAX_EXPANDED` characters."""
     result, left = _services(pod, facts.objects), MAX_EXPANDED
     for source in container.envFrom or []:
         result.update(_from_source(source, pod, facts.objects))
@@ -155,7 +154,8 @@ def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict
 
 
 def _services(pod: Pod, objects: ApiObjects | None) -> dict[str, str]:
-    """A static pod does not wait for the first list of services: the API server may be one."""
+    """The service variables. Raises `VariableError` before the first list of services, but not for
+    a static pod, which may be the API server itself."""
     if objects is None:
         return {}
     if objects.services is None and not is_static(pod):
@@ -182,7 +182,7 @@ def _value(
     facts: EnvironmentFacts,
     known: Mapping[str, str],
 ) -> str | None:
-    """The variable's value; None for an absent optional reference."""
+    """The variable's value; None for a missing optional reference. Raises `VariableError`."""
     source = variable.valueFrom
     if source is None:
         return expand(variable.value or "", known)
@@ -219,7 +219,7 @@ def _key_of(
 
 
 def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) -> str | None:
-    """An empty value counts as a missing key."""
+    """The value of a key in a file; an empty value counts as a missing key."""
     file = files.get((wanted.volumeName, wanted.path))
     if file is None:
         raise VariableError(
@@ -243,7 +243,7 @@ def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) ->
 def _data(
     key: ObjectKey, pod: Pod, objects: ApiObjects | None, *, optional: bool
 ) -> Mapping[str, str] | None:
-    """The object's data; None when it does not exist and need not."""
+    """The object's data; None for a missing optional object. Raises `VariableError`."""
     kind, name = key
     if objects is None:
         kind = "configMap" if kind == CONFIG_MAP else kind

@@ -25,16 +25,17 @@ HOST_NETWORK_HEADER: Final = "# Kubernetes-managed hosts file (host network).\n"
 
 
 def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) -> bool:
-    """With a pod IP, or on the node's network, unless the user mounts something there."""
-    known = bool(pod_ips) or uses_host_network(pod)
-    return known and all(m.mountPath != ETC_HOSTS for m in container.volumeMounts or [])
+    """Whether the kubelet mounts /etc/hosts: the pod has an IP or the node's network, and the
+    container mounts nothing there itself."""
+    has_address = bool(pod_ips) or uses_host_network(pod)
+    return has_address and all(m.mountPath != ETC_HOSTS for m in container.volumeMounts or [])
 
 
 def hosts_text(
     pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str, node_hosts: str = ""
 ) -> str:
-    """The whole file: for a pod on the node's network `node_hosts` (the text of the node's own
-    file), else the fixed part and the pod's name; then hostAliases."""
+    """The text of the file: for a pod in the host network `node_hosts`, the text of the node's own
+    file, else the fixed part and the pod's name; then hostAliases."""
     if uses_host_network(pod):
         text = HOST_NETWORK_HEADER + node_hosts
     else:

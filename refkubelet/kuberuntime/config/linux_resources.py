@@ -1,4 +1,4 @@
-"""CPU and memory of a container or sandbox as the runtime wants them: LIFE-139, LIFE-140. Pure."""
+"""CPU and memory of a container or sandbox as CRI messages (LIFE-139, LIFE-140). Pure."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ BEST_EFFORT_SCORE: Final = 1000
 def container_resources(
     container: Container, pod: Pod, options: ResourceOptions, placement: Placement = ANYWHERE
 ) -> Any:
-    """LinuxContainerResources of a container (upstream: generateLinuxContainerResources). A limit
-    that the container lacks is the pod's own (spec.resources), for the shares too."""
+    """The LinuxContainerResources of a container (upstream: generateLinuxContainerResources). A
+    missing limit is the pod-level one (spec.resources), for the shares, too."""
     own = {name: amount for name, amount in container_limits(container).items() if amount}
     limits = {**pod_level(pod, "limits"), **own}
     resources = compute_resources(container_requests(container).get("cpu"), limits, options)
@@ -55,7 +55,8 @@ def container_resources(
 
 
 def _limit_swap(resources: Any, container: Container, pod: Pod, options: ResourceOptions) -> None:
-    """CG-050: with v1 memory and swap together are as much as memory alone."""
+    """Set the swap limit (CG-050). With v1 it is the limit of memory and swap together, equal to
+    that of memory, so the container cannot swap."""
     if not options.memory.swap_controller:
         return
     if options.cgroup_v2:
@@ -65,14 +66,14 @@ def _limit_swap(resources: Any, container: Container, pod: Pod, options: Resourc
 
 
 def _without_quota(resources: Any, options: ResourceOptions) -> None:
-    """A container with CPUs of its own is not throttled (CG-031)."""
+    """Remove the quota, because a container with exclusive CPUs is not throttled (CG-031)."""
     if options.cpu_cfs_quota:
         resources.cpu_quota = NO_QUOTA
 
 
 def sandbox_resources(pod: Pod, options: ResourceOptions, *, own_cpus: bool = False) -> Any:
-    """LinuxContainerResources of the whole pod, without overhead: limits of those that have one.
-    `own_cpus`: some container of it has CPUs of its own."""
+    """The LinuxContainerResources of the whole pod without overhead. `own_cpus`: a container of the
+    pod has exclusive CPUs."""
     request = pod_requests(pod, with_overhead=False).get("cpu")
     resources = compute_resources(request, pod_limits(pod, with_overhead=False), options)
     if own_cpus:
@@ -81,7 +82,7 @@ def sandbox_resources(pod: Pod, options: ResourceOptions, *, own_cpus: bool = Fa
 
 
 def overhead_resources(pod: Pod, options: ResourceOptions) -> Any:
-    """LinuxContainerResources of spec.overhead, which is request and limit at once."""
+    """The LinuxContainerResources of spec.overhead, which is request and limit at once."""
     overhead = pod.spec.overhead or {}
     if not overhead:
         return cri.LinuxContainerResources()
@@ -92,7 +93,8 @@ def overhead_resources(pod: Pod, options: ResourceOptions) -> Any:
 def compute_resources(
     cpu_request: int | None, limits: Mapping[str, int], options: ResourceOptions
 ) -> Any:
-    """Shares of the request, else of the limit; period and quota only with cpuCFSQuota on."""
+    """The resources for these amounts (nano units): shares from the request, or else from the
+    limit; period and quota only if cpuCFSQuota is on."""
     limit = limits.get("cpu", 0)
     resources = cri.LinuxContainerResources(
         cpu_shares=cpu_shares(millicores(limit if cpu_request is None else cpu_request)),
@@ -120,7 +122,7 @@ def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) ->
         request = max(request, min(regular, default=request))
     request += _unclaimed_memory(pod)
     score = 1000 - 1000 * request // memory_capacity_bytes
-    # 3..999: better than Guaranteed's neighbours at -997 + 1000, worse than BestEffort's 1000.
+    # 3..999: killed after BestEffort containers (1000), and before Guaranteed ones (-997).
     return min(max(score, 1000 + GUARANTEED_SCORE), BEST_EFFORT_SCORE - 1)
 
 
@@ -129,7 +131,7 @@ def _memory_request(container: Container) -> int:
 
 
 def _unclaimed_memory(pod: Pod) -> int:
-    """Each container's share of the pod-level request that the containers do not claim."""
+    """The pod-level request without the containers' requests, divided by their number; in bytes."""
     own = in_bytes(pod_level(pod, "requests").get("memory", 0))
     if not own:
         return 0
@@ -138,7 +140,7 @@ def _unclaimed_memory(pod: Pod) -> int:
 
 
 def is_node_critical(pod: Pod) -> bool:
-    """Critical, and of the class system-node-critical."""
+    """Whether the pod is critical and of the class system-node-critical."""
     name = pod.spec.priorityClassName
     return is_critical(pod) and name == NODE_CRITICAL_CLASS
 

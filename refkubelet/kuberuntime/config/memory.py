@@ -1,4 +1,4 @@
-"""Swap and protection of a container's memory, as the runtime is told: CG-033, CG-050. Pure.
+"""Swap and protection of a container's memory, for the runtime (CG-033, CG-050). Pure.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_container_linux.go: configureContainerSwapResources,
 GetContainerSwapBehavior, generateLinuxContainerResources.
@@ -21,10 +21,10 @@ SWAP_FILE: Final = "memory.swap.max"
 
 
 def swap_allowance_bytes(container: Container, pod: Pod, options: MemoryOptions) -> int:
-    """How much of the container's memory may lie in swap, with v2.
+    """The swap that the container may use, in bytes, with cgroup v2.
 
-    With LimitedSwap, containers of Burstable pods that are not critical may use the share of the
-    swap that their request is of the node's memory; none if request and limit are equal.
+    With LimitedSwap, a container of a Burstable pod that is not critical may use that share of the
+    swap that its request is of the node's memory; none if request and limit are equal.
     """
     request, limit = _memory(container)
     may_swap = options.limited_swap and qos_class(pod) == "Burstable" and not is_critical(pod)
@@ -36,8 +36,8 @@ def swap_allowance_bytes(container: Container, pod: Pod, options: MemoryOptions)
 
 
 def protection(container: Container, pod: Pod, options: MemoryOptions) -> Mapping[str, str]:
-    """The files of MemoryQoS, with v2: what is kept for the container, and where it is slowed
-    down."""
+    """The cgroup v2 files of MemoryQoS and their values: memory reserved for the container, and the
+    usage from which it is throttled."""
     if not options.memory_qos:
         return {}
     request, limit = _memory(container)
@@ -56,6 +56,6 @@ def _high_bytes(request: int, most: int, factor: float) -> int:
 
 
 def _memory(container: Container) -> tuple[int, int]:
-    """Request and limit."""
+    """The memory request and limit, in bytes."""
     request = container_requests(container).get("memory", 0)
     return in_bytes(request), in_bytes(container_limits(container).get("memory", 0))

@@ -1,8 +1,7 @@
-"""The mounts of a container, as the runtime is told them: LIFE-138, NODE-201. Pure.
+"""The mounts of a container as CRI messages (LIFE-138, NODE-201). Pure.
 
-Order on the wire: those of devices, the spec's volumeMounts, /etc/hosts, the termination log last.
-Volumes (`refkubelet.volumes`), parts of them and the kubelet's own files
-(`kuberuntime.run_options`) are made before.
+Their order: devices, the spec's volumeMounts, /etc/hosts, the termination log. Before, the volumes
+(`refkubelet.volumes`), subpaths and the kubelet's own files (`kuberuntime.run_options`) are made.
 Upstream: pkg/kubelet/kubelet_pods.go: makeMounts.
 """
 
@@ -40,30 +39,30 @@ PROPAGATION: Final[dict[str, Any]] = {
 
 
 class MountError(Exception):
-    """A mount cannot be made; reason CreateContainerConfigError."""
+    """A mount cannot be made; the container waits with reason CreateContainerConfigError."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountFacts:
-    """What mounts are made of besides the spec."""
+    """The inputs for mounts besides the spec."""
 
     root_dir: str
     """The kubelet's own directory."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """The container's, for subPathExpr."""
+    """The container's variables, for subPathExpr."""
     images: Mapping[str, Any] = field(default_factory=dict)
-    """The ImageSpec to mount, by the name of the volume that is an image."""
+    """The ImageSpec of each image volume, by the volume's name."""
     runtime: PodRuntime = DEFAULT_RUNTIME
-    """What the pod asks of its runtime."""
+    """The pod's settings of the runtime."""
     parts: Mapping[int, str | SubPathError] = field(default_factory=dict)
-    """By index of the volumeMount: where on the node that part of its volume is, or why the
-    container cannot have it. Without an entry the whole volume is mounted."""
+    """By index of the volumeMount: the path of its subpath on the node, or an error. Without an
+    entry the whole volume is mounted."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountSource:
-    """What a volumeMount mounts: the whole volume's path on the node ("" for an image), and the
-    part of it ("" for all)."""
+    """The source of a volumeMount: the volume's path on the node ("" for an image volume), and the
+    subpath in it ("" for all of it)."""
 
     path: str
     sub_path: str
@@ -72,8 +71,8 @@ class MountSource:
 def mount_source(
     mount: VolumeMount, container: Container, pod: Pod, facts: MountFacts
 ) -> MountSource:
-    """What the volumeMount of that container names. Raises `MountError` where the pod has no such
-    volume, or the part cannot be below it."""
+    """The source of a container's volumeMount. Raises `MountError` if the pod has no such volume,
+    or if the subpath is invalid."""
     volumes = {v.name: v for v in pod.spec.volumes or []}
     if mount.name not in volumes:
         raise MountError(
@@ -87,8 +86,8 @@ def mount_source(
 
 
 def volume_mounts(container: Container, pod: Pod, facts: MountFacts) -> list[Any]:
-    """The spec's volumeMounts, in order. Raises `MountError`, also where a mount must be read-only
-    all the way down and the runtime cannot do that."""
+    """The spec's volumeMounts, in order. Raises `MountError`, also if a mount must be recursively
+    read-only and the runtime does not support that."""
     mounts = []
     for index, mount in enumerate(container.volumeMounts or []):
         source = mount_source(mount, container, pod, facts)
@@ -103,13 +102,13 @@ def volume_mounts(container: Container, pod: Pod, facts: MountFacts) -> list[Any
 
 
 def volume_path(volume: Volume, pod: Pod, root_dir: str) -> str:
-    """Where on the node the volume is; it was set up before any container. Raises `MountError`."""
+    """The path of a volume on the node. Raises `MountError` for an unknown kind of volume."""
     kind = kind_of(volume)
     if kind == HOST_PATH and volume.hostPath is not None:
         return volume.hostPath.path
     if kind == EMPTY_DIR:
         return pod_volume_dir(root_dir, uid(pod), EMPTY_DIR_PLUGIN, volume.name)
-    raise MountError(f"volume {volume.name!r} is of no kind that is known: {', '.join(KINDS)}")
+    raise MountError(f"volume {volume.name!r} is none of the known kinds: {', '.join(KINDS)}")
 
 
 def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime) -> Any:
@@ -127,7 +126,8 @@ def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime) -> Any:
 
 
 def with_users(mounts: list[Any], runtime: PodRuntime) -> list[Any]:
-    """All of them with the pod's own ids, if it has any: files keep their owners inside."""
+    """`mounts`, with the pod's ID mapping if it has a user namespace, so that files keep their
+    owners in the container."""
     if runtime.users is not None:
         ids = cri.IDMapping(host_id=runtime.users.first, length=runtime.users.length)
         for mount in mounts:
@@ -137,7 +137,7 @@ def with_users(mounts: list[Any], runtime: PodRuntime) -> list[Any]:
 
 
 def device_mounts(settings: ContainerSettings) -> list[Any]:
-    """What the container's devices want mounted, before its own mounts (CG-084)."""
+    """The mounts of the container's devices, which come before its own (CG-084)."""
     return [
         cri.Mount(
             container_path=mount.container_path,
@@ -160,7 +160,7 @@ def _image_mount(mount: VolumeMount, image: Any, sub_path: str) -> Any:
 
 
 def _sub_path(mount: VolumeMount, variables: Mapping[str, str]) -> str:
-    """ "" for the whole volume. Raises `MountError`."""
+    """The subpath with its variables replaced; "" for the whole volume. Raises `MountError`."""
     sub_path = mount.subPath or ""
     if mount.subPathExpr:
         missing = sorted(n for n in references(mount.subPathExpr) if not variables.get(n))

@@ -1,7 +1,7 @@
-"""The config of RunPodSandbox, field by field: LIFE-133. Pure.
+"""The config of RunPodSandbox, field by field (LIFE-133). Pure.
 
 The same config goes into every CreateContainer and PullImage of the pod (CRI-024, CRI-052), so it
-is a function of the pod, the attempt and the node's settings alone.
+depends only on the pod, the attempt and the node's settings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class SandboxConfigError(Exception):
 
 
 def pod_labels(pod: Pod) -> dict[str, str]:
-    """The three labels by which a pod is found again."""
+    """The labels with name, namespace and UID, by which a pod's sandboxes and containers are
+    listed."""
     name, namespace = name_and_namespace(pod)
     return {POD_NAME: name, POD_NAMESPACE: namespace, POD_UID: uid(pod)}
 
@@ -44,8 +45,9 @@ def sandbox_config(
     *,
     own_cpus: bool = False,
 ) -> Any:
-    """PodSandboxConfig (upstream: generatePodSandboxConfig). `runtime`: what the pod asks of it;
-    `own_cpus`: some container has CPUs of its own (CG-031). Raises `SandboxConfigError`."""
+    """The PodSandboxConfig (upstream: generatePodSandboxConfig). `runtime`: the pod's settings of
+    the runtime; `own_cpus`: a container has exclusive CPUs (CG-031). Raises
+    `SandboxConfigError`."""
     name, namespace = name_and_namespace(pod)
     config = cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(
@@ -64,8 +66,8 @@ def sandbox_config(
 
 
 def hostname(pod: Pod, cluster_domain: str) -> str:
-    """The sandbox's host name; "" for the node's network. With setHostnameAsFQDN and a subdomain
-    the full name. Raises `SandboxConfigError` when that does not fit the kernel."""
+    """The sandbox's host name; "" in the host network. With setHostnameAsFQDN and a subdomain the
+    full name. Raises `SandboxConfigError` if that is longer than the kernel allows."""
     spec = pod.spec
     if spec.hostNetwork:
         return ""
@@ -83,10 +85,10 @@ def hostname(pod: Pod, cluster_domain: str) -> str:
 
 
 def hostname_and_domain(pod: Pod, cluster_domain: str) -> tuple[str, str]:
-    """The host name whatever the network, and the domain of its subdomain, "" without one.
+    """The host name, also for the host network, and the domain; "" without a subdomain.
 
-    The name: spec.hostnameOverride (then without domain), else spec.hostname, else the pod's name,
-    cut to 63 characters; a cut name loses an ending of `-` and `.`.
+    The name is spec.hostnameOverride (then without domain), else spec.hostname, else the pod's
+    name; cut to 63 characters, and then without `-` and `.` at its end.
     """
     spec = pod.spec
     name, namespace = name_and_namespace(pod)
@@ -103,7 +105,7 @@ def _cut(name: str) -> str:
 
 
 def port_mappings(container: Container) -> list[Any]:
-    """One per port of a regular container, also without hostPort (then 0)."""
+    """The PortMapping of each port of a regular container; host_port is 0 without hostPort."""
     return [
         cri.PortMapping(
             protocol=PROTOCOLS.get(port.protocol or "TCP", cri.TCP),
@@ -127,7 +129,8 @@ def _linux(pod: Pod, options: RuntimeOptions, runtime: PodRuntime, *, own_cpus: 
 
 
 def dotted(sysctl: str) -> str:
-    """The sysctl with dots between its parts; one that has slashes there keeps its dots as slashes.
+    """The sysctl's name with dots as separators. If its separators are slashes, they become dots,
+    and its dots become slashes.
 
     >>> dotted("net.ipv4.tcp_syncookies"), dotted("net/ipv4/conf/eno2.100/rp_filter")
     ('net.ipv4.tcp_syncookies', 'net.ipv4.conf.eno2/100.rp_filter')

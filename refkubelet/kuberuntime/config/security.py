@@ -1,4 +1,4 @@
-"""Security contexts and namespaces of sandboxes and containers: LIFE-134, LIFE-141. Pure."""
+"""Security contexts and namespaces of sandboxes and containers (LIFE-134, LIFE-141). Pure."""
 
 from __future__ import annotations
 
@@ -56,12 +56,14 @@ APPARMOR_OLD_LOCALHOST: Final = "localhost/"
 
 
 class SecurityError(Exception):
-    """The container's security context cannot be honoured; reason CreateContainerConfigError."""
+    """The container's security context cannot be applied; the container waits with reason
+    CreateContainerConfigError."""
 
 
 def namespace_options(pod: Pod, runtime: PodRuntime, target_id: str = "") -> Any:
-    """Which namespaces are the node's, the pod's or the container's own (LIFE-134). `target_id`:
-    the container whose PID namespace an ephemeral container shares."""
+    """The NamespaceOption: which namespaces are the node's, the pod's or the container's
+    (LIFE-134). `target_id`: the container with which an ephemeral container shares its PID
+    namespace."""
     spec = pod.spec
     if spec.hostPID:
         pid = cri.NODE
@@ -86,7 +88,7 @@ def _users(users: UserNamespace | None) -> Any:
 
 
 def sandbox_security(pod: Pod, runtime: PodRuntime) -> Any:
-    """LinuxSandboxSecurityContext: seccomp RuntimeDefault, privileged if any container is
+    """The LinuxSandboxSecurityContext: seccomp RuntimeDefault, privileged if any container is
     (LIFE-133)."""
     context = cri.LinuxSandboxSecurityContext(
         namespace_options=namespace_options(pod, runtime),
@@ -112,9 +114,9 @@ def container_security(
     target_id: str = "",
     runtime: PodRuntime = DEFAULT_RUNTIME,
 ) -> Any:
-    """LinuxContainerSecurityContext: the container's wishes over the pod's (LIFE-141).
+    """The LinuxContainerSecurityContext; fields of the container override the pod's (LIFE-141).
 
-    Raises `SecurityError` when runAsNonRoot cannot be kept, or a localhost profile has no name.
+    Raises `SecurityError` if runAsNonRoot is violated, or a localhost profile has no name.
     """
     own, shared = container.securityContext or SecurityContext(), _pod_context(pod)
     profile, old_name = _apparmor(apparmor_profile(container, pod))
@@ -140,8 +142,8 @@ def container_security(
 
 
 def verify_non_root(container: Container, pod: Pod, image: ImageRecord) -> None:
-    """Refuse what would run as root, or might, where runAsNonRoot forbids it. Raises
-    `SecurityError`. An image without a user runs as root."""
+    """Raise `SecurityError` if runAsNonRoot is set and the container runs, or may run, as root. An
+    image without a user runs as root."""
     own, shared = container.securityContext or SecurityContext(), _pod_context(pod)
     if not (own.runAsNonRoot if own.runAsNonRoot is not None else shared.runAsNonRoot):
         return
@@ -163,7 +165,7 @@ def verify_non_root(container: Container, pod: Pod, image: ImageRecord) -> None:
 def _user(
     context: Any, own: SecurityContext, shared: PodSecurityContext, image: ImageRecord
 ) -> None:
-    """The spec's user, else the image's, else root."""
+    """Set the user: the spec's, else the image's, else root."""
     wanted = own.runAsUser if own.runAsUser is not None else shared.runAsUser
     group = own.runAsGroup if own.runAsGroup is not None else shared.runAsGroup
     if group is not None:
@@ -194,7 +196,8 @@ def _selinux(context: Any, options: SELinuxOptions | None) -> None:
 
 
 def _seccomp(profile: SeccompProfile | None, options: RuntimeOptions) -> Any:
-    """A localhost profile is a file below the kubelet's directory `seccomp`."""
+    """The seccomp profile; a localhost profile is a file in the kubelet's directory `seccomp`.
+    Raises `SecurityError`."""
     if profile is None:
         kind = "RuntimeDefault" if options.seccomp_default else "Unconfined"
         return cri.SecurityProfile(profile_type=PROFILE_TYPES[kind])
@@ -211,7 +214,8 @@ def _seccomp(profile: SeccompProfile | None, options: RuntimeOptions) -> Any:
 
 
 def apparmor_profile(container: Container, pod: Pod) -> AppArmorProfile | None:
-    """The container's own profile, else that of its old annotation, else the pod's."""
+    """The container's profile: of its securityContext, else of the old annotation, else the
+    pod's."""
     own = container.securityContext.appArmorProfile if container.securityContext else None
     if own is not None:
         return own
@@ -226,7 +230,8 @@ def apparmor_profile(container: Container, pod: Pod) -> AppArmorProfile | None:
 
 
 def _apparmor(profile: AppArmorProfile | None) -> tuple[Any | None, str]:
-    """As the runtime wants it, and in the older form that older runtimes read."""
+    """The AppArmor profile as a message, and as the text that older runtimes read. Raises
+    `SecurityError`."""
     if profile is None:
         return None, ""
     if profile.type != "Localhost":
@@ -242,7 +247,7 @@ def _apparmor(profile: AppArmorProfile | None) -> tuple[Any | None, str]:
 
 
 def _groups(pod: Pod) -> list[int]:
-    """fsGroup, then the pod's supplemental groups."""
+    """The supplemental groups: fsGroup, then the pod's."""
     context = _pod_context(pod)
     first = [context.fsGroup] if context.fsGroup is not None else []
     return [*first, *(context.supplementalGroups or [])]

@@ -1,4 +1,4 @@
-"""The variables that tell a container where the services are: LIFE-137. Pure.
+"""The variables with the addresses of services (LIFE-137). Pure.
 
 Upstream: pkg/kubelet/envvars/envvars.go; kubelet_pods.go: getServiceEnvVarMap.
 """
@@ -18,9 +18,9 @@ NO_ADDRESS: Final = (None, "", "None")
 def service_environment(
     services: Iterable[Service], namespace: str, *, links: bool
 ) -> dict[str, str]:
-    """The variables of a pod in `namespace`: of default/kubernetes always, with `links`
-    (enableServiceLinks) of the services of its own namespace too, which win over equal names.
-    Services without a cluster IP are left out."""
+    """The variables of a pod in `namespace`: for the service default/kubernetes, and with `links`
+    (enableServiceLinks) for the services of its namespace, which override equal names. Services
+    without a cluster IP are left out."""
     chosen: dict[str, Service] = {}
     for service in services:
         meta = service.metadata
@@ -38,7 +38,7 @@ def service_environment(
 
 
 def _variables(name: str, service: Service) -> dict[str, str]:
-    """The `_SERVICE_` form, then the older one of linked containers."""
+    """The variables of one service: the `_SERVICE_` form, then that of linked containers."""
     spec = service.spec
     ports = (spec.ports or ()) if spec is not None else ()
     address = (spec.clusterIP or "") if spec is not None else ""
@@ -73,7 +73,8 @@ def _url(port: ServicePort, address: str) -> str:
 
 
 def variable_name(text: str) -> str:
-    """
+    """The begin of the variables' names.
+
     >>> variable_name("my-shop")
     'MY_SHOP'
     """

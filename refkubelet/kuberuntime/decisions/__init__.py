@@ -1,3 +1,3 @@
-"""What to do with a pod, decided from records alone: no call, no wait, no look at a clock. Read
-`actions` first; `pod_actions` has the values it answers with.
+"""Decides what to do with a pod, from its spec and the runtime's records alone. Read `actions`
+first; `pod_actions` has the values that it returns.
 """

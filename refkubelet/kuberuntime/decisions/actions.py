@@ -1,11 +1,11 @@
-"""What to do about a pod: the kubelet's central decision. Pure.
+"""Computes the actions for a pod: the kubelet's central decision. Pure.
 
-`compute_pod_actions` compares the spec with what the runtime has and answers with a `PodActions`:
-kill the pod or single containers, make a sandbox, start which containers. `RuntimeManager.sync_pod`
-carries it out (LIFE-130). The parts in order: the sandbox (LIFE-100..104), a pod that needs a new
-one (LIFE-111), a pod that keeps its sandbox: ephemeral containers (LIFE-112), init containers
-(LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115), and resizes of both (CG-064). "Record"
-means the newest container of a name.
+`compute_pod_actions` compares the spec with the runtime's status and returns a `PodActions`:
+whether to kill the pod, which containers to kill, start and resize, and whether to make a sandbox.
+`RuntimeManager.sync_pod` carries it out (LIFE-130). The order of the decisions: the sandbox
+(LIFE-100..104); a pod that needs a new one (LIFE-111); in a pod that keeps its sandbox the
+ephemeral containers (LIFE-112), init containers (LIFE-120, LIFE-121), regular ones (LIFE-114,
+LIFE-115), and resizes of both (CG-064). A container's record is the newest container of that name.
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
 """
 
@@ -67,11 +67,11 @@ def compute_pod_actions(
     *,
     restarting_all: bool = False,
 ) -> PodActions:
-    """What to do next about `pod`, given what the runtime has and what the probes say.
+    """The actions for `pod`, from the runtime's `status` and the results of `probes`.
 
-    `actuated`: the resources that containers have now, by name; containers that are not in it are
-    not resized. `pod_level`: what the pod's cgroup has of the pod-level resources; None: unknown,
-    and not resized. `restarting_all`: the pod's status says AllContainersRestarting.
+    `actuated`: the present resources of containers, by name; a container that is not in it is not
+    resized. `pod_level`: the pod-level resources that the pod's cgroup has; None: unknown, and not
+    resized. `restarting_all`: the pod's condition AllContainersRestarting is True.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = pod.spec
@@ -97,7 +97,7 @@ def compute_pod_actions(
     regular = _Regular(pod, status, probes, actuated)
     for container in spec.containers:
         regular.look_at(container)
-    ends = not regular.starts and not regular.kept  # LIFE-117: sidecars would keep it alive
+    ends = not regular.starts and not regular.kept  # LIFE-117: only sidecars would still run
     return replace(
         keep,
         kill_pod=ends,
@@ -111,7 +111,7 @@ def compute_pod_actions(
 
 
 def _for_sandbox(sandbox: SandboxDecision) -> PodActions:
-    """Keep the sandbox, or kill what is left of the pod and make a new one."""
+    """The actions for the sandbox: keep it, or kill the rest of the pod and make a new one."""
     return PodActions(
         kill_pod=sandbox.create,
         create_sandbox=sandbox.create,
@@ -125,7 +125,7 @@ def _for_sandbox(sandbox: SandboxDecision) -> PodActions:
 
 
 def sandbox_decision(spec: PodSpec, sandboxes: Iterable[SandboxRecord]) -> SandboxDecision:
-    """Whether the pod needs a new sandbox. Upstream: PodSandboxChanged."""
+    """Whether the pod needs a new sandbox, and which attempt it is. Upstream: PodSandboxChanged."""
     known = sorted(sandboxes, key=lambda s: (s.attempt, s.created_at_ns), reverse=True)
     if not known:
         return SandboxDecision(create=True, attempt=0)  # LIFE-100
@@ -145,7 +145,8 @@ def sandbox_decision(spec: PodSpec, sandboxes: Iterable[SandboxRecord]) -> Sandb
 def _actions_for_new_sandbox(
     pod: Pod, spec: PodSpec, status: RuntimePodStatus, sandbox: SandboxDecision
 ) -> PodActions:
-    """LIFE-111: kill what is left, and start over unless the pod has done its work."""
+    """The actions for a pod without a usable sandbox: kill the rest, and start again unless the pod
+    is finished (LIFE-111)."""
     new = _for_sandbox(sandbox)
     kill_only = replace(new, create_sandbox=False, sandbox_changed_event=False)
     if pod_policy(pod) == NEVER and sandbox.attempt != 0 and status.containers:
@@ -175,7 +176,7 @@ def _succeeded_on_failure(container: Container, pod: Pod, record: ContainerRecor
 
 @dataclass(slots=True)
 class _Regular:
-    """One pass over the regular containers; the last five fields are what it has decided."""
+    """One pass over the regular containers; the last five fields are its results."""
 
     pod: Pod
     status: RuntimePodStatus
@@ -184,8 +185,8 @@ class _Regular:
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
     updates: list[ContainerUpdate] = field(default_factory=list)
-    resizes_by_restart: bool = False  # some kill is for a resize
-    kept: int = 0  # containers that go on running
+    resizes_by_restart: bool = False  # a container is killed for a resize
+    kept: int = 0  # the number of containers that keep running
 
     def look_at(self, container: Container) -> None:
         record = self.status.newest(container.name)
@@ -196,8 +197,8 @@ class _Regular:
             self.kills += _kill_of_unknown(container, record)
 
     def _running(self, container: Container, record: ContainerRecord) -> None:
-        """LIFE-115: kill it for the first reason there is, or resize it. The message of a kill for
-        a resize does not say that the container will be restarted."""
+        """Kill a running container if there is a reason, else resize it if needed (LIFE-115). As in
+        upstream the message of a kill for a resize does not mention the restart."""
         reason = kill_reason(container, record, self.probes)
         if reason is not None:
             always = reason is KillReason.DEFINITION_CHANGED
@@ -231,7 +232,7 @@ class _Regular:
 def kill_reason(
     container: Container, record: ContainerRecord, probes: ProbeView
 ) -> KillReason | None:
-    """Why a running container must be killed; the first match counts (LIFE-115, PROBE-034)."""
+    """The first reason to kill a running container, or None (LIFE-115, PROBE-034)."""
     if definition_changed(container, record):
         return KillReason.DEFINITION_CHANGED
     if probes.liveness(record.id) is ProbeResult.FAILURE:
@@ -251,7 +252,7 @@ def _kill_of_unknown(
 
 
 def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
-    """The ephemeral containers as `Container`s, the form of the others."""
+    """The ephemeral containers, converted to `Container`."""
     known = Container.__struct_fields__
     return tuple(
         Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in known})

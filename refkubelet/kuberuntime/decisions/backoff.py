@@ -1,8 +1,8 @@
-"""Waiting before the next try: the arithmetic of one entry, and the table of entries. Pure.
+"""Back-off of crash loops and image pulls: the arithmetic of an entry, and the table. Pure.
 
-Crash loops (BACK-001..007, BACK-013) and image pulls (BACK-206) use the same entry {delay, last
-update} with different reset rules. Instants are wall-clock nanoseconds, because they are compared
-with the runtime's finish times. In memory only: a restarted kubelet forgets (BACK-007).
+Crash loops (BACK-001..007, BACK-013) and image pulls (BACK-206) use the same entries with different
+reset rules. Times are wall-clock nanoseconds, because they are compared with the runtime's finish
+times. Entries are in memory only, so a restarted kubelet has none (BACK-007).
 Upstream: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go.
 """
 
@@ -22,7 +22,7 @@ EXPIRY_NS: Final = 600 * NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class BackoffEntry:
-    """The current delay and when it was last set (the last start attempt)."""
+    """The current delay, and when it was last set: at the last attempt."""
 
     delay_ns: int
     last_update_ns: int
@@ -30,7 +30,7 @@ class BackoffEntry:
 
 @dataclass(frozen=True, slots=True)
 class BackoffLimits:
-    """First and greatest delay."""
+    """The first and the greatest delay."""
 
     initial_ns: int
     max_ns: int
@@ -42,17 +42,13 @@ class BackoffLimits:
 
 
 def expired(entry: BackoffEntry, event_ns: int) -> bool:
-    """Whether the event (a container's finish) came more than 600 s after the last update
+    """Whether the event, a container's exit, came more than 600 s after the last update
     (BACK-003)."""
     return event_ns - entry.last_update_ns > EXPIRY_NS
 
 
 def backoff_end(entry: BackoffEntry | None, event_ns: int, now_ns: int) -> int | None:
-    """The instant at which the back-off since `event_ns` ends, or None when there is none.
-
-    In back-off: the entry exists, is not expired, and now - event < delay; exactly equal is out
-    (BACK-002).
-    """
+    """When the back-off since `event_ns` ends; None: it has ended, or there is none (BACK-002)."""
     if entry is None or expired(entry, event_ns) or now_ns - event_ns >= entry.delay_ns:
         return None
     return event_ns + entry.delay_ns
@@ -61,8 +57,8 @@ def backoff_end(entry: BackoffEntry | None, event_ns: int, now_ns: int) -> int |
 def next_entry(
     entry: BackoffEntry | None, event_ns: int, now_ns: int, limits: BackoffLimits
 ) -> BackoffEntry:
-    """The entry after an allowed attempt: the initial delay if new or expired, else doubled up to
-    the maximum (BACK-002)."""
+    """The entry after an attempt: with the initial delay if it is new or expired, else with twice
+    the delay, up to the maximum (BACK-002)."""
     if entry is None or expired(entry, event_ns):
         return BackoffEntry(limits.initial_ns, now_ns)
     return BackoffEntry(min(2 * entry.delay_ns, limits.max_ns), now_ns)
@@ -76,30 +72,30 @@ class BackoffTable:
         self._entries: dict[str, BackoffEntry] = {}
 
     def get(self, key: str) -> BackoffEntry | None:
-        """The entry of that key, expired or not."""
+        """The entry of `key`, expired or not; None: there is none."""
         return self._entries.get(key)
 
     def wait_until(self, key: str, event_ns: int, now_ns: int) -> int | None:
-        """The end of the back-off since `event_ns`, or None when the key is not in back-off."""
+        """When the back-off of `key` since `event_ns` ends; None: it is not in back-off."""
         return backoff_end(self._entries.get(key), event_ns, now_ns)
 
     def next(self, key: str, event_ns: int, now_ns: int) -> None:
-        """Count an attempt that is about to be made."""
+        """Count an attempt, before it is made."""
         self._entries[key] = next_entry(self._entries.get(key), event_ns, now_ns, self.limits)
 
     def collect(self, now_ns: int) -> None:
-        """Drop entries last updated more than 600 s before *now* (housekeeping, BACK-004)."""
+        """Drop entries that were last updated more than 600 s ago (BACK-004)."""
         if self._entries:
             self._entries = {k: e for k, e in self._entries.items() if not expired(e, now_ns)}
 
 
 def restart_key(pod: Pod, container: Container) -> str:
-    """What makes two starts the same for the crash loop: the pod, and the container's name, image
-    and resources (BACK-005)."""
+    """The key of a container's crash-loop back-off: the pod, and the container's name, image and
+    resources (BACK-005)."""
     resources = to_dict(container.resources) if container.resources else {}
     return repr((full_name(pod), uid(pod), container.name, container.image, resources))
 
 
 def image_key(pod_uid: str, image: str) -> str:
-    """Image back-off is per pod and image as written in the spec (BACK-206)."""
+    """The key of an image's back-off: the pod and the image as written in the spec (BACK-206)."""
     return f"{pod_uid}_{image}"

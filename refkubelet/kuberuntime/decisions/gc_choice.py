@@ -1,7 +1,7 @@
-"""Which dead containers and sandboxes go (GC-002, GC-003, GC-010, GC-020). Pure.
+"""Chooses the dead containers and sandboxes to remove (GC-002, GC-003, GC-010, GC-020). Pure.
 
-What must never happen here: a RUNNING container, a READY sandbox or one that still owns a container
-is chosen. What goes is listed in the order in which it is removed, the oldest first.
+What must never happen here: a RUNNING container is chosen, or a sandbox that is READY or still has
+a container. The results are in the order of removal, the oldest first.
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go: evictableContainers, evictContainers,
 evictSandboxes; pkg/kubelet/pod_container_deletor.go: getContainersToDeleteInPod.
 """
@@ -39,8 +39,8 @@ class GcOptions:
 def removable_containers(
     containers: Iterable[ListedContainer], now_ns: int, limits: GcOptions, content_may_go: MayGo
 ) -> list[ListedContainer]:
-    """Those of pods whose content may go, then those beyond the limits: per (pod, name) all but
-    the newest, then the oldest of all (GC-003)."""
+    """The containers to remove: all dead ones of pods in `content_may_go`, then those beyond the
+    limits (GC-003)."""
     dead = evictable(containers, now_ns, limits.min_age_s)
     gone = [c for c in dead if content_may_go(_uid(c))]
     rest = [c for c in dead if not content_may_go(_uid(c))]
@@ -61,10 +61,8 @@ def evictable(
 
 
 def over_limit(dead: Sequence[ListedContainer], limits: GcOptions) -> list[ListedContainer]:
-    """Those beyond the limits: per unit the oldest, then the oldest of all (GC-003 b, c).
-
-    `dead` is sorted newest first. A unit is a container name of a pod.
-    """
+    """The containers beyond the limits: the oldest of each unit, then the oldest of all (GC-003 b,
+    c). A unit is a container name of a pod; `dead` is sorted newest first."""
     kept, gone = _keep_per_unit(dead, limits.max_per_pod_container)
     gone.reverse()
     if 0 <= limits.max_containers < len(kept):
@@ -77,7 +75,7 @@ def over_limit(dead: Sequence[ListedContainer], limits: GcOptions) -> list[Liste
 def _keep_per_unit(
     dead: Sequence[ListedContainer], limit: int
 ) -> tuple[list[ListedContainer], list[ListedContainer]]:
-    """Those of `dead` that stay and those that go, at most `limit` per unit.
+    """Split `dead` into containers that stay, at most `limit` per unit, and those to remove.
 
     An instance that never ran stays while it is the newest, and is not counted: a kubelet that died
     between create and start may not have reported yet how the instance before it ended."""
@@ -106,9 +104,10 @@ def removable_sandboxes(
     containers: Iterable[ListedContainer],
     content_may_go: MayGo,
 ) -> list[str]:
-    """Ids of inactive sandboxes: all of pods whose content may go, else all but the newest.
+    """The ids of the sandboxes to remove: the inactive ones; of a pod that is not in
+    `content_may_go` not the newest.
 
-    Active: READY, or owning any listed container (GC-010).
+    A sandbox is active if it is READY or has a listed container (GC-010).
     """
     owners = {c.sandbox_id for c in containers}
     by_pod: dict[str, list[ListedSandbox]] = {}
@@ -125,8 +124,8 @@ def removable_sandboxes(
 def dead_to_delete(
     container_id: str, status: RuntimePodStatus, keep: int, *, remove_all: bool = False
 ) -> tuple[ContainerRecord, ...]:
-    """EXITED instances of the same name beyond the newest `keep`; all EXITED ones of the pod with
-    `remove_all`; nothing for an id that is no container of the pod."""
+    """The records to remove after a container died: its EXITED instances beyond the newest `keep`;
+    with `remove_all` all EXITED records of the pod; none for an unknown id."""
     exited = tuple(c for c in status.containers if c.state is ContainerState.EXITED)
     if remove_all:
         return exited

@@ -1,4 +1,4 @@
-"""How long a container may take to stop, in whole seconds (LIFE-143, PROBE-037). Pure."""
+"""The grace period of a container, in whole seconds (LIFE-143, PROBE-037). Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ ROUNDING_S: Final = 1e-6
 
 
 def container_grace_s(pod: Pod, container: Container | None, reason: KillReason | None) -> int:
-    """deletionGracePeriodSeconds, else the failed probe's own, else the spec's; 2 for a pod
-    without a grace, whatever the probe says."""
+    """The grace period: deletionGracePeriodSeconds, else that of the failed probe, else the spec's;
+    2 for a spec without one, even if the probe has one."""
     if pod.metadata.deletionGracePeriodSeconds is not None:
         return pod.metadata.deletionGracePeriodSeconds
     if pod.spec.terminationGracePeriodSeconds is None:
@@ -29,7 +29,7 @@ def container_grace_s(pod: Pod, container: Container | None, reason: KillReason 
 
 
 def rest_after(grace_s: int, elapsed_s: float) -> int:
-    """The grace left after a wait: only whole seconds are taken off; may be negative.
+    """The rest of a grace period after a wait, less whole seconds only; may be negative.
 
     >>> rest_after(30, 10.9), rest_after(3, 5.0), rest_after(6, 3.01 - 1.01)
     (20, -2, 4)
@@ -39,7 +39,7 @@ def rest_after(grace_s: int, elapsed_s: float) -> int:
 
 
 def stop_timeout_s(rest_s: int) -> int:
-    """What StopContainer gets: never less than 2.
+    """The timeout of StopContainer: at least 2.
 
     >>> stop_timeout_s(20), stop_timeout_s(0), stop_timeout_s(-5)
     (20, 2, 2)

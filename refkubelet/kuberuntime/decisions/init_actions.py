@@ -1,8 +1,8 @@
-"""What to do about the init containers of a pod: LIFE-120 and LIFE-121. Pure.
+"""Computes the actions for the init containers of a pod (LIFE-120, LIFE-121). Pure.
 
 Plain init containers run to their end one by one, in spec order; sidecars (restartPolicy Always)
-start in the same order, stay, and are kept running for the pod's whole life. What must never
-happen: an init container starts before the one in front of it is done (or, a sidecar, started).
+start in the same order and are kept running for the pod's whole life. What must never happen: an
+init container starts before the previous one has succeeded or, if that is a sidecar, has started.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go: computeInitContainerActions.
 """
@@ -38,7 +38,7 @@ OOM_KILLED = "OOMKilled"
 @dataclass(slots=True)
 class InitPlan:
     """One pass over the init containers, from the last to the first (LIFE-120). The fields from
-    `initialized` on are what it has decided."""
+    `initialized` on are its results."""
 
     pod: Pod
     status: RuntimePodStatus
@@ -47,16 +47,15 @@ class InitPlan:
     initialized: bool = False  # the regular containers may start
     kill_pod: bool = False  # an init container has failed for good
     past: bool = False
-    """The pass is beyond the init container that is in progress, so only sidecars are looked after.
-    True from the first container with a record on, and from the start if a regular container
-    proves that initialization is over."""
+    """The pass has handled the init container in progress, so only sidecars still matter. True
+    after the first container with a record, and from the start if a regular container runs."""
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
     updates: list[ContainerUpdate] = field(default_factory=list)
-    resizes_by_restart: bool = False  # some kill is for a resize
+    resizes_by_restart: bool = False  # a container is killed for a resize
 
     def decide(self) -> InitPlan:
-        """Make the pass; the plan itself, for chaining."""
+        """Make the pass and return the plan itself."""
         inits = self.pod.spec.initContainers or []
         self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, self.status)
         for index in range(len(inits) - 1, -1, -1):
@@ -64,7 +63,7 @@ class InitPlan:
             if self.kill_pod:
                 return self
         if not self.past and inits:
-            self.starts.append(inits[0])  # LIFE-121: nothing was ever started
+            self.starts.append(inits[0])  # LIFE-121: none has a record
         self.starts.reverse()
         return self
 
@@ -85,7 +84,8 @@ class InitPlan:
     def _plain(
         self, container: Container, record: ContainerRecord, following: Container | None
     ) -> None:
-        """The init container in progress: `following` starts when it has succeeded."""
+        """Decide about the plain init container in progress; `following` starts once it has
+        succeeded."""
         match record.state:
             case ContainerState.CREATED:
                 self.starts.append(container)
@@ -124,8 +124,8 @@ class InitPlan:
     def _running_sidecar(
         self, container: Container, record: ContainerRecord, following: Container | None
     ) -> None:
-        """Kill, resize or keep it. The containers after it wait for the success of its startup
-        probe, if it has one (PROBE-035)."""
+        """Kill, resize or keep a running sidecar. The containers after it wait for the success of
+        its startup probe, if it has one (PROBE-035)."""
         if container.startupProbe is not None:
             started = self.probes.startup(record.id)
             if started is ProbeResult.FAILURE:

@@ -1,4 +1,4 @@
-"""The values of the decision about a pod: what `compute_pod_actions` answers with. Pure."""
+"""The actions for a pod, as `compute_pod_actions` returns them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from refkubelet.model.probe_results import ProbeResult
 
 
 class ProbeView(Protocol):
-    """The probe results that a sync looks at, by container ID; None: there is no result."""
+    """The probe results that a sync uses, by container ID; None: no result yet."""
 
     def liveness(self, container_id: str) -> ProbeResult | None: ...
 
@@ -22,7 +22,7 @@ class ProbeView(Protocol):
 
 
 class KillReason(Enum):
-    """Why a single container is killed; a failed probe may bring its own grace (LIFE-143)."""
+    """Why a single container is killed; a failed probe may have its own grace period (LIFE-143)."""
 
     DEFINITION_CHANGED = "definition changed"
     LIVENESS = "failed liveness probe"
@@ -54,10 +54,10 @@ class SandboxDecision:
 
 @dataclass(frozen=True, slots=True)
 class PodActions:
-    """What `sync.PodSync` carries out. Containers to start are in spec order."""
+    """The actions that `sync.PodSync` carries out. Containers to start are in spec order."""
 
     kill_pod: bool = False  # first of all, stop all containers and sandboxes of the pod
-    create_sandbox: bool = False  # then make a new sandbox, in which everything starts anew
+    create_sandbox: bool = False  # then make a new sandbox, in which all containers start again
     sandbox_id: str = ""  # the sandbox to start in when none is created
     attempt: int = 0  # of the sandbox that is kept or created
     sandbox_changed_event: bool = False  # record the event SandboxChanged
@@ -66,11 +66,11 @@ class PodActions:
     init_to_start: tuple[Container, ...] = ()
     containers_to_start: tuple[Container, ...] = ()  # regular ones
     updates: tuple[ContainerUpdate, ...] = ()  # in-place resizes, in their order (CG-065)
-    resizes_by_restart: bool = False  # some container is restarted for a resize
+    resizes_by_restart: bool = False  # a container is restarted for a resize
     resizes_pod_level: bool = False  # the pod-level resources changed
     resets: tuple[ContainerRecord, ...] = ()  # kill and remove these, and nothing else (LIFE-125)
 
 
 def definition_changed(container: Container, record: ContainerRecord) -> bool:
-    """Whether the record was made from another name or image (LIFE-116, BACK-019)."""
+    """Whether the record was created with another name or image (LIFE-116, BACK-019)."""
     return record.hash != container_hash(container)

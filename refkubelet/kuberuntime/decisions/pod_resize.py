@@ -1,5 +1,5 @@
 """The pod's part of an in-place resize: which limits of its cgroup change before its containers and
-which after, and whether the memory in use allows it. Pure.
+which after, and whether the used memory allows lower limits. Pure.
 
 A pod's cgroup must have room for its containers at every moment: limits grow first and shrink last,
 and requests never exceed limits on the way (CG-065).
@@ -26,21 +26,21 @@ CANNOT_DECREASE: Final = "cannot decrease memory limits: "
 
 @dataclass(frozen=True, slots=True)
 class PodLimits:
-    """What is written to the pod's cgroup before and after its containers are updated."""
+    """The limits to write to the pod's cgroup before, and after, its containers are updated."""
 
     before: tuple[ResourceConfig, ...] = ()
     after: tuple[ResourceConfig, ...] = ()
 
 
 def merged(config: ResourceConfig, update: ResourceConfig) -> ResourceConfig:
-    """`config`, overwritten with what `update` has a value for."""
-    told = {f.name: getattr(update, f.name) for f in fields(update)}
-    return replace(config, **{name: v for name, v in told.items() if v not in ("", None)})
+    """`config`, overwritten with the values of `update` that are set."""
+    values = {f.name: getattr(update, f.name) for f in fields(update)}
+    return replace(config, **{name: v for name, v in values.items() if v not in ("", None)})
 
 
 def pod_limits_of(resource: str, now: ResourceConfig, wanted: ResourceConfig) -> PodLimits:
-    """The steps for `memory` or `cpu`. A limit that is not wanted any more stays: it cannot be
-    taken away in place (CG-067). Memory requests are in no cgroup."""
+    """The changes of `memory` or `cpu`. A limit that is removed from the spec stays, because it
+    cannot be removed in place (CG-067). Memory requests are in no cgroup."""
     if resource == MEMORY:
         limit = ResourceConfig(memory_limit_bytes=wanted.memory_limit_bytes)
         limit_grows = _compared(now.memory_limit_bytes, wanted.memory_limit_bytes)
@@ -61,7 +61,7 @@ def _compared(now: int | None, wanted: int | None) -> int:
 
 
 def sandbox_update(config: ResourceConfig, pod: Pod) -> Any:
-    """The resources of UpdatePodSandboxResources: those of the cgroup without the overhead."""
+    """The message for UpdatePodSandboxResources: the cgroup's resources without the overhead."""
     overhead = pod.spec.overhead or {}
     shares, quota, memory = config.cpu_shares, config.cpu_quota_us, config.memory_limit_bytes
     if "cpu" in overhead:
@@ -84,7 +84,7 @@ def sandbox_update(config: ResourceConfig, pod: Pod) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUsage:
-    """In bytes; None: unknown. `containers`: by name, in the order of the runtime."""
+    """Used memory in bytes; None: unknown. `containers`: by name, in the order of the runtime."""
 
     pod: int | None
     containers: Mapping[str, int | None]
@@ -92,7 +92,7 @@ class MemoryUsage:
 
 @dataclass(frozen=True, slots=True)
 class LowerLimits:
-    """The memory limits that get lower, or are new; in bytes."""
+    """The memory limits that become lower, or are new; in bytes."""
 
     pod: int | None
     containers: Mapping[str, int]
@@ -104,8 +104,8 @@ class LowerLimits:
 def lower_limits(
     updates: Iterable[ContainerUpdate], now: ResourceConfig | None, wanted: ResourceConfig | None
 ) -> LowerLimits:
-    """The memory limits that these updates and the pod's cgroup lower or set for the first time
-    (CG-066). `now`, `wanted`: of the pod's cgroup; None: pods have none."""
+    """The memory limits that a resize lowers, or sets for the first time (CG-066). `now`, `wanted`:
+    the limits of the pod's cgroup; None: pods have no cgroups."""
     containers = {}
     for update in updates:
         before, after = update.before.memory_limit_bytes, update.after.memory_limit_bytes
@@ -118,7 +118,7 @@ def lower_limits(
 
 
 def refused_decrease(lower: LowerLimits, usage: MemoryUsage) -> str | None:
-    """Why these limits cannot be set: what is used already does not fit (CG-066)."""
+    """Why these limits are refused: the used memory does not fit; None: it does (CG-066)."""
     problems = []
     if lower.pod is not None:
         if usage.pod is None:
@@ -142,5 +142,5 @@ def refused_decrease(lower: LowerLimits, usage: MemoryUsage) -> str | None:
             )
     if not problems:
         return None
-    told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    return CANNOT_DECREASE + told
+    text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return CANNOT_DECREASE + text

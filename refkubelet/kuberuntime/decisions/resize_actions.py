@@ -1,9 +1,8 @@
-"""In-place resize: which running containers to update and which to restart. Pure.
+"""In-place resize: decides which running containers to update and which to restart. Pure.
 
-A container's wanted resources (its spec, as allocated) are compared with the actuated ones, those
-that the runtime was last given. A changed resource whose resizePolicy says RestartContainer
-restarts the container; the others are updated while it runs, memory before CPU, decreases before
-increases.
+A container's allocated resources are compared with the actuated ones, those last sent to the
+runtime. If a changed resource has the resizePolicy RestartContainer, the container is restarted;
+else it is updated while it runs, memory before CPU, decreases before increases.
 Rules: CG-064, CG-065, LIFE-115. Upstream: kuberuntime_manager.go: computePodResizeAction,
 computePodLevelResourcesResizeAction, IsPodResizeInProgress.
 """
@@ -48,7 +47,7 @@ class ComputeAmounts:
 
 @dataclass(frozen=True, slots=True)
 class ContainerUpdate:
-    """One UpdateContainerResources: `resource` of the container becomes what `after` says."""
+    """One call of UpdateContainerResources: sets `resource` of the container to that of `after`."""
 
     container_id: str
     container: Container
@@ -58,7 +57,7 @@ class ContainerUpdate:
 
     @property
     def is_decrease(self) -> bool:
-        """Whether the limit of `resource` gets lower, or the request under the same limit."""
+        """Whether the limit of `resource` becomes lower, or at the same limit the request."""
         if self.resource == MEMORY:
             old = (self.before.memory_limit_bytes, self.before.memory_request_bytes)
             new = (self.after.memory_limit_bytes, self.after.memory_request_bytes)
@@ -80,15 +79,15 @@ NOTHING: Final = ResizeDecision()
 
 
 def wanted_resources(container: Container, pod: Pod) -> ComputeAmounts:
-    """What the spec asks for; where the container has no limit, the pod-level one counts."""
+    """The container's resources in the spec; a missing limit is the pod-level one."""
     return amounts_of(container.resources, pod.spec.resources)
 
 
 def amounts_of(
     resources: ResourceRequirements | None, pod_level: ResourceRequirements | None = None
 ) -> ComputeAmounts:
-    """The amounts of a container, or of a pod as a whole. `pod_level`: the resources of the
-    container's pod, whose limits count where the container has none."""
+    """The amounts of a container, or of a pod as a whole. `pod_level`: the pod-level resources;
+    their limits are used where the container has none."""
     resources, pod_level = resources or ResourceRequirements(), pod_level or ResourceRequirements()
     requests = {name: _nano(resources.requests, name) for name in COMPUTE}
     limits = {n: _nano(resources.limits, n) or _nano(pod_level.limits, n) for n in COMPUTE}
@@ -101,8 +100,8 @@ def amounts_of(
 
 
 def resizes_pod_level(pod: Pod, pod_level: ResourceRequirements | None) -> bool:
-    """Whether the pod-level resources of the spec are not those that the pod's cgroup has;
-    `pod_level` None: what it has is unknown, so there is nothing to resize."""
+    """Whether the pod-level resources of the spec differ from those that the pod's cgroup has.
+    `pod_level` None: these are unknown, and nothing is resized."""
     if pod_level is None or is_static(pod):
         return False
     return amounts_of(pod_level) != amounts_of(pod.spec.resources)
@@ -114,8 +113,8 @@ def resize_in_progress(
     actuated: Mapping[str, ComputeAmounts],
     pod_level: ResourceRequirements | None,
 ) -> bool:
-    """Whether a running container or the pod's cgroup does not have what is allocated to it. Init
-    containers that end by themselves do not count (CG-063)."""
+    """Whether a running container, or the pod's cgroup, does not have its allocated resources yet.
+    Plain init containers do not count (CG-063)."""
     spec = pod.spec
     if is_static(pod):
         return False
@@ -133,8 +132,8 @@ def resize_in_progress(
 def resize_decision(
     container: Container, container_id: str, pod: Pod, actuated: ComputeAmounts | None
 ) -> ResizeDecision:
-    """What to do about a running container that has `actuated`; None: unknown, so nothing. Static
-    pods are never resized: another manifest is another pod."""
+    """How to resize a running container. `actuated` None: its resources are unknown, and it is not
+    resized. Static pods are never resized: a changed manifest makes a new pod."""
     wanted = wanted_resources(container, pod)
     if actuated is None or actuated == wanted or is_static(pod):
         return NOTHING
@@ -155,8 +154,8 @@ def resize_decision(
 
 
 def in_order(updates: Iterable[ContainerUpdate]) -> tuple[ContainerUpdate, ...]:
-    """The order in which updates are carried out: all memory, then all CPU; of each the decreases
-    first, and of them the one decided last (CG-065)."""
+    """The updates in the order of execution: memory, then CPU; of each the decreases first, in
+    reverse order (CG-065)."""
     updates = list(updates)
     ordered: list[ContainerUpdate] = []
     for resource in (MEMORY, CPU):
@@ -167,15 +166,14 @@ def in_order(updates: Iterable[ContainerUpdate]) -> tuple[ContainerUpdate, ...]:
 
 
 def next_step(current: ComputeAmounts, update: ContainerUpdate) -> ComputeAmounts:
-    """What the container has after the update; the resource that it does not change stays."""
+    """The container's resources after the update."""
     if update.resource == MEMORY:
         return current.with_memory_of(update.after)
     return update.after.with_memory_of(current)
 
 
 def with_resources(container: Container, actuated: ComputeAmounts) -> Container:
-    """The container with these requests and limits: the form from which an update's message is
-    made."""
+    """The container with these requests and limits, for making the message of an update."""
 
     def texts(cpu_millicores: int, memory_bytes: int) -> dict[str, str]:
         return {CPU: f"{cpu_millicores}m", MEMORY: format_binary(memory_bytes)}

@@ -1,6 +1,6 @@
-"""Whether a container starts again: pod policy, container policy, container rules. Pure.
+"""Decides whether a container starts again: by pod policy, container policy and rules. Pure.
 
-Nothing here looks at back-off: *when* is another question than *whether*.
+When it starts again is decided by the back-off (`backoff`).
 Upstream: pkg/kubelet/container/helpers.go: ShouldContainerBeRestarted; pkg/api/v1/pod/util.go;
 kuberuntime_manager.go: getContainersToReset.
 """
@@ -32,13 +32,13 @@ def effective_policy(container: Container, pod: Pod) -> str:
 
 
 def restarts_after_probe_failure(container: Container, pod: Pod) -> bool:
-    """Whether a container killed by a probe starts again: there is no exit code to look at, so
-    rules do not count (BACK-103)."""
+    """Whether a container killed by a probe starts again; without an exit code restart rules do not
+    count (BACK-103)."""
     return effective_policy(container, pod) != NEVER
 
 
 def pod_can_restart(pod: Pod) -> bool:
-    """Whether a container of the pod could start again, given a fitting exit code (CG-041)."""
+    """Whether a container of the pod could start again after some exit code (CG-041)."""
     return pod_policy(pod) != NEVER or any(map(_own_policy_restarts, pod.spec.containers))
 
 
@@ -50,9 +50,9 @@ def _own_policy_restarts(container: Container) -> bool:
 
 
 def starts_at_next_sync(container: Container, pod: Pod, newest: ContainerRecord | None) -> bool:
-    """Whether the next sync starts it, seen from its newest record (LIFE-114, BACK-101): never in
-    a deleted pod; otherwise containers without a record or in state CREATED or UNKNOWN, and exited
-    ones as LIFE-124 says."""
+    """Whether the next sync starts the container (LIFE-114, BACK-101). `newest`: its newest record.
+    Never in a pod that is being deleted; else if it has no record, or one in state CREATED or
+    UNKNOWN, or has exited and restarts (LIFE-124)."""
     if is_being_deleted(pod):
         return False
     if newest is None:
@@ -65,8 +65,8 @@ def starts_at_next_sync(container: Container, pod: Pod, newest: ContainerRecord 
 def restarts_after_exit(container: Container, pod: Pod, exit_code: int) -> bool:
     """Whether a container that exited with `exit_code` starts again (LIFE-124, BACK-102).
 
-    With an own restartPolicy the first matching rule decides, else that policy; without one the
-    pod's policy. Upstream: pkg/api/v1/pod/util.go: ContainerShouldRestart.
+    If the container has a restartPolicy, its first matching rule decides, else that policy;
+    otherwise the pod's policy. Upstream: pkg/api/v1/pod/util.go: ContainerShouldRestart.
     """
     if container.restartPolicy and matching_action(container, exit_code) in RESTARTING_ACTIONS:
         return True
@@ -86,13 +86,12 @@ def matching_action(container: Container, exit_code: int) -> str | None:
 
 
 def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRecord, ...]:
-    """All records of the pod, in the order in which they are killed and removed when an exit with
-    the action RestartAllContainers makes the pod start over in its sandbox (LIFE-110, LIFE-125,
-    BACK-110).
+    """All records of the pod in the order of their removal, when an exit with the action
+    RestartAllContainers restarts all containers in the same sandbox (LIFE-110, LIFE-125, BACK-110).
 
     Regular containers come first, then init containers, both in spec order. The records of the
-    exits with that action come last, again regular before init: a reset that was cut short is
-    found again by them, and the next sync finishes it.
+    exits with that action come last, again regular before init: after an interrupted reset they are
+    still there, and the next sync finishes it.
     """
     containers = (*pod.spec.containers, *(pod.spec.initContainers or ()))
     records = [(c, r) for c in containers for r in status.containers if r.name == c.name]

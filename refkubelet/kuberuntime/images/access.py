@@ -1,9 +1,9 @@
-"""The pull records of a running kubelet: notes before a pull, a record after it, and whether a pod
-may use a present image (BACK-210..212).
+"""Decides whether a pod may use a present image, and records pulls: an intent before a pull, a
+record after it (BACK-210..212).
 
-`image_records` decides, `image_record_files` keeps. What must never happen: a pull without its
-note, which would make the image look preloaded to the next kubelet; a record written only after
-the container that needs it runs.
+`pull_records` decides, `pull_record_files` stores. What must never happen: a pull without an intent
+on disk, after which the next kubelet would take the image for a preloaded one; a record that is
+written only after the container runs.
 Upstream: pkg/kubelet/images/pullmanager/image_pull_manager.go.
 """
 
@@ -36,32 +36,32 @@ CredentialsOf = Callable[[], tuple[Credential, ...]]
 
 
 class EveryoneMay:
-    """In place of `ImageAccess` without the gate KubeletEnsureSecretPulledImages: every pod may use
-    what is there, and nothing is recorded."""
+    """Replaces `ImageAccess` if the gate KubeletEnsureSecretPulledImages is off: every pod may use
+    every present image, and nothing is recorded."""
 
     verifies = False
 
     async def recover(self) -> None:
-        """Nothing was recorded."""
+        """Nothing to do."""
 
     def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
         return False
 
     def begin(self, image: str) -> None:
-        """No note."""
+        """Nothing is recorded."""
 
     def succeeded(self, image: str, image_ref: str, used: Credential | None) -> None:
-        """No record."""
+        """Nothing is recorded."""
 
     def failed(self, image: str) -> None:
-        """No note to remove."""
+        """Nothing to remove."""
 
     def prune(self, kept_refs: Iterable[str], before_ns: int) -> None:
-        """No records."""
+        """Nothing to remove."""
 
 
 class ImageAccess:
-    """One per kubelet. Records are read from disk once and then kept in memory, too."""
+    """The intents and records of this kubelet; records are read from disk once and then cached."""
 
     verifies = True
 
@@ -77,8 +77,9 @@ class ImageAccess:
         self._recovered = False
 
     async def recover(self) -> None:
-        """Once: what a former kubelet was pulling when it ended, and is there now, becomes a record
-        that no pod may use unverified. A runtime that does not answer leaves the notes."""
+        """Turn the intents of an earlier kubelet whose images are present now into records that no
+        pod may use unverified. Only the first call does this; if the runtime does not answer, the
+        intents stay."""
         if self._recovered:
             return
         self._recovered = True
@@ -88,7 +89,7 @@ class ImageAccess:
         try:
             images = await self._client.list_images()
         except CriCallError as error:
-            log.error("cannot list images to find what was being pulled: %s", error)
+            log.error("cannot list images to recover interrupted pulls: %s", error)
             return
         for image in images:
             for name in (*image.repo_digests, *image.repo_tags):
@@ -97,8 +98,8 @@ class ImageAccess:
                     self._files.delete_intent(name)
 
     def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
-        """Whether the pod must pull the present image to show that it may use it.
-        `credentials_of` is asked only when the answer depends on it."""
+        """Whether the pod must pull a present image to prove that it may use it. `credentials_of`
+        is called only if the answer depends on it."""
         try:
             record = self._read(image_ref)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -118,30 +119,30 @@ class ImageAccess:
         return self._pulling[image] > 0 or self._files.has_intent(image)
 
     def begin(self, image: str) -> None:
-        """Note that a pull is about to be tried. Raises OSError."""
+        """Record the intent of a pull, before it is tried. Raises OSError."""
         self._files.write_intent(image)
         self._pulling[image] += 1
 
     def succeeded(self, image: str, image_ref: str, used: Credential | None) -> None:
-        """The pull that `begin` announced is done. A record that cannot be written leaves the
-        note, so that the image is not taken for a preloaded one."""
+        """Record a pull that succeeded, and remove its intent. If the record cannot be written, the
+        intent stays, so that the image is not taken for a preloaded one."""
         if self._record(image, image_ref, access_with(used)):
             self.failed(image)
 
     def failed(self, image: str) -> None:
-        """The pull that `begin` announced is over; the last of several takes the note away."""
+        """Remove the intent of a pull that has ended, if no other pull of the image is running."""
         if self._pulling[image] > 1:
             self._pulling[image] -= 1
             return
         try:
             self._files.delete_intent(image)
         except OSError as error:
-            log.error("cannot remove the note of a pull: %s", error)
+            log.error("cannot remove the intent of a pull: %s", error)
         del self._pulling[image]
 
     def prune(self, kept_refs: Iterable[str], before_ns: int) -> None:
-        """Drop the records of other images than `kept_refs`, unless updated since `before_ns`: the
-        beginning of the image collection that calls this."""
+        """Drop the records of images that are not in `kept_refs`, unless they were updated since
+        `before_ns`, the begin of the image collection."""
         kept = frozenset(kept_refs)
         for record in self._files.records():
             if record.updated_ns >= before_ns or record.image_ref in kept:

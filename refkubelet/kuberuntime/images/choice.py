@@ -1,8 +1,8 @@
-"""Which images may go, in which order, and how much must be freed: GC-101..104, EVIC-072. Pure.
+"""Chooses the images to remove, and how much must be freed (GC-101..104, EVIC-072). Pure.
 
-`detect` carries the times of each image from one look to the next; everything else chooses from
-its result. Instants are monotonic seconds. What must never happen: an image that a listed
-container uses, or a pinned one, is chosen.
+`detect` keeps the times of each image from one list to the next; the other functions choose from
+its result. Times are monotonic seconds. What must never happen: an image is chosen that a listed
+container uses, or that is pinned.
 Upstream: pkg/kubelet/images/image_gc_manager.go.
 """
 
@@ -21,7 +21,7 @@ UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 
 @dataclass(frozen=True, slots=True)
 class KnownImage:
-    """An image and its times; `last_used_s` None: not used since it was first seen."""
+    """An image and its times. `last_used_s` None: not used since it was first listed."""
 
     id: str
     size_bytes: int
@@ -61,7 +61,8 @@ def detect(
     used_ids: AbstractSet[str],
     now_s: float,
 ) -> dict[str, KnownImage]:
-    """What is known after a look: new images are first seen now, vanished ones are forgotten."""
+    """The images by id, updated with a new list: new ones are first seen now, missing ones are
+    dropped."""
     found = {}
     for image in images:
         before = known.get(image.id)
@@ -80,8 +81,8 @@ def detect(
 
 
 def unused(known: Mapping[str, KnownImage]) -> list[KnownImage]:
-    """Neither used nor pinned, least recently used first: never used counts as oldest, ties by
-    first detection (GC-102, GC-103)."""
+    """The images that are neither used nor pinned, least recently used first; never used ones come
+    first, ties by first detection (GC-102, GC-103)."""
     return sorted(
         (image for image in known.values() if not image.in_use and not image.pinned),
         key=lambda i: (-1.0 if i.last_used_s is None else i.last_used_s, i.first_seen_s),
@@ -98,8 +99,8 @@ def images_to_remove(
 def images_too_old(
     known: Mapping[str, KnownImage], now_s: float, max_age_s: float, began_s: float
 ) -> list[KnownImage]:
-    """Images not used for longer than `max_age_s`; none while the kubelet, which began at
-    `began_s`, has not run that long itself, or without an age (GC-104)."""
+    """Images not used for longer than `max_age_s`; none if it is 0, or while the kubelet, which
+    began at `began_s`, has not run that long itself (GC-104)."""
     if max_age_s <= 0 or now_s - began_s <= max_age_s:
         return []
     return [
@@ -110,7 +111,7 @@ def images_too_old(
 
 
 def used_percent(capacity_bytes: int, available_bytes: int) -> int:
-    """GC-101; the available share is rounded down.
+    """The used percentage of a filesystem; the available share is rounded down (GC-101).
 
     >>> used_percent(1000, 155), used_percent(1000, 2000)
     (85, 0)
@@ -119,7 +120,7 @@ def used_percent(capacity_bytes: int, available_bytes: int) -> int:
 
 
 def bytes_to_free(capacity_bytes: int, available_bytes: int, policy: ImageGcPolicy) -> int:
-    """How much the usage rule wants freed; 0 below the high threshold (GC-101).
+    """The bytes to free by the usage rule; 0 below the high threshold (GC-101).
 
     >>> bytes_to_free(1000, 100, ImageGcPolicy()), bytes_to_free(1000, 500, ImageGcPolicy())
     (100, 0)
@@ -130,7 +131,7 @@ def bytes_to_free(capacity_bytes: int, available_bytes: int, policy: ImageGcPoli
 
 
 def format_size(size_bytes: int) -> str:
-    """With one decimal in the largest fitting unit; bytes as they are (GC-105).
+    """A size with one decimal in the largest fitting unit; bytes without decimals (GC-105).
 
     >>> format_size(10 * 1024**3), format_size(1536), format_size(5), format_size(1024**5)
     ('10.0 GiB', '1.5 KiB', '5 B', '1024.0 TiB')

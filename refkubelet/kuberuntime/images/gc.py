@@ -1,9 +1,9 @@
-"""Garbage collection of images: GC-101..106, EVIC-072. `image_choice` decides, this carries out.
+"""Garbage collection of images (GC-101..106, EVIC-072); `choice` decides what is removed.
 
-Every 5 minutes the collector looks which images there are and which are used, and then removes by
-age and by usage of the image filesystem; under disk pressure the eviction manager has all unused
-images removed. The times of images live in memory only (GC-103). What must never happen: one image
-that cannot be removed keeps the others; two runs at a time, which would count freed space twice.
+Every 5 minutes the collector lists images and their users, and removes images by age and by usage
+of the image filesystem; under disk pressure the eviction manager lets it remove all unused images.
+The times of images are kept in memory only (GC-103). What must never happen: an image that cannot
+be removed stops the removal of others; two runs at a time, which would count freed space twice.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def _nothing(kept: Sequence[str], began_ns: int) -> None:
 
 
 class ImageGcError(Exception):
-    """Images could not be removed, or too few; the text says why."""
+    """Images could not be removed, or not enough of them; the text says why."""
 
 
 EXPECTED: Final = (CriCallError, ImageGcError, OSError)  # failures that are told in one line
 
 
 class ImageGC:
-    """One per kubelet; the age of the kubelet counts from its making (GC-104). `removed`: how many
-    images, by reason, `age` or `space` (GC-106)."""
+    """The image collector; make it when the kubelet starts, whose age it needs (GC-104). `removed`:
+    the number of removed images by reason, `age` or `space` (GC-106)."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class ImageGC:
         policy: ImageGcPolicy,
         after_freeing: AfterFreeing = _nothing,
     ) -> None:
-        """`after_freeing` is told which of the images that were looked at are kept, and when the
-        run began."""
+        """`after_freeing` is called after a run with the ids of the images that were kept, and the
+        begin of the run."""
         self._client = client
         self._machine = machine
         self._clock = deps.clock
@@ -79,14 +79,14 @@ class ImageGC:
         self._turn = asyncio.Lock()
 
     async def run(self) -> None:
-        """Collect for ever: at once, then every 5 minutes."""
+        """Collect at once and then every 5 minutes, for ever."""
         while True:
             await self.collect()
             await self._clock.sleep(IMAGE_GC_PERIOD_S)
 
     async def collect(self) -> None:
-        """One run. A failure is logged, and from the second in a row an event on the node (GC-105);
-        never an exception."""
+        """Do one run. A failure is logged, and from the second in a row on recorded as a node event
+        (GC-105); it raises nothing."""
         try:
             await self.garbage_collect()
         except Exception as error:
@@ -98,10 +98,8 @@ class ImageGC:
             self._failures = 0
 
     async def garbage_collect(self) -> None:
-        """Look, then the age rule, then the usage rule (GC-101).
-
-        Raises `CriCallError`, `ImageGcError`, and OSError when the filesystem cannot be read.
-        """
+        """List the images, then remove by age, then by usage (GC-101). Raises `CriCallError`,
+        `ImageGcError`, and OSError if the filesystem cannot be read."""
         async with self._turn:
             await self._detect()
             if not self._policy.enabled:
@@ -112,14 +110,14 @@ class ImageGC:
 
     async def delete_unused_images(self) -> None:
         """Remove every unused image that is old enough (EVIC-072). Raises `CriCallError`, and
-        `ImageGcError` for images that stay although they should go."""
+        `ImageGcError` if an image cannot be removed."""
         async with self._turn:
             await self._detect()
             await self._free(None, self._clock.wall_ns())
 
     async def _detect(self) -> None:
-        """GC-102: dead containers use their image, too, and so do mounts of images. A container
-        that vanishes meanwhile fails the run, and the next one is right (GC-106)."""
+        """List the images and find the used ones: dead containers and image volumes use theirs,
+        too (GC-102). A container that vanishes meanwhile fails the run (GC-106)."""
         used: set[str] = set()
         for container in await self._client.list_containers():
             used.add(container.image_id)
@@ -152,6 +150,8 @@ class ImageGC:
             )
 
     async def _free_by_usage(self, disk: FilesystemStats, began_ns: int) -> None:
+        """Remove unused images if the filesystem is fuller than the high threshold. Raises
+        `ImageGcError` if that does not free enough, with a node event."""
         wanted = bytes_to_free(disk.capacity_bytes, disk.available_bytes, self._policy)
         if wanted <= 0:
             return
@@ -169,8 +169,9 @@ class ImageGC:
         raise ImageGcError(message)
 
     async def _free(self, wanted_bytes: int | None, began_ns: int) -> int:
-        """Remove unused images in order until enough is freed (None: all); the freed bytes. Young
-        ones are kept (GC-103); one that cannot be removed keeps no other (GC-106)."""
+        """Remove unused images in order until `wanted_bytes` are freed (None: all of them); returns
+        the freed bytes. Young images stay (GC-103); after a failure the next image follows
+        (GC-106)."""
         now_s = self._clock.monotonic_s()
         freed, errors, kept = 0, list[str](), list[str]()
         for image in unused(self._known):
@@ -195,12 +196,12 @@ class ImageGC:
         return not images_to_remove({image.id: image}, now_s, self._policy.min_age_s)
 
     async def _remove(self, image: KnownImage, reason: str) -> list[str]:
-        """Remove and forget it; the error if it stays."""
+        """Remove one image; returns its error, if any."""
         try:
             await self._client.remove_image(image.id)
-        except Exception as error:  # the others go all the same
+        except Exception as error:  # the other images are removed all the same
             if not isinstance(error, CriCallError):
-                log_failure(log, f"image {image.id} is not removed", error)
+                log_failure(log, f"cannot remove image {image.id}", error)
             return [str(error) or repr(error)]
         log.info("removed image %s, %s", image.id, format_size(image.size_bytes))
         self._known.pop(image.id, None)

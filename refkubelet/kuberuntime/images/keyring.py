@@ -1,8 +1,9 @@
-"""Which credentials a pull may try, and in which order: BACK-209. Pure.
+"""Finds the credentials for a pull, and their order (BACK-209). Pure.
 
-Docker configurations (from pull secrets, from files of the node) become a keyring: places with
-credentials, the more specific place first. What must never happen: a password in a text that is
-logged or recorded; a credential offered to a registry that its place does not cover.
+Docker configurations (of pull secrets and of the node's files) become a keyring: places,
+`host[:port][/path]`, with credentials, more specific places first. What must never happen: a
+password in a text that is logged or recorded; a credential sent to a registry that its place does
+not cover.
 Upstream: pkg/credentialprovider/keyring.go, config.go, secrets/secrets.go.
 """
 
@@ -31,7 +32,7 @@ _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # as Go writ
 
 
 class CredentialError(ValueError):
-    """A pull secret cannot be read; the text says why, never what it holds."""
+    """A pull secret is invalid; the text says why, without its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class SecretSource:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """User and password for a registry. `source` None: the node's own, good for every pod."""
+    """User and password for a registry. `source` None: the node's own, for every pod."""
 
     username: str
     password: str = field(repr=False)
@@ -54,7 +55,7 @@ class Credential:
 
     @property
     def hash(self) -> str:
-        """Equal for equal credentials, whichever secrets they came from (BACK-210)."""
+        """A hash that is equal for equal credentials of different secrets (BACK-210)."""
         fields = {"username": self.username, "password": self.password, "email": self.email}
         text = json.dumps(
             {k: v for k, v in fields.items() if v}, separators=(",", ":"), ensure_ascii=False
@@ -66,23 +67,24 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """Places, `host[:port][/path]`, with their credentials; sorted so that the more specific of
-    two nested places comes first."""
+    """Places with their credentials; of two nested places the more specific one comes first."""
 
     places: tuple[tuple[str, tuple[Credential, ...]], ...] = ()
 
     def lookup(self, repository: str) -> tuple[Credential, ...]:
-        """All credentials whose place covers `repository` (a full name without tag); without any,
-        those of the default registry if it serves that repository."""
-        found = [c for place, creds in self.places if covers(place, repository) for c in creds]
-        if not found and _on_default_registry(repository):
-            found = [c for place, creds in self.places if place == DEFAULT_REGISTRY for c in creds]
-        return tuple(found)
+        """All credentials for `repository` (a full name without tag), by the places that cover it.
+        If there are none: those of the default registry, if it serves the repository."""
+        fitting = [c for place, creds in self.places if covers(place, repository) for c in creds]
+        if not fitting and _on_default_registry(repository):
+            fitting = [
+                c for place, creds in self.places if place == DEFAULT_REGISTRY for c in creds
+            ]
+        return tuple(fitting)
 
 
 def keyring(entries: Iterable[tuple[str, Credential]]) -> Keyring:
-    """Sort entries (place as written, credential) into a keyring. A place that is no URL is left
-    out; places that mean the same share their credentials in the given order."""
+    """Make a keyring of entries (place as written, credential). An invalid place is left out; equal
+    places share their credentials, in the order of the entries."""
     places: dict[str, list[Credential]] = {}
     for written, credential in entries:
         place = _place(written)
@@ -92,8 +94,8 @@ def keyring(entries: Iterable[tuple[str, Credential]]) -> Keyring:
 
 
 def covers(place: str, repository: str) -> bool:
-    """The ports are equal, each part of the host between dots matches (`*`: anything), and the
-    place's path is a beginning of the repository's.
+    """Whether credentials for `place` may be used for `repository`: equal ports, matching host
+    parts (`*` matches anything), and the place's path is a prefix of the repository's.
 
     >>> covers("*.example.com/team", "reg.example.com/team/app")
     True
@@ -108,8 +110,8 @@ def covers(place: str, repository: str) -> bool:
 
 
 def credentials_of(secrets: Iterable[Secret]) -> list[tuple[str, Credential]]:
-    """The entries of all pull secrets, in their order; secrets of another type, and those without
-    the key of their type, are skipped. Raises `CredentialError`."""
+    """The entries of all pull secrets, in order; secrets of another type, or without the key of
+    their type, are skipped. Raises `CredentialError`."""
     entries = []
     for secret in secrets:
         data = _config_of(secret)
@@ -134,14 +136,14 @@ def node_entries(data: bytes, *, legacy: bool) -> list[tuple[str, Credential]]:
 
 
 def config_entries(auths: Any, source: SecretSource | None) -> list[tuple[str, Credential]]:
-    """A Docker configuration: place -> username, password, email, auth. `auth` wins over the
-    first two. Raises `CredentialError`."""
+    """The entries of a Docker configuration: place -> username, password, email, auth; `auth`
+    overrides the first two. Raises `CredentialError`."""
     entries = []
     if not isinstance(auths, Mapping):
-        raise CredentialError("the entries of the Docker configuration are no object")
+        raise CredentialError("the entries of the Docker configuration are not an object")
     for place, entry in auths.items():
         if not isinstance(entry, Mapping):
-            raise CredentialError(f"the entry of {place} is no object")
+            raise CredentialError(f"the entry of {place} is not an object")
         username, password = _text(entry, "username"), _text(entry, "password")
         if auth := _text(entry, "auth"):
             username, password = _decode_auth(auth)
@@ -161,21 +163,22 @@ def _json_object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        raise CredentialError("the Docker configuration is no JSON") from None
+        raise CredentialError("the Docker configuration is not JSON") from None
     if not isinstance(value, dict):
-        raise CredentialError("the Docker configuration is no JSON object")
+        raise CredentialError("the Docker configuration is not a JSON object")
     return value
 
 
 def _text(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name)
     if value is not None and not isinstance(value, str):
-        raise CredentialError(f"{name} is no text")
+        raise CredentialError(f"{name} is not a text")
     return value or ""
 
 
 def _decode_auth(auth: str) -> tuple[str, str]:
-    """`auth` is base64 of `user:password`, with or without padding."""
+    """User and password of an `auth`, base64 of `user:password` with or without padding. Raises
+    `CredentialError`."""
     kept = auth.replace("\r", "").replace("\n", "")
     body = kept.rstrip("=")
     wrong = next((i for i, c in enumerate(auth) if not _BASE64.match(c) and c not in "\r\n="), None)
@@ -195,7 +198,8 @@ def _decode_auth(auth: str) -> tuple[str, str]:
 
 
 def _place(written: str) -> str | None:
-    """Host and path of a place; `/v1/` and `/v2/` in front, and a lone `/`, mean the host."""
+    """Host and path of a place, without a leading `/v1/` or `/v2/` and without a lone `/`; None for
+    an invalid URL."""
     url = written if written.startswith(("https://", "http://")) else f"https://{written}"
     try:
         parts = urlsplit(url)
@@ -220,7 +224,7 @@ def _split(name: str) -> tuple[str, str, str]:
 
 
 def _glob_matches(glob: str, part: str) -> bool:
-    """In time that grows with the texts, however many stars there are: users write them."""
+    """Whether the part matches a glob with stars, in linear time: users write the globs."""
     if "*" not in glob:
         return glob == part
     first, *between, last = glob.split("*")
@@ -234,8 +238,8 @@ def _glob_matches(glob: str, part: str) -> bool:
 
 
 def _on_default_registry(repository: str) -> bool:
-    """Upstream's guess: a first part without dot and colon is no host, so `localhost/app` counts
-    as the default registry's."""
+    """Whether the default registry serves the repository. As in upstream a first part without dot
+    and colon is not a host, so `localhost/app` belongs to the default registry."""
     first, slash, _ = repository.partition("/")
     return bool(first) and (
         not slash or first in DEFAULT_NAMES or not any(character in first for character in ".:")

@@ -1,9 +1,8 @@
-"""The image step of a container start: is the image there, may and must it be pulled?
+"""The image step of a container start: makes sure that the image is present and may be used.
 
-Rules: BACK-201..213. One `ImageManager` per kubelet holds the pull back-off and reads the step from
-top to bottom; when images are pulled is in `pulls`, which pods may use them in `access`, with which
-credentials in `keyring`. What must never happen: a pull while the key is in back-off; a pull
-failure counted as a crash-loop back-off (BACK-207).
+Rules: BACK-201..213. `pulls` limits when images are pulled, `access` decides which pods may use a
+present image, `keyring` finds the credentials. What must never happen: a pull during its back-off;
+a failed pull counted as a crash-loop back-off (BACK-207).
 Upstream: pkg/kubelet/images/image_manager.go: EnsureImageExists.
 """
 
@@ -61,8 +60,8 @@ class ImageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ImageRequest:
-    """An image that a pod needs, `name` and `policy` as in its spec ("": the default policy).
-    `field_path`: what of the pod the events are about ("": the pod)."""
+    """An image that a pod needs; `name` and `policy` as in its spec ("": the default policy).
+    `field_path`: the field of the pod that events refer to; "": the pod."""
 
     pod: Pod
     name: str
@@ -88,7 +87,7 @@ class ImageRequest:
 
 
 class ImageManager:
-    """Makes sure images are there."""
+    """Does the image step, and keeps the back-off of pulls."""
 
     def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
         self._client = client
@@ -104,8 +103,8 @@ class ImageManager:
         self._last_failures: dict[str, tuple[str, str]] = {}
 
     async def ensure_image(self, request: ImageRequest) -> str:
-        """The reference to create the container from. Raises `ImageError`; all events but the
-        final `Error: <reason>` are recorded here."""
+        """Pull the image if needed; returns the reference for creating the container. Raises
+        `ImageError`. Records all events but the final `Error: <reason>`."""
         await self.access.recover()
         try:
             image = with_default_tag(request.name)
@@ -121,14 +120,15 @@ class ImageManager:
             self._tell(request, reasons.EVENT_PULLED, message)
             return present.id
         if policy == NEVER:
-            # The same words whether it is absent or not accessible: presence is a secret, too.
+            # The same message if it is present but not accessible: presence is a secret, too.
             message = reasons.not_present(request.name)
             self._warn(request, reasons.EVENT_ERR_IMAGE_NEVER_PULL, message)
             raise ImageError(reasons.ERR_IMAGE_NEVER_PULL, message)
         return await self._noted_pull(request, image, credentials())
 
     async def image_of(self, container: Container) -> ImageRecord:
-        """The image as the runtime knows it, for its user (BACK-213). Raises `CriCallError`."""
+        """The runtime's record of the image, for the image's user (BACK-213). Raises
+        `CriCallError`."""
         record = await self._client.image_status(container.image or "")
         return record or ImageRecord(id="", size_bytes=0)
 
@@ -144,7 +144,8 @@ class ImageManager:
             raise ImageError(reasons.IMAGE_INSPECT_ERROR, message) from None
 
     def _credentials(self, request: ImageRequest, image: str) -> tuple[Credential, ...]:
-        """Those of the pull secrets that fit, then those of the node (BACK-209)."""
+        """The fitting credentials: of the pull secrets, then of the node (BACK-209). Raises
+        `ImageError`."""
         name = repository(image)
         try:
             from_secrets = keyring(credentials_of(request.pull_secrets))
@@ -155,7 +156,7 @@ class ImageManager:
     async def _noted_pull(
         self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]
     ) -> str:
-        """The pull between its note and its record (BACK-211)."""
+        """Record the intent, pull, and record the pull (BACK-211). Raises `ImageError`."""
         try:
             self.access.begin(request.name)
         except OSError as error:
@@ -163,7 +164,7 @@ class ImageManager:
             raise ImageError(f"failed to record image pull intent: {error}", message) from None
         try:
             pulled = await self._pull_unless_backing_off(request, image, credentials)
-        except Exception:  # not a kubelet that ends: the next one needs the note
+        except Exception:  # not cancellation: if the kubelet ends, the next one needs the intent
             self.access.failed(request.name)
             raise
         self.access.succeeded(request.name, pulled.ref, pulled.credential)
@@ -172,7 +173,8 @@ class ImageManager:
     async def _pull_unless_backing_off(
         self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]
     ) -> Pulled:
-        """BACK-206: the delay counts from the last failed attempt."""
+        """Pull, or raise `ImageError` during the back-off, whose delay counts from the last failed
+        attempt (BACK-206)."""
         key = image_key(uid(request.pod), request.name)
         entry = self.backoff.get(key)
         now_ns = self._clock.wall_ns()
@@ -205,7 +207,7 @@ class ImageManager:
         return pulled
 
     def forget_old_backoffs(self) -> None:
-        """Housekeeping (BACK-004)."""
+        """Drop expired back-offs and their last failures (BACK-004)."""
         self.backoff.collect(self._clock.wall_ns())
         if self._last_failures:
             failures = self._last_failures
@@ -221,7 +223,7 @@ class ImageManager:
 
 
 def default_policy(image: str) -> str:
-    """The policy of a spec that names none: Always for `:latest`, else IfNotPresent.
+    """The pull policy of a spec without one: Always for `:latest`, else IfNotPresent.
 
     >>> default_policy("a:latest"), default_policy("a:1")
     ('Always', 'IfNotPresent')
@@ -246,7 +248,8 @@ def classify(image: str, error: str) -> tuple[str, str]:
 
 
 def whole_milliseconds(duration_s: float) -> str:
-    """As Go prints it, cut to milliseconds; what a float lacks of a microsecond counts as there.
+    """A duration cut to milliseconds, as Go prints it; first rounded to microseconds, because
+    floats are inexact.
 
     >>> whole_milliseconds(1.2349), whole_milliseconds(0.3 - 1e-12), whole_milliseconds(0.0004)
     ('1.234s', '300ms', '0s')

@@ -1,7 +1,6 @@
-"""The node's own registry credentials: the Docker configuration files of BACK-209.
+"""The node's own registry credentials, from Docker configuration files (BACK-209).
 
-The first of the given files that can be read counts, for five minutes. What must never happen: a
-broken file stops a pull.
+The first readable file is used, for five minutes; a broken file is skipped and never stops a pull.
 Upstream: pkg/credentialprovider/provider.go: NewDefaultDockerKeyring.
 """
 
@@ -32,14 +31,14 @@ MAX_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LoginDirs:
-    """Where the process was started, and the home of its user."""
+    """The working directory of the process, and the home of its user."""
 
     working: Path
     home: Path
 
 
 def docker_config_files(root_dir: Path, dirs: LoginDirs | None) -> tuple[Path, ...]:
-    """The files in the order in which they are looked for; `dirs` None: below `root_dir` alone.
+    """The files in the order of search; `dirs` None: only those in `root_dir`.
 
     >>> [str(p) for p in docker_config_files(Path("/r"), LoginDirs(Path("/w"), Path("/h")))[:4]]
     ['/r/config.json', '/w/config.json', '/h/.docker/config.json', '/.docker/config.json']
@@ -52,7 +51,7 @@ def docker_config_files(root_dir: Path, dirs: LoginDirs | None) -> tuple[Path, .
 
 
 class NodeCredentials:
-    """Good for every pod of the node."""
+    """The credentials in `files`, for every pod of the node."""
 
     def __init__(self, clock: Clock, files: tuple[Path, ...]) -> None:
         self._clock = clock
@@ -61,7 +60,7 @@ class NodeCredentials:
         self._until_s = -1.0
 
     def lookup(self, repository: str) -> tuple[Credential, ...]:
-        """Those whose place covers the repository; the files are read again after five minutes."""
+        """The credentials for a repository; the files are read again after five minutes."""
         now_s = self._clock.monotonic_s()
         if self._files and now_s >= self._until_s:
             self._keyring, self._until_s = self._read(), now_s + LIFETIME_S

@@ -1,9 +1,9 @@
-"""Pull records on disk: `image_manager/pulling` and `/pulled` below the kubelet's root (BACK-211).
+"""Pull intents and records on disk, in `image_manager/pulling` and `image_manager/pulled` below the
+kubelet's root (BACK-211).
 
-One JSON file each, named by the hash of its key, in the format of the kubelet's configuration API,
-so that a kubelet finds what another one left. Files are small and local: read and written
-directly. What must never happen: a half-written file takes a record's place; an unreadable file
-stops a pull.
+Each is a JSON file in the format of the kubelet's configuration API, so that another kubelet can
+read it, and is named by the hash of its key. What must never happen: a half-written file replaces a
+record; an unreadable file stops a pull.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 DIRECTORY_MODE: Final = 0o700
 PREFIX: Final = "sha256-"
-UNFINISHED: Final = ".tmp"  # what other kubelets leave when they are killed
+UNFINISHED: Final = ".tmp"  # left by a kubelet that was killed while writing
 
 
 class PullRecordFiles:
@@ -37,7 +37,7 @@ class PullRecordFiles:
         self._pulled = root_dir / "image_manager" / "pulled"
 
     def write_intent(self, image: str) -> None:
-        """Note that a pull of `image` (as in the spec) is about to be tried."""
+        """Write the intent of a pull of `image`, named as in the spec."""
         self._write(self._pulling, image, "ImagePullIntent", {"image": image})
 
     def delete_intent(self, image: str) -> None:
@@ -47,12 +47,11 @@ class PullRecordFiles:
         return _path(self._pulling, image).exists()
 
     def intents(self) -> list[str]:
-        """The images of all notes; what cannot be read is logged and left out."""
+        """The images of all intents; unreadable ones are logged and left out."""
         return [str(value.get("image")) for value in _objects(self._pulling)]
 
     def read(self, image_ref: str) -> PulledRecord | None:
-        """The record of that image; None: there is none. Raises ValueError, OSError for one that
-        is there and cannot be read."""
+        """The record of an image, or None. Raises ValueError or OSError for an unreadable one."""
         path = _path(self._pulled, image_ref)
         if not path.exists():
             return None
@@ -66,14 +65,14 @@ class PullRecordFiles:
         _path(self._pulled, image_ref).unlink(missing_ok=True)
 
     def records(self) -> list[PulledRecord]:
-        """Every readable record."""
-        found = []
+        """All records; unreadable ones are logged and left out."""
+        records = []
         for value in _objects(self._pulled):
             try:
-                found.append(record_of(value))
+                records.append(record_of(value))
             except ValueError as error:
-                log.error("an image pull record cannot be understood: %s", error)
-        return found
+                log.error("invalid image pull record: %s", error)
+        return records
 
     def _write(self, directory: Path, key: str, kind: str, fields: dict[str, Any]) -> None:
         if not directory.is_dir():
@@ -101,7 +100,7 @@ def _objects(directory: Path) -> Iterator[dict[str, Any]]:
 
 
 def record_fields(record: PulledRecord) -> dict[str, Any]:
-    """The record as it is written, without kind and version."""
+    """The fields of a record as JSON, without kind and apiVersion."""
     return {
         "lastUpdatedTime": format_rfc3339(record.updated_ns),
         "imageRef": record.image_ref,
@@ -121,11 +120,11 @@ def _access_fields(access: Access) -> dict[str, Any]:
 
 
 def record_of(value: dict[str, Any]) -> PulledRecord:
-    """The record in that object. Raises ValueError for what is none."""
+    """The record of a JSON object. Raises ValueError if it is invalid."""
     try:
         return _record_of(value)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"no record of a pulled image: {error!r}") from None
+        raise ValueError(f"not a record of a pulled image: {error!r}") from None
 
 
 def _record_of(value: dict[str, Any]) -> PulledRecord:

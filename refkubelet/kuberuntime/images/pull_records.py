@@ -1,8 +1,8 @@
-"""Which pods may use an image that is on the node already: BACK-210..212. Pure.
+"""Decides which pods may use an image that is present on the node (BACK-210..212). Pure.
 
-The kubelet keeps a record of each image it pulled: per name, whether any pod may use it, or the
-secrets it was pulled with. What must never happen: an image pulled with one pod's secret runs in a
-pod that never showed that it may pull it.
+The kubelet keeps a record of each image that it pulled: for each name, whether every pod may use
+it, or the secrets it was pulled with. What must never happen: an image pulled with one pod's secret
+runs in another pod that has not proved that it may pull it.
 Upstream: pkg/kubelet/images/pullmanager/image_pull_manager.go, image_pull_policies.go.
 """
 
@@ -16,12 +16,12 @@ from typing import Final
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.model.image_names import without_tag
 
-SECRETS_KEPT: Final = 100  # a verification adds no secret to a record that has that many
+SECRETS_KEPT: Final = 100  # a verification adds no secret to a record with this many
 
 
 @dataclass(frozen=True, slots=True)
 class SecretUse:
-    """A pull secret, and the hash of the credential of it that counts."""
+    """A pull secret, and the hash of the credential that was used."""
 
     namespace: str
     name: str
@@ -46,8 +46,8 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class PulledRecord:
-    """An image that the kubelet pulled. `access`: by name without tag and digest; a name that is
-    not there was pulled under circumstances unknown, and must be verified."""
+    """An image that the kubelet pulled. `access`: by name without tag and digest; under a name that
+    is missing there the use must be verified."""
 
     image_ref: str
     updated_ns: int = 0
@@ -56,22 +56,22 @@ class PulledRecord:
 
 @dataclass(frozen=True, slots=True)
 class PullVerdict:
-    """Whether a pull must be tried although the image is there. `learned`: a secret of the pod
-    that is as good as a recorded one and should be recorded, too."""
+    """Whether a pull must be tried although the image is present. `learned`: a secret of the pod
+    that equals a recorded one and should be recorded, too."""
 
     must_pull: bool
     learned: SecretUse | None = None
 
 
 def needs_secrets(record: PulledRecord | None, image: str) -> bool:
-    """Whether the verdict depends on the pod's secrets at all."""
+    """Whether the verdict depends on the pod's secrets."""
     access = record.access.get(without_tag(image)) if record else None
     return bool(access and not access.every_pod and access.secrets)
 
 
 def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]) -> PullVerdict:
-    """Whether the pod must pull an image whose use has to be verified: not if the record says that
-    every pod may use it, or one of the pod's secrets is a recorded one by content or by name."""
+    """Whether a pod must pull an image to verify that it may use it. It need not if every pod may
+    use the image, or if one of its secrets equals a recorded one by content or by name."""
     access = record.access.get(without_tag(image)) if record else None
     if access is None:
         return PullVerdict(must_pull=True)
@@ -91,8 +91,8 @@ def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]
 def merged(
     record: PulledRecord | None, image_ref: str, image: str, access: Access | None, now_ns: int
 ) -> PulledRecord:
-    """The record after a pull under `image`; `access` None: it is not known with what. The same
-    object when nothing changes."""
+    """The record after a pull under the name `image`; the same object if nothing changes. `access`
+    None: the credentials are unknown."""
     if record is None:
         named = {without_tag(image): access} if access is not None else {}
         return PulledRecord(image_ref, now_ns, MappingProxyType(named))
@@ -109,7 +109,7 @@ def merged(
 
 
 def _joined(before: Access, new: Access) -> Access:
-    """One entry per secret, the new hash for a known one; whatever every pod may use stays so."""
+    """Both accesses as one: every secret once, with its newest hash; every pod if one says so."""
     if before.every_pod or new.every_pod:
         return Access(every_pod=True)
     secrets = {(s.namespace, s.name, s.uid): s for s in (*before.secrets, *new.secrets)}
@@ -117,13 +117,13 @@ def _joined(before: Access, new: Access) -> Access:
 
 
 def access_with(used: Credential | None) -> Access:
-    """The access that a successful pull proves; None: it was anonymous."""
+    """The access after a successful pull with these credentials; None: it was anonymous."""
     secret = secret_use(used) if used is not None else None
     return Access(secrets=(secret,)) if secret is not None else Access(every_pod=True)
 
 
 def secret_use(credential: Credential) -> SecretUse | None:
-    """The secret behind a credential; None for those of the node."""
+    """The secret of a credential; None for the node's own credentials."""
     source = credential.source
     if source is None:
         return None

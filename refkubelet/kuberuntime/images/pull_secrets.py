@@ -1,8 +1,7 @@
 """The pull secrets of a pod, read from the API server at each sync that may need them (BACK-209).
 
-While the server does not answer, a secret is what it last was, as it would be in a cache that
-follows it (NODE-207). What must never happen: a secret that cannot be had keeps the pod from being
-synced.
+If the server does not answer, the last value is used, as upstream's cache would do (NODE-207). A
+secret that cannot be read never stops the sync of the pod.
 Upstream: pkg/kubelet/kubelet_pods.go: getPullSecretsForPod.
 """
 
@@ -29,7 +28,7 @@ READ_TIMEOUT_S: Final = 1.0  # NODE-207
 
 
 class PullSecrets:
-    """Reads them, and tells in one event of the pod which ones cannot be had."""
+    """Reads and caches pull secrets; one event of the pod names those that cannot be read."""
 
     def __init__(self, api: SecretReader | None, events: EventRecorder) -> None:
         self._api = api
@@ -37,23 +36,23 @@ class PullSecrets:
         self._known: OrderedDict[tuple[str, str], Secret] = OrderedDict()
 
     async def of(self, pod: Pod) -> tuple[Secret, ...]:
-        """Those of spec.imagePullSecrets that can be had, in their order."""
+        """The readable secrets of spec.imagePullSecrets, in order."""
         references = pod.spec.imagePullSecrets or []
         namespace = pod.metadata.namespace or ""
-        found, missing = [], []
+        secrets, missing = [], []
         for name in [r.name for r in references if r.name]:
             try:
-                found.append(await self._get(namespace, name))
+                secrets.append(await self._get(namespace, name))
             except (ApiError, TimeoutError) as error:
                 log.info("pull secret %s of pod %s: %s", name, pod_ref(pod), error)
                 missing.append(name)
         if missing:
             message = reasons.pull_secrets_missing(missing)
             self._events.pod_event(pod, "Warning", reasons.EVENT_NO_PULL_SECRET, message)
-        return tuple(found)
+        return tuple(secrets)
 
     async def _get(self, namespace: str, name: str) -> Secret:
-        """Ask the server, within the time that it may take. Raises `ApiError`, TimeoutError."""
+        """One secret, from the server or else the last value. Raises `ApiError`, TimeoutError."""
         if self._api is None:
             raise ApiError(0, "NoApiServer", "a kubelet without API server reads no secrets")
         key = (namespace, name)

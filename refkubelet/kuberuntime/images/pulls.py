@@ -1,7 +1,8 @@
-"""Pulling: whose turn it is, how often, and with which credentials (BACK-208, BACK-209).
+"""Pulls images, with limits on parallel pulls and their rate, and several credentials (BACK-208,
+BACK-209).
 
-What must never happen: a pull outside its turn; an error that hides what the runtime said of one
-of the credentials.
+What must never happen: an error text that leaves out the runtime's answer to one of the
+credentials.
 Upstream: pkg/kubelet/images/puller.go, helpers.go; kuberuntime/kuberuntime_image.go: PullImage.
 """
 
@@ -27,12 +28,12 @@ QPS_EXCEEDED: Final = "pull QPS exceeded"
 
 
 class PullError(Exception):
-    """A pull failed; the text is what the runtime said to each of the credentials."""
+    """A pull failed; the text has the runtime's answer to each credential."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """A pull that succeeded. `took_s`: from the beginning of its turn; `credential` None: it was
+    """A pull that succeeded. `took_s`: without the wait for other pulls; `credential` None: it was
     anonymous; `size_bytes` 0: unknown."""
 
     ref: str
@@ -42,7 +43,7 @@ class Pulled:
 
 
 class ImagePuller:
-    """Pulls in turn: one at a time, some, or all at once, in the order in which they asked."""
+    """Pulls one image at a time, several, or all at once, in the order of the requests."""
 
     def __init__(self, client: CriClient, clock: Clock, options: ImageOptions) -> None:
         self._client = client
@@ -59,7 +60,7 @@ class ImagePuller:
         annotations: Mapping[str, str],
         credentials: tuple[Credential, ...],
     ) -> Pulled:
-        """Wait for a turn, pull, and ask for the size. Raises `PullError`."""
+        """Wait for other pulls, pull, and read the image's size. Raises `PullError`."""
         async with self._turn():
             began_s = self._clock.monotonic_s()
             self._take_token()
@@ -76,7 +77,7 @@ class ImagePuller:
             yield
 
     def _take_token(self) -> None:
-        """Without a token the pull fails at once: it does not wait for one."""
+        """Raise `PullError` if the rate limit is exceeded."""
         limited = self._options.pull_qps > 0
         if limited and not self._bucket.take(self._clock.monotonic_s()):
             raise PullError(QPS_EXCEEDED)
@@ -88,7 +89,8 @@ class ImagePuller:
         annotations: Mapping[str, str],
         credentials: tuple[Credential, ...],
     ) -> tuple[str, Credential | None]:
-        """One call for each credential until one succeeds; without any, one anonymous call."""
+        """Call the runtime with each credential until one succeeds; without credentials once,
+        anonymously. Raises `PullError`."""
         errors = []
         for credential in credentials or (None,):
             try:
@@ -102,7 +104,7 @@ class ImagePuller:
         raise PullError(aggregate(errors))
 
     async def _size_bytes(self, image: str, annotations: Mapping[str, str]) -> int:
-        """For the event's text only, so a failure is no failure of the pull."""
+        """The image's size for the event; 0 if it cannot be read."""
         try:
             record = await self._client.image_status(image, annotations)
         except CriCallError:
@@ -117,8 +119,8 @@ def _auth(credential: Credential | None) -> Any | None:
 
 
 def pull_error_text(error: CriCallError, image: str) -> str:
-    """An error as events show it: UNKNOWN without its code (BACK-205), an answer without image
-    reference in words of its own."""
+    """The text of a failed pull for events: UNKNOWN without its code (BACK-205), and a special text
+    for an answer without an image reference."""
     if error.code == "UNKNOWN":
         return error.message
     if error.code == INVALID_ANSWER:
@@ -127,7 +129,7 @@ def pull_error_text(error: CriCallError, image: str) -> str:
 
 
 def aggregate(errors: Iterable[str]) -> str:
-    """Several errors as one text; equal ones are told once.
+    """Several errors as one text, equal ones once.
 
     >>> aggregate(["a"]), aggregate(["a", "b", "a"]), aggregate(["a", "a"])
     ('a', '[a, b]', 'a')

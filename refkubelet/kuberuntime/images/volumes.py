@@ -1,8 +1,8 @@
-"""Image volumes: their images are made sure of before any container starts (LIFE-130 step 5).
+"""Makes sure that the images of image volumes are present, before any container starts (LIFE-130
+step 5).
 
-A failure does not end the sync: it fails, later, the containers that mount the volume, with the
-reason of the image step. What must never happen: an image volume holds a container up that does
-not mount it.
+A failure does not end the sync: only the containers that mount the volume fail later, with the
+reason of the image step.
 Upstream: kuberuntime_manager.go: getImageVolumes, toKubeContainerImageVolumes.
 """
 
@@ -19,7 +19,7 @@ from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 
 VolumeImages = Mapping[str, "Any | ImageError"]
-"""By volume name: the ImageSpec to mount, or why there is none."""
+"""By volume name: the ImageSpec to mount, or the error of the image step."""
 
 
 def has_image_volumes(pod: Pod) -> bool:
@@ -30,8 +30,8 @@ def has_image_volumes(pod: Pod) -> bool:
 async def volume_images(
     images: ImageManager, pod: Pod, sandbox_config: Any, secrets: tuple[Secret, ...]
 ) -> VolumeImages:
-    """The image step for every image volume, one after the other; events are about the pod."""
-    found: dict[str, Any | ImageError] = {}
+    """Do the image step for every image volume, one after the other; its events are the pod's."""
+    result: dict[str, Any | ImageError] = {}
     for volume in pod.spec.volumes or ():
         if volume.image is None:
             continue
@@ -42,15 +42,15 @@ async def volume_images(
         try:
             ref = await images.ensure_image(request)
         except ImageError as error:
-            found[volume.name] = error
+            result[volume.name] = error
             continue
-        found[volume.name] = cri.ImageSpec(
+        result[volume.name] = cri.ImageSpec(
             image=ref, user_specified_image=name, annotations=dict(pod_annotations(pod))
         )
-    return found
+    return result
 
 
 def failures_of(container: Container, images: VolumeImages) -> list[ImageError]:
-    """Why volumes that the container mounts have no image, in the order of its mounts."""
-    found = [images.get(mount.name) for mount in container.volumeMounts or ()]
-    return [entry for entry in found if isinstance(entry, ImageError)]
+    """The errors of image volumes that the container mounts, in the order of its mounts."""
+    entries = [images.get(mount.name) for mount in container.volumeMounts or ()]
+    return [entry for entry in entries if isinstance(entry, ImageError)]

@@ -255,7 +255,7 @@ def test_environment_and_references_LIFE_137(tmp_path: Path) -> None:
         (
             {"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
             {"volumes": [{"name": "v", "nfs": {"server": "s", "path": "/"}}]},
-            "volume 'v' is of no kind that is known",
+            "volume 'v' is none of the known kinds",
         ),
     ],
 )

@@ -157,11 +157,11 @@ def test_secrets_that_say_nothing_are_skipped(other: Secret) -> None:
             {"auths": {"a.io": {"auth": base64.b64encode(b"joe").decode()}}},
             "unable to parse auth field, must be formatted as base64(username:password)",
         ),
-        ("no json", "the Docker configuration is no JSON"),
-        ({"auths": {"a.io": 3}}, "the entry of a.io is no object"),
-        ({"auths": ["a.io"]}, "the entries of the Docker configuration are no object"),
-        ("[" * 100_000, "the Docker configuration is no JSON"),
-        ({"auths": {"a.io": {"password": 3}}}, "password is no text"),
+        ("no json", "the Docker configuration is not JSON"),
+        ({"auths": {"a.io": 3}}, "the entry of a.io is not an object"),
+        ({"auths": ["a.io"]}, "the entries of the Docker configuration are not an object"),
+        ("[" * 100_000, "the Docker configuration is not JSON"),
+        ({"auths": {"a.io": {"password": 3}}}, "password is not a text"),
     ],
 )
 def test_unreadable_secrets_say_why(data: object, text: str) -> None:

@@ -67,6 +67,7 @@ class WatchedNode(FakeNode):
     _low: bool = False
 
     def memory(self) -> MemoryStats:
+        """As for any fake node; counts a crossing."""
         seen = FakeNode.memory(self)
         low = seen.total_bytes - seen.working_set_bytes < self.below_bytes
         self.crossings += low and not self._low

@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 
 
 class Level(IntEnum):
-    """How binding a rule is; the spec's own grades. MUST cases run by default."""
+    """How binding a rule is, as the spec marks it. By default only MUST cases run."""
 
     MUST = 1
     SHOULD = 2

@@ -39,7 +39,7 @@ DEFAULT: Final = Choice()
 
 
 class CaseFailed(Exception):
-    """Carries the text of a failed case or a harness error to pytest's report."""
+    """The text of a failed case or of a harness error, for pytest's report."""
 
 
 class CaseItem(pytest.Item):
@@ -112,6 +112,7 @@ class Run:
         )
 
     def add(self, result: Result) -> None:
+        """Keep the result for the summary and the results file."""
         self.results.append(result)
 
 

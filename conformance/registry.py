@@ -1,7 +1,7 @@
 """The register of cases: what a case is, how it is declared, and how cases are chosen.
 
-Nothing here needs a kubelet or a runtime, so cases can be listed anywhere. Refused are two cases
-with one ID, a case without a rule, and a selection that matches nothing.
+Nothing here needs a kubelet or a runtime, so cases can be listed anywhere. A second case with the
+same ID, a case without a rule, and a selection that matches no case are errors.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _seconds(results: Sequence[Result]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them.
+    """Seconds in hours, minutes or seconds, as a person would say them.
 
     >>> duration(3725), duration(4.26)
     ('1 h 02 min', '4.3 s')

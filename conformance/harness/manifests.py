@@ -1,4 +1,4 @@
-"""Pods as cases write them: a manifest, and what its containers do, side by side.
+"""Pods as cases write them: a manifest, together with what its containers do.
 
 `pod("web", container("main", exits(1)))` gives a `PodPlan`: a v1 Pod manifest whose containers
 carry the compiled command, and the workloads for a fake runtime to play.
@@ -21,7 +21,8 @@ NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Exec:
-    """A command run inside a container by a probe or a hook, and how it ends."""
+    """A command that a probe or a hook runs inside a container, and how it ends. A real runtime
+    runs the command; a fake one answers as the other fields say."""
 
     command: tuple[str, ...]
     exit_code: int = 0
@@ -32,7 +33,8 @@ class Exec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """The fields that all probes have. Durations: seconds, as in the API."""
+    """The fields that all probes have, as in the API; a probe of a case is one of the
+    subclasses."""
 
     period_s: int = 1
     failure_threshold: int = 1
@@ -40,6 +42,7 @@ class Probe:
     initial_delay_s: int = 0
     timeout_s: int = 5
     grace_s: int | None = None
+    """terminationGracePeriodSeconds; None: not set."""
 
     def manifest(self, kind: str) -> dict[str, Any]:
         """The API's form of a probe of that kind (`liveness`, ...)."""
@@ -57,7 +60,8 @@ class Probe:
         return probe
 
     def action(self, kind: str) -> dict[str, Any]:
-        """The field of the API that says what the probe does: exec, httpGet, tcpSocket or grpc."""
+        """The field of the API that says what the probe does: exec, httpGet, tcpSocket or grpc.
+        Raises TypeError for a probe that has none."""
         raise TypeError(
             f"{type(self).__name__}: wanted a probe that says what to do: ExecProbe, RunProbe, "
             "http_probe, tcp_probe or grpc_probe"
@@ -85,7 +89,7 @@ class ExecProbe(Probe):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProbe(Probe):
-    """An exec probe of any command; the container's `execs` say what a fake answers."""
+    """An exec probe of any command."""
 
     run: Exec
 
@@ -95,8 +99,8 @@ class RunProbe(Probe):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetProbe(Probe):
-    """A probe that connects: `fields` is its httpGet, tcpSocket or grpc as in the API. The
-    container's workload says what listens (`Workload.with_port`)."""
+    """A probe over the network: `fields` is its httpGet, tcpSocket or grpc as in the API. What
+    listens there is part of the container's workload (`Workload.with_port`)."""
 
     fields: Mapping[str, Any]
 
@@ -132,6 +136,7 @@ class Container:
 
     @property
     def name(self) -> str:
+        """The container's name in its manifest."""
         return str(self.manifest["name"])
 
 
@@ -144,6 +149,7 @@ class PodPlan:
 
     @property
     def name(self) -> str:
+        """The pod's name in its manifest."""
         return str(self.manifest["metadata"]["name"])
 
     def renamed(self, name: str) -> PodPlan:

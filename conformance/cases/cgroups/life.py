@@ -18,6 +18,7 @@ BESTEFFORT = ("kubepods", "besteffort")
 
 
 async def gone(node: Node, *group: str, within_s: float = limits.STOP_S) -> None:
+    """Run until the cgroup is in no tree."""
     await node.run_until(
         lambda: node.cgroups.is_gone(*group), within_s=within_s, what=f"{'/'.join(group)} is gone"
     )
@@ -59,6 +60,7 @@ async def the_cgroup_is_gone_when_the_pod_is(node: Node) -> None:
 
 
 def is_deleted(node: Node, name: str) -> bool:
+    """Whether the pod is gone from the API."""
     return node.api.pod(name) is None
 
 

@@ -20,6 +20,8 @@ RESERVED = {
 
 
 async def limits_of_all_pods(node: Node, cpu: int) -> None:
+    """Expect the limits of the cgroup of all pods on a node with RESERVED; `cpu`: its CPU shares
+    (v1) or weight (v2)."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     groups = node.cgroups

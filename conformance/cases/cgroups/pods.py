@@ -47,6 +47,7 @@ def expect_cpu(node: Node, group: tuple[str, ...], shares: int, weight: int) -> 
 def expect_limits(
     node: Node, group: tuple[str, ...], *, quota_us: int | None, memory_mi: int | None
 ) -> None:
+    """Expect this CPU quota and memory limit (in MiB); None: no limit."""
     seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
     wanted = (quota_us, None if memory_mi is None else memory_mi * MI)
     expect_equal(node, seen, wanted, f"CPU quota and memory limit of {'/'.join(group)}")
@@ -65,6 +66,7 @@ BURSTABLE = pod(
 
 
 async def guaranteed(node: Node) -> None:
+    """Run the Guaranteed pod and expect the place and values of its cgroup."""
     group = await cgroup_of(node, GUARANTEED)
     expect_equal(node, len(group), 2, "words of the name of a Guaranteed pod's cgroup")
     expect_cpu(node, group, 1331, 51)
@@ -95,6 +97,7 @@ async def a_guaranteed_pod_gets_its_sums_v2(node: Node) -> None:
 
 
 async def burstable(node: Node) -> None:
+    """Run the Burstable pod and expect the place and values of its cgroup."""
     group = await cgroup_of(node, BURSTABLE)
     expect_equal(node, group[1], "burstable", "parent of a Burstable pod's cgroup")
     expect_cpu(node, group, 153, 6)

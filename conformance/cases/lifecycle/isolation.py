@@ -19,6 +19,7 @@ MODES = {"/Enabled": True, "/IfPossible": True, "/Disabled": False}
 
 
 async def started(node: Node, name: str) -> None:
+    """Run until a container of the pod has been started."""
     await node.run_until(
         lambda: node.count("StartContainer", pod=name),
         within_s=limits.START_S,

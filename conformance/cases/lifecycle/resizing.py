@@ -45,6 +45,7 @@ async def run_pod(node: Node, plan: PodPlan) -> None:
 
 
 async def resized(node: Node, pod_name: str, times: int = 1) -> None:
+    """Run until that many resizes of the pod have been reported as completed, within RESIZE_S."""
     await until(node, lambda: len(node.events("ResizeCompleted", pod=pod_name)) >= times)
 
 
@@ -68,6 +69,7 @@ async def uses_memory(node: Node, used_bytes: int) -> None:
 
 
 async def until(node: Node, condition: Callable[[], object], what: str = "") -> None:
+    """Run until the condition is true, within RESIZE_S."""
     await node.run_until(condition, within_s=RESIZE_S, what=what or "the resize is done")
 
 
@@ -84,20 +86,24 @@ def message(node: Node, reason: str, pod_name: str) -> tuple[str, dict[str, Any]
 
 
 def updates(node: Node, name: str = "main") -> list[Any]:
+    """The resources in the calls of UpdateContainerResources for that container."""
     return [c.request.linux for c in node.calls("UpdateContainerResources", container=name)]
 
 
 def main_of(cpu: str, memory: str, **fields: Any) -> Container:
+    """A container `main` with equal requests and limits."""
     return container("main", resources=asking(cpu, memory), **fields)
 
 
 def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) -> None:
+    """Expect this CPU quota and memory limit (in MiB) of the pod's cgroup."""
     group = node.cgroups.of_pod(name)
     seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
     expect_equal(node, seen, (quota_us, memory_mi * MI), "CPU quota and memory limit of the pod")
 
 
 def updated(node: Node, times: int) -> bool:
+    """Whether the container `main` has been updated that many times."""
     return len(updates(node)) >= times
 
 

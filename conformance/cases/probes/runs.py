@@ -15,6 +15,8 @@ SHOULD = Level.SHOULD
 
 
 def script(text: str, exit_code: int, **answer: str | float) -> Exec:
+    """A shell script as a probe's command. `exit_code` and `answer` (fields of `Exec`) say what it
+    does, for a fake runtime."""
     return Exec(("/bin/sh", "-c", text), exit_code, **answer)  # type: ignore[arg-type]
 
 

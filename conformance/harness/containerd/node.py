@@ -54,14 +54,17 @@ class NodeDirs:
 
     @property
     def logs(self) -> Path:
+        """The directory of pod logs."""
         return self.workdir / "logs"
 
     @property
     def kubelet(self) -> Path:
+        """The kubelet's root directory."""
         return self.workdir / "kubelet"
 
     @property
     def containerd(self) -> Path:
+        """containerd's own root directory."""
         return self.workdir / "containerd"
 
 

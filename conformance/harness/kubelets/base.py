@@ -16,18 +16,22 @@ class NodePaths:
 
     @property
     def manifests(self) -> Path:
+        """The directory of static pod manifests."""
         return self.base / "manifests"
 
     @property
     def root(self) -> Path:
+        """The kubelet's root directory."""
         return self.base / "kubelet"
 
     @property
     def logs(self) -> Path:
+        """The directory of pod logs."""
         return self.base / "logs"
 
     @property
     def config(self) -> Path:
+        """The kubelet's configuration file."""
         return self.base / "kubelet.yaml"
 
     def make(self) -> None:

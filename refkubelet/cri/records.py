@@ -66,28 +66,28 @@ class RuntimeUser:
 class ContainerRecord:
     """One container as ContainerStatus describes it (kubelet: container.Status)."""
 
-    id: str
-    name: str
-    state: ContainerState
-    attempt: int = 0
-    sandbox_id: str = ""
-    created_at_ns: int = 0
-    started_at_ns: int = 0
-    finished_at_ns: int = 0
-    exit_code: int = 0
-    reason: str = ""
-    message: str = ""
+    id: str  # the runtime's
+    name: str  # in the pod
+    state: ContainerState  # created, running, exited, unknown
+    attempt: int = 0  # of the metadata: how many containers of that name were before
+    sandbox_id: str = ""  # where it runs; "" when the runtime does not tell
+    created_at_ns: int = 0  # since 1970, as the next two; 0: never
+    started_at_ns: int = 0  # 0: it was not started
+    finished_at_ns: int = 0  # 0: it has not ended
+    exit_code: int = 0  # of an exited one
+    reason: str = ""  # why it is in that state, in the runtime's word
+    message: str = ""  # the same, for people
     image: str = ""  # what the status shows: first tag of the image, else the spec's text (CRI-083)
     image_id: str = ""  # what the status shows: `image_ref`, with its digest (CRI-083)
     hash: str = ""  # annotation io.kubernetes.container.hash; "" when the runtime has none
     restart_count: int = 0  # annotation io.kubernetes.container.restartCount, else the attempt
-    termination_message_path: str = ""
-    termination_message_policy: str = ""
+    termination_message_path: str = ""  # in the container (annotation); "" for none
+    termination_message_policy: str = ""  # File or FallbackToLogsOnError (annotation)
     termination_log_host_path: str = ""  # where that path is mounted from; "" when it is not
-    log_path: str = ""
+    log_path: str = ""  # on the node; "" for none
     mounted_images: tuple[str, ...] = ()  # images mounted as volumes (GC-102)
-    annotations: Mapping[str, str] = field(default_factory=_empty)
-    labels: Mapping[str, str] = field(default_factory=_empty)
+    annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
+    labels: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
     resources: RuntimeResources | None = None  # None: the runtime does not tell
     user: RuntimeUser | None = None  # None: the runtime does not tell
 
@@ -96,15 +96,15 @@ class ContainerRecord:
 class SandboxRecord:
     """One pod sandbox as PodSandboxStatus describes it."""
 
-    id: str
-    state: SandboxState
-    attempt: int = 0
-    created_at_ns: int = 0
+    id: str  # the runtime's
+    state: SandboxState  # ready or not
+    attempt: int = 0  # of the metadata: how many sandboxes of the pod were before
+    created_at_ns: int = 0  # since 1970
     has_network: bool = False  # whether the answer carried `network` at all (LIFE-103, LIFE-104)
-    ips: tuple[str, ...] = ()
-    network_mode: NetworkMode = NetworkMode.POD
-    labels: Mapping[str, str] = field(default_factory=_empty)
-    annotations: Mapping[str, str] = field(default_factory=_empty)
+    ips: tuple[str, ...] = ()  # the first is the primary one; none with the network of the node
+    network_mode: NetworkMode = NetworkMode.POD  # the pod's own network or the node's
+    labels: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
+    annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +135,17 @@ class RuntimePodStatus:
 class ListedContainer:
     """One row of ListContainers: enough for the PLEG and for killing, without a status call."""
 
-    id: str
-    name: str
-    state: ContainerState
-    attempt: int = 0
-    sandbox_id: str = ""
-    created_at_ns: int = 0
-    image: str = ""
-    image_id: str = ""
-    hash: str = ""
-    labels: Mapping[str, str] = field(default_factory=_empty)
-    annotations: Mapping[str, str] = field(default_factory=_empty)
+    id: str  # the runtime's
+    name: str  # in the pod
+    state: ContainerState  # created, running, exited, unknown
+    attempt: int = 0  # of the metadata
+    sandbox_id: str = ""  # where it runs
+    created_at_ns: int = 0  # since 1970
+    image: str = ""  # the spec's text, as it was given to the runtime
+    image_id: str = ""  # that of the row; where the runtime gives none, `image_ref`
+    hash: str = ""  # annotation io.kubernetes.container.hash; "" when the runtime has none
+    labels: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
+    annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
 
 
 @dataclass(frozen=True, slots=True)

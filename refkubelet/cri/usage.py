@@ -37,28 +37,28 @@ class ImageFilesystems:
 class ContainerUsage:
     """One row of ListContainerStats (CRI-123). None: the runtime gave no value."""
 
-    container_id: str
-    name: str
-    pod_uid: str
-    pod_name: str
-    pod_namespace: str
-    memory_working_set_bytes: int | None = None
-    memory_time_ns: int = 0
-    cpu_usage_core_ns: int | None = None
-    cpu_usage_nano_cores: int | None = None
-    rootfs_used_bytes: int | None = None
-    rootfs_inodes_used: int | None = None
-    rootfs_time_ns: int = 0
-    rootfs_mountpoint: str = ""
-    cpu_time_ns: int = 0
-    memory_usage_bytes: int | None = None
-    memory_rss_bytes: int | None = None
-    memory_available_bytes: int | None = None
-    memory_page_faults: int | None = None
-    memory_major_page_faults: int | None = None
-    swap_time_ns: int = 0
-    swap_usage_bytes: int | None = None
-    swap_available_bytes: int | None = None
+    container_id: str  # the runtime's
+    name: str  # in the pod
+    pod_uid: str  # "" when the runtime has no labels, as the next two
+    pod_name: str  # metadata.name
+    pod_namespace: str  # metadata.namespace
+    memory_working_set_bytes: int | None = None  # what cannot be freed under pressure
+    memory_time_ns: int = 0  # when memory was measured
+    cpu_usage_core_ns: int | None = None  # time on CPUs since the start
+    cpu_usage_nano_cores: int | None = None  # use of CPUs now
+    rootfs_used_bytes: int | None = None  # of the writable layer
+    rootfs_inodes_used: int | None = None  # of the writable layer
+    rootfs_time_ns: int = 0  # when the writable layer was measured
+    rootfs_mountpoint: str = ""  # of the filesystem with the writable layer
+    cpu_time_ns: int = 0  # when CPU was measured
+    memory_usage_bytes: int | None = None  # with caches
+    memory_rss_bytes: int | None = None  # anonymous memory
+    memory_available_bytes: int | None = None  # limit less working set
+    memory_page_faults: int | None = None  # since the start
+    memory_major_page_faults: int | None = None  # since the start
+    swap_time_ns: int = 0  # when swap was measured
+    swap_usage_bytes: int | None = None  # swapped out
+    swap_available_bytes: int | None = None  # limit less usage
 
 
 @dataclass(frozen=True, slots=True)

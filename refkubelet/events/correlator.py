@@ -58,17 +58,17 @@ class RecordedEvent:
 
     name: str
     """metadata.name; "" before the event was correlated."""
-    involved: InvolvedObject
-    type: EventType
-    reason: str
-    message: str
+    involved: InvolvedObject  # what it is about
+    type: EventType  # Normal or Warning
+    reason: str  # one word
+    message: str  # a sentence; of a combined event with `COMBINED_PREFIX`
     first_ns: int
     """The first time it happened: wall clock, ns since 1970."""
     last_ns: int
     """The last time it happened, likewise."""
     count: int = 1
     """How often it happened."""
-    annotations: tuple[tuple[str, str], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()  # (name, value), sorted
     combined: bool = False
     """It stands for several events that differ in their message."""
 

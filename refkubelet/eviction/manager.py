@@ -75,11 +75,11 @@ class PressureCondition:
 class EvictionDeps:
     """What the eviction manager works with."""
 
-    clock: Clock
-    observer: Observer
+    clock: Clock  # for cycles and grace periods
+    observer: Observer  # measures the signals
     image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
     """The runtime's answer about its disks (EVIC-028)."""
-    stats: PodStats
+    stats: PodStats  # measures the pods
     pods: Callable[[], tuple[Pod, ...]]
     """All pods, in the same tuple object until one changes."""
     active_pods: Callable[[], tuple[Pod, ...]]
@@ -88,7 +88,7 @@ class EvictionDeps:
     """Whether the containers and volumes of an evicted pod are gone (EVIC-051)."""
     kill_pod: Callable[[KillRequest], Awaitable[None]]
     """Returns when the containers have stopped; raises if that takes too long (EVIC-089)."""
-    events: EventRecorder
+    events: EventRecorder  # about pods and the node
     reclaim: Mapping[str, Reclaim]
     """Functions that remove what no pod needs, by `CONTAINERS` and `IMAGES` (EVIC-071,
     EVIC-072)."""

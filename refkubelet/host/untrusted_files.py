@@ -170,16 +170,16 @@ class _Walk:
     those still to come, of which the first `of_links` were not asked for, but are where links lead.
     """
 
-    held: ExitStack
-    top: str
-    wanted: str
-    fds: list[int]
-    names: list[str]
-    left: deque[str]
-    links: bool
-    make_mode: int | None
-    links_seen: int = 0
-    of_links: int = 0
+    held: ExitStack  # closes the descriptors at the end
+    top: str  # the root, without links
+    wanted: str  # the path that was asked for, for errors
+    fds: list[int]  # of the parts walked through, from the root on
+    names: list[str]  # of the same parts, without the root
+    left: deque[str]  # the parts still to come
+    links: bool  # links are followed
+    make_mode: int | None  # of directories that are made where there are none; None: none is
+    links_seen: int = 0  # how many were followed: the kernel allows 40
+    of_links: int = 0  # how many of `left` come from links, and were not asked for
 
     def go(self) -> None:
         while self.left:

@@ -67,7 +67,7 @@ async def _no_look() -> None:
 class NodeSettings:
     """How the node reports, and where its status comes from."""
 
-    facts: NodeFacts
+    facts: NodeFacts  # what does not change while the kubelet runs
     register: bool = True
     """Create or adopt the Node at start (`registerNode`)."""
     update_s: float = 10.0

@@ -74,17 +74,18 @@ class Condition(Protocol):
 class NodeFacts:
     """The facts that do not change while the kubelet runs. Amounts: resource name -> nano units."""
 
-    name: str
+    name: str  # of the Node
     internal_ip: str = ""
     """"": the status has a Hostname address only."""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Set when the Node is registered (NODE-003); at adoption only those of `default_labels`."""
     taints: tuple[Mapping[str, str], ...] = ()
     """Each with key, value and effect; set only when the Node is registered."""
-    provider_id: str = ""
+    provider_id: str = ""  # spec.providerID; "" for none
     attach_detach: bool = True
     """A controller, not this kubelet, attaches volumes; shown in an annotation of the Node."""
     capacity: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """All there is."""
     allocatable: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Capacity less reservations and hard eviction thresholds."""
     info: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -109,16 +109,16 @@ class StepHooks:
 class StepDeps:
     """What the steps work with."""
 
-    clock: Clock
-    runtime: StepRuntime
-    statuses: StatusManager
-    probes: Probes
-    mirrors: MirrorClient
-    recorder: EventRecorder
-    hooks: StepHooks
+    clock: Clock  # for active deadlines and the times in statuses
+    runtime: StepRuntime  # syncs and kills pods
+    statuses: StatusManager  # keeps statuses
+    probes: Probes  # starts and ends probers
+    mirrors: MirrorClient  # makes and deletes mirror pods
+    recorder: EventRecorder  # of events
+    hooks: StepHooks  # questions to other parts
     root_dir: Path
     """Directories of pods are `root_dir/pods/<uid>`."""
-    volumes: Volumes
+    volumes: Volumes  # sets up and removes volumes
     host_ips: tuple[str, ...] = ()
     """The node's addresses, primary first; empty standalone."""
     cgroups: PodCgroups | None = None

@@ -119,10 +119,10 @@ class StatusCache(Protocol):
 class PodSyncStatus:
     """The record of one UID."""
 
-    uid: str
+    uid: str  # the pod's; of a static pod its own, not its mirror's
     full_name: str
     """`name_namespace`."""
-    state: WorkState = WorkState.SYNCING
+    state: WorkState = WorkState.SYNCING  # what the worker does with the pod
     pending: UpdatePodOptions | None = None
     """The update that the next step takes."""
     active: UpdatePodOptions | None = None

@@ -33,12 +33,12 @@ PODS: Final = "pods"  # the name of the system container that holds all pods
 class SummaryDeps:
     """What a summary is made from."""
 
-    clock: Clock
-    machine: Machine
-    node_name: str
+    clock: Clock  # for the times of measurements
+    machine: Machine  # memory, filesystems and cgroups of the node
+    node_name: str  # shown as nodeName
     root_dir: str
     """The kubelet's directory; its disk is the node's."""
-    stats: PodStats
+    stats: PodStats  # measures the pods
     pods: Callable[[], Sequence[Pod]]
     """The pods that the summary names."""
     image_fs_info: Callable[[], Awaitable[ImageFilesystems]]

@@ -88,7 +88,7 @@ class StatusInputs:
 
     now: datetime
     """Aware, UTC."""
-    probes: ProbeFacts = field(default_factory=NoProbes)
+    probes: ProbeFacts = field(default_factory=NoProbes)  # results of the probes
     pod_is_terminal: bool = False
     """The pod starts no more containers (LIFE-163)."""
     runtime_name: str = "containerd"

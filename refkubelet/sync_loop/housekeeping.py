@@ -86,14 +86,14 @@ class CleanableCgroups(Protocol):
 class CleanupDeps:
     """What housekeeping works with."""
 
-    clock: Clock
-    pods: PodManager
-    workers: PodWorkers
-    handlers: PodHandlers
-    statuses: StatusManager
-    probes: CleanableProbes
-    runtime: CleanableRuntime
-    mirrors: MirrorClient
+    clock: Clock  # for complaints that last
+    pods: PodManager  # the pods there should be
+    workers: PodWorkers  # which pods they know; end those that are gone
+    handlers: PodHandlers  # tell workers of pods; know which are active
+    statuses: StatusManager  # forgets pods that are gone
+    probes: CleanableProbes  # end with their pods
+    runtime: CleanableRuntime  # lists what runs
+    mirrors: MirrorClient  # deletes orphaned mirror pods
     root_dir: Path
     """Directories of pods are `root_dir/pods/<uid>`."""
     cgroups: CleanableCgroups | None = None

@@ -49,13 +49,13 @@ class Deletor(Protocol):
 class HandlerDeps:
     """What the handlers work with."""
 
-    clock: Clock
-    pods: PodManager
-    workers: PodWorkers
-    statuses: StatusManager
-    cache: StatusCache
-    deletor: Deletor
-    new_pods: NewPods
+    clock: Clock  # for active deadlines
+    pods: PodManager  # the pods there should be
+    workers: PodWorkers  # get the updates
+    statuses: StatusManager  # when pods started, for active deadlines
+    cache: StatusCache  # what the PLEG saw last of every pod
+    deletor: Deletor  # removes dead containers at once
+    new_pods: NewPods  # asks admission
     sources_ready: Callable[[], bool]
     """Whether all sources have been seen (SRC-070)."""
     resizes: ResizeTriggers | None = None

@@ -35,9 +35,9 @@ class KubeletDeps:
     """The container runtime."""
     machine: Machine
     """Memory, processors, filesystems, cgroups."""
-    clock: Clock
-    rng: Rng
-    ids: Ids
+    clock: Clock  # real or virtual
+    rng: Rng  # every random choice
+    ids: Ids  # every made-up name
     node_name: str
     """Lower case."""
     root_dir: Path

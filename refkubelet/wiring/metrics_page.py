@@ -27,14 +27,14 @@ from refkubelet.sync_loop.pod_handlers import PodHandlers
 class MeasuredParts:
     """The parts that the page is about."""
 
-    pods: PodManager
-    workers: PodWorkers
-    handlers: PodHandlers
-    housekeeping: Housekeeping
-    pleg: GenericPLEG
-    preemptor: Preemptor
-    evictions: EvictionMetrics
-    images: ImageGC
+    pods: PodManager  # how many there should be
+    workers: PodWorkers  # what they do with their pods
+    handlers: PodHandlers  # pods that count, refusals
+    housekeeping: Housekeeping  # restarted and orphaned pods
+    pleg: GenericPLEG  # relists, containers, sandboxes
+    preemptor: Preemptor  # preempted pods
+    evictions: EvictionMetrics  # evicted pods, age of measurements
+    images: ImageGC  # collected images
     shutdown: NodeShutdownManager | None = None
     """None: shutdowns are not noticed."""
     evented: EventedPLEG | None = None

@@ -38,16 +38,16 @@ class RuntimeParts:
 
     deps: RuntimeDeps
     """What all parts of the runtime manager take, as `options`."""
-    options: RuntimeOptions
-    manager: RuntimeManager
+    options: RuntimeOptions  # of the node, from the configuration
+    manager: RuntimeManager  # reads, syncs and kills pods
     deletions: ContainerDeletor
     """Removes containers at once, when a pod has too many dead ones."""
-    pod_runtimes: PodRuntimes
+    pod_runtimes: PodRuntimes  # handler and user namespace of each pod
     objects: PodObjects | None
     """Services, ConfigMaps and Secrets; None: no API server."""
-    pleg: Pleg
-    state: RuntimeState
-    watch: RuntimeWatch
+    pleg: Pleg  # tells what changed
+    state: RuntimeState  # whether the runtime can be worked with
+    watch: RuntimeWatch  # asks the runtime how it is
 
 
 def build_runtime(base: Base, resources: Resources) -> RuntimeParts:

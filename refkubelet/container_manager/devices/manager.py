@@ -52,8 +52,8 @@ GivenDevice = tuple[str, str, int | None]
 class DeviceDeps:
     """What the device manager works with."""
 
-    clock: Clock
-    plugins: PluginDirectory
+    clock: Clock  # for plugins that went, and how long they take
+    plugins: PluginDirectory  # where plugins register
     root_dir: Path
     """The kubelet's directory, which the checkpoint lies below."""
     active_pods: Callable[[], tuple[Pod, ...]]

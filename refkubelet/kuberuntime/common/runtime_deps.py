@@ -108,10 +108,10 @@ class PodRuntimeSource(Protocol):
 class RuntimeDeps:
     """What the runtime manager works with."""
 
-    clock: Clock
+    clock: Clock  # for back-offs and times of records
     ids: Ids
     """Makes the names of termination log files."""
-    events: EventRecorder
+    events: EventRecorder  # of pods and their containers
     objects: ObjectSource | None = None
     """None: standalone, so every ConfigMap and Secret is missing."""
     network: Network | None = None
@@ -130,4 +130,4 @@ class RuntimeDeps:
     """The checkpoint of actuated resources (CG-060); None: it is made below the root directory."""
     pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
     """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
-    mounts: Mounts = field(default_factory=NoMounts)
+    mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths

@@ -178,13 +178,13 @@ def _succeeded_on_failure(container: Container, pod: Pod, record: ContainerRecor
 class _Regular:
     """One pass over the regular containers; the last five fields are its results."""
 
-    pod: Pod
-    status: RuntimePodStatus
-    probes: ProbeView
+    pod: Pod  # with its allocated resources
+    status: RuntimePodStatus  # the runtime's
+    probes: ProbeView  # results of the probes
     actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
-    starts: list[Container] = field(default_factory=list)
-    kills: list[ContainerKill] = field(default_factory=list)
-    updates: list[ContainerUpdate] = field(default_factory=list)
+    starts: list[Container] = field(default_factory=list)  # containers to start
+    kills: list[ContainerKill] = field(default_factory=list)  # containers to kill
+    updates: list[ContainerUpdate] = field(default_factory=list)  # containers to resize in place
     resizes_by_restart: bool = False  # a container is killed for a resize
     kept: int = 0  # the number of containers that keep running
 

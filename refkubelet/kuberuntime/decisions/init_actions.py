@@ -40,18 +40,18 @@ class InitPlan:
     """One pass over the init containers, from the last to the first (LIFE-120). The fields from
     `initialized` on are its results."""
 
-    pod: Pod
-    status: RuntimePodStatus
-    probes: ProbeView
+    pod: Pod  # with its allocated resources
+    status: RuntimePodStatus  # the runtime's
+    probes: ProbeView  # results of the probes
     actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
     initialized: bool = False  # the regular containers may start
     kill_pod: bool = False  # an init container has failed for good
     past: bool = False
     """The pass has handled the init container in progress, so only sidecars still matter. True
     after the first container with a record, and from the start if a regular container runs."""
-    starts: list[Container] = field(default_factory=list)
-    kills: list[ContainerKill] = field(default_factory=list)
-    updates: list[ContainerUpdate] = field(default_factory=list)
+    starts: list[Container] = field(default_factory=list)  # containers to start
+    kills: list[ContainerKill] = field(default_factory=list)  # containers to kill
+    updates: list[ContainerUpdate] = field(default_factory=list)  # sidecars to resize in place
     resizes_by_restart: bool = False  # a container is killed for a resize
 
     def decide(self) -> InitPlan:

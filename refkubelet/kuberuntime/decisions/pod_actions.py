@@ -62,8 +62,8 @@ class PodActions:
     attempt: int = 0  # of the sandbox that is kept or created
     sandbox_changed_event: bool = False  # record the event SandboxChanged
     kills: tuple[ContainerKill, ...] = ()  # single containers, when the pod is not killed
-    ephemeral_to_start: tuple[Container, ...] = ()
-    init_to_start: tuple[Container, ...] = ()
+    ephemeral_to_start: tuple[Container, ...] = ()  # those without a record
+    init_to_start: tuple[Container, ...] = ()  # plain ones and sidecars
     containers_to_start: tuple[Container, ...] = ()  # regular ones
     updates: tuple[ContainerUpdate, ...] = ()  # in-place resizes, in their order (CG-065)
     resizes_by_restart: bool = False  # a container is restarted for a resize

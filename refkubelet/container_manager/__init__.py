@@ -1,7 +1,7 @@
-"""What of the node containers get: cgroups with their limits, exclusive CPUs, memory of NUMA nodes
-and devices, aligned with each other by the topology manager.
+"""The container manager: cgroups with their limits, exclusive CPUs, memory of NUMA nodes and
+devices for containers, aligned with each other by the topology manager.
 
-`cgroups` has limits and the life of cgroups; `cpu`, `memory` and `devices` are hint providers,
-whose contract is in `providers`; `topology` merges their hints; `resource_managers` puts them
-together and is the module to read first. Upstream: pkg/kubelet/cm.
+Read `resource_managers` first, which puts the parts together. `cgroups` makes, limits and removes
+cgroups; `cpu`, `memory` and `devices` are hint providers (their contract is in `providers`);
+`topology` merges their hints. Upstream: pkg/kubelet/cm.
 """

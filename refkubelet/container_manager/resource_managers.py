@@ -1,7 +1,7 @@
-"""The managers of exclusive resources, made from the configuration and put together.
+"""Makes the managers of exclusive resources from the configuration, and puts them together.
 
-With the default policies nothing is made but two small state files, which say which policy wrote
-them. What must never happen here: a state file of another policy that is written over.
+With the default policies there are only two small state files, which name the policy. What must
+never happen here: a state file of another policy is overwritten.
 
 Rules: CG-031, CG-050, CG-080..083, LIFE-223. Upstream: pkg/kubelet/cm/container_manager_linux.go:
 NewContainerManager, Start; internal_container_lifecycle_linux.go.
@@ -42,12 +42,13 @@ from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import containers, uid
 from simtime import Clock
 
-QUOTA_GATE: Final = "DisableCPUQuotaWithExclusiveCPUs"  # on unless said otherwise (CG-031)
+QUOTA_GATE: Final = "DisableCPUQuotaWithExclusiveCPUs"  # on by default (CG-031)
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceDeps:
-    """`active`: the pods that count. `status`: what the status manager has for a pod's UID."""
+    """What the managers work with. `active`: the containers of active pods; `status`: the cached
+    status by pod UID."""
 
     clock: Clock
     machine: Machine
@@ -58,12 +59,13 @@ class ResourceDeps:
 
 
 class ResourceManagers:
-    """One per kubelet; `devices` is the first provider, if there are device plugins (CG-080)."""
+    """The CPU, memory and topology managers. `devices`: the device manager, the first hint
+    provider; None: there are no device plugins (CG-080)."""
 
     def __init__(
         self, config: KubeletConfiguration, deps: ResourceDeps, devices: HintProvider | None = None
     ) -> None:
-        """Reads the state files, or makes them. Raises `ConfigError`: the start failure."""
+        """Reads or makes the state files. Raises `ConfigError`, which stops the kubelet's start."""
         self._config = config
         self._deps = deps
         try:
@@ -77,7 +79,7 @@ class ResourceManagers:
         self.topology.providers = tuple(p for p in providers if p is not None)
 
     def placement(self, pod: Pod, container: Container) -> Placement:
-        """What CreateContainer is told (CG-050)."""
+        """The CPUs and memory nodes of a container, for CreateContainer (CG-050)."""
         if self.cpus is None and self.memory is None:
             return ANYWHERE
         key = (uid(pod), container.name)
@@ -88,7 +90,8 @@ class ResourceManagers:
         )
 
     def has_exclusive_cpus(self, pod: Pod) -> bool:
-        """Some container of the pod has CPUs of its own: no CFS quota for the pod (CG-031)."""
+        """Whether a container of the pod has exclusive CPUs; then the pod has no CFS quota
+        (CG-031)."""
         if self.cpus is None:
             return False
         return any(self._is_alone(pod, container) for container in containers(pod))
@@ -99,7 +102,7 @@ class ResourceManagers:
         return bool(self.cpus.own_cpus(uid(pod), container.name))
 
     def starting(self, pod: Pod, container: Container) -> None:
-        """The container was created and starts now."""
+        """Called when the container was created, before it starts."""
         if self._reconciler is not None:
             self._reconciler.starting(uid(pod), container.name)
         if self.memory is not None:
@@ -107,11 +110,11 @@ class ResourceManagers:
 
     @property
     def reconciles(self) -> bool:
-        """`run` has something to do."""
+        """Whether `run` has anything to do."""
         return self._reconciler is not None
 
     async def run(self) -> None:
-        """Keep the CPUs of running containers right, until cancelled."""
+        """Update the CPUs of running containers, until cancelled."""
         if self._reconciler is not None:
             await self._reconciler.run()
 
@@ -128,6 +131,7 @@ class ResourceManagers:
         return TopologyManager(policy, config.topology_manager_scope)
 
     def _cpu_manager(self) -> CpuManager | None:
+        """The CPU manager; None with policy none. Raises ValueError."""
         config, deps = self._config, self._deps
         if config.reserved_system_cpus:
             named_cpus(config, cpu_topology(deps.machine.topology()))
@@ -160,7 +164,7 @@ class ResourceManagers:
         )
 
     def _reserved(self) -> dict[str, int]:
-        """All that pods cannot have, in nano units (CG-034)."""
+        """All reservations, in nano units (CG-034)."""
         config = self._config
         capacity = internal_capacity(self._deps.machine)
         return reservation(

@@ -1,11 +1,11 @@
-"""The cgroups above containers, and what they are limited to.
+"""The cgroups above containers, and their limits.
 
-    <cgroupRoot>/kubepods               the node's capacity without what is reserved
-      burstable, besteffort             how CPU is shared between the classes
-      [burstable|besteffort/]pod<UID>   what the pod asked for; the runtime makes those below
+    <cgroupRoot>/kubepods               the node's capacity without reservations
+      burstable, besteffort             the QoS classes: their shares of the CPU
+      [burstable|besteffort/]pod<UID>   the pod's limits; the runtime makes the cgroups below
 
-`allocatable` and `node_config` decide, with `model/cgroups`; `tree` touches directories, `manager`
-(read it first) does both in the kubelet's order. Rules: CG-010..043. Upstream: pkg/kubelet/cm. What
-must never happen here: a write outside `kubepods` and the reserved cgroups that the configuration
-names; a process killed that was not found in a pod's cgroup.
+Read `manager` first. `allocatable` and `node_config` decide, with `model/cgroups`; `tree` reads and
+writes directories and files. Rules: CG-010..043. Upstream: pkg/kubelet/cm. What must never happen
+here: a write outside `kubepods` and the configured reserved cgroups; a process is killed that is
+not in a pod's cgroup.
 """

@@ -1,4 +1,4 @@
-"""What of a node pods may have: capacity, reservations, and what is impossible. Pure.
+"""Computes the allocatable resources of the node from its capacity and reservations. Pure.
 
 Amounts are resource name -> nano units. Rules: CG-034, NODE-031. Upstream:
 pkg/kubelet/cm/node_container_manager_linux.go; helpers.go: hardEvictionReservation;
@@ -16,40 +16,40 @@ from refkubelet.model.quantity import NANO, Form, Quantity, format_decimal_nano,
 
 Amounts = Mapping[str, int]
 RESERVED_BY_SIGNAL: Final = {"memory.available": "memory", "nodefs.available": "ephemeral-storage"}
-"""Hard thresholds that keep something of the capacity back, and what."""
+"""The hard eviction thresholds that reserve capacity: signal -> resource."""
 
 
 def parsed(amounts: Mapping[str, str]) -> dict[str, int]:
-    """Quantities of a configuration. Raises `QuantityError`."""
+    """The quantities of a configuration, in nano units. Raises `QuantityError`."""
     return {name: parse_nano(text) for name, text in amounts.items()}
 
 
 def eviction_reservation(capacity: Amounts, eviction_hard: Mapping[str, str]) -> dict[str, int]:
-    """What the hard eviction thresholds keep back. Raises `ThresholdError`."""
-    found: dict[str, int] = {}
+    """The amounts that the hard eviction thresholds reserve. Raises `ThresholdError`."""
+    reserved: dict[str, int] = {}
     for threshold in parse_thresholds(eviction_hard, {}, {}, {}):
         name = RESERVED_BY_SIGNAL.get(threshold.signal)
         if name is not None:
-            found[name] = threshold.value.amount(capacity.get(name, 0) // NANO) * NANO
-    return found
+            reserved[name] = threshold.value.amount(capacity.get(name, 0) // NANO) * NANO
+    return reserved
 
 
 def reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
-    """All that is kept back of what the node has; nothing of what it has not."""
+    """The sum of the reservations, for the resources of `capacity`."""
     sums = {name: sum(amounts.get(name, 0) for amounts in reserved) for name in capacity}
     return {name: amount for name, amount in sums.items() if amount}
 
 
 def enforced(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
-    """The limits of the cgroup of all pods: `reserved` without the eviction thresholds, so that
-    these are reached first."""
+    """The limits of the cgroup of all pods. `reserved`: without the eviction thresholds, so that
+    these are reached before the limits."""
     kept = reservation(capacity, reserved)
     return {name: max(0, amount - kept.get(name, 0)) for name, amount in capacity.items()}
 
 
 def allocatable_of(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
-    """What the Node object promises: `reserved` with the eviction thresholds. Memory that is set
-    aside for huge pages is no memory."""
+    """The allocatable resources of the Node object. `reserved`: with the eviction thresholds. The
+    memory of huge pages is subtracted from `memory`."""
     result = enforced(capacity, reserved)
     pages = sum(amount for name, amount in capacity.items() if name.startswith(HUGEPAGES))
     if "memory" in result:
@@ -58,7 +58,7 @@ def allocatable_of(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, 
 
 
 def impossible_reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> str | None:
-    """Why a kubelet cannot start with these reservations; None when it can."""
+    """Why the kubelet cannot start with these reservations; None: it can."""
     too_much = [
         f'Resource "{name}" has a reservation of {shown(name, amount)} but capacity of '
         f"{shown(name, capacity[name])}. Expected capacity >= reservation."
@@ -71,7 +71,7 @@ def impossible_reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> st
 
 
 def shown(name: str, amount: int) -> str:
-    """An amount as the API prints it: bytes in powers of 1024, the rest decimal."""
+    """An amount as a quantity of the API: bytes in powers of 1024, others decimal."""
     if name in ("memory", "ephemeral-storage") or name.startswith(HUGEPAGES):
         return str(Quantity(amount, Form.BINARY))
     return format_decimal_nano(amount)

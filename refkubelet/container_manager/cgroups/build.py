@@ -1,4 +1,4 @@
-"""A container manager for this machine, with what must hold before a kubelet may start.
+"""Makes the container manager, after checking what the machine must have.
 
 Rules: CG-014, CG-015, CG-034, CG-035, CG-037. Upstream: pkg/kubelet/cm/container_manager_linux.go:
 NewContainerManager, validateSystemRequirements.
@@ -35,8 +35,8 @@ CGROUP_V1_WARNING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ManagerDeps:
-    """`active_pods`: those that count, with allocated resources; `has_exclusive_cpus`: a container
-    of that pod has CPUs of its own (CG-031)."""
+    """What the container manager works with. `active_pods`: with allocated resources;
+    `has_exclusive_cpus`: whether a container of the pod has exclusive CPUs (CG-031)."""
 
     clock: Clock
     recorder: EventRecorder
@@ -45,7 +45,8 @@ class ManagerDeps:
 
 
 def check_reservations(config: KubeletConfiguration, capacity: Mapping[str, int]) -> None:
-    """`capacity`: of the Node object. Raises `ContainerManagerError` (CG-034)."""
+    """Raise `ContainerManagerError` if the reservations exceed `capacity`, that of the Node object
+    (CG-034)."""
     problem = reservation_problem(config, capacity)
     if problem is not None:
         raise ContainerManagerError(problem)
@@ -54,7 +55,8 @@ def check_reservations(config: KubeletConfiguration, capacity: Mapping[str, int]
 def container_manager(
     config: KubeletConfiguration, machine: Machine, deps: ManagerDeps
 ) -> ContainerManager:
-    """Reads what the machine has, changes nothing. Raises `ContainerManagerError`."""
+    """Make the container manager; this only reads from the machine. Raises
+    `ContainerManagerError`."""
     node = node_cgroups(
         config, internal_capacity(machine), machine.topology(), machine.cgroup_version()
     )

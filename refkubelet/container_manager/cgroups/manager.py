@@ -1,12 +1,11 @@
-"""The container manager: which cgroup is made, changed and removed when.
+"""The container manager: makes, changes and removes cgroups.
 
-Four occasions. At start the cgroups above the pods are made and limited. Every minute, before a
-pod's cgroup is made and after a pod was killed, the CPU is shared anew between the QoS classes
-(CG-036). A pod's cgroup is made before its sandbox and removed after its end (CG-040, CG-042).
-Housekeeping removes cgroups of unknown pods (CG-043).
-Reading and writing is done at once: the kernel answers in microseconds, unless it must reclaim
-memory first. What must never happen here: a pod fails because of a limit that could not be written
-(CG-040); a cgroup of a pod that a worker knows is taken for an orphan.
+At start the cgroups above the pods are made and limited. Every minute, before a pod's cgroup is
+made and after a pod was killed, the CPU shares of the QoS classes are updated (CG-036). A pod's
+cgroup is made before its sandbox and removed after its end (CG-040, CG-042). Housekeeping removes
+cgroups of unknown pods (CG-043). Files are read and written directly, because the kernel answers in
+microseconds, unless it must reclaim memory first. What must never happen here: a pod fails because
+a limit could not be written (CG-040).
 Upstream: pkg/kubelet/cm/container_manager_linux.go, node_container_manager_linux.go,
 qos_container_manager_linux.go, pod_container_manager_linux.go.
 """
@@ -49,20 +48,21 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 PERIOD_S: Final = 60.0
-"""How often the QoS classes are updated, and a limit of the node's cgroup that was refused is tried
-again (CG-035, CG-036)."""
+"""How often the QoS classes are updated, and a refused limit of the node's cgroup is tried again
+(CG-035, CG-036)."""
 ENFORCED: Final = "NodeAllocatableEnforced"
 NOT_ENFORCED: Final = "FailedNodeAllocatableEnforcement"
 
 
 class ContainerManagerError(Exception):
-    """The kubelet cannot start with these cgroups; the text is for the user."""
+    """The kubelet cannot start with these cgroups; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerManagerDeps:
-    """`active_pods`: those that count, with allocated resources. `has_exclusive_cpus`: of that pod
-    (CG-031). `kill`: SIGKILL to a process."""
+    """What the container manager works with. `active_pods`: with allocated resources; `kill`: sends
+    SIGKILL to a process; `has_exclusive_cpus`: whether a container of the pod has exclusive CPUs
+    (CG-031)."""
 
     clock: Clock
     recorder: EventRecorder
@@ -73,7 +73,7 @@ class ContainerManagerDeps:
 
 
 class ContainerManager:
-    """`start` once, before the first pod; then `run` for ever."""
+    """The cgroups of the node. Call `start` once, before the first pod; then `run`."""
 
     def __init__(self, node: NodeCgroups, deps: ContainerManagerDeps) -> None:
         self.node = node
@@ -92,7 +92,7 @@ class ContainerManager:
     def start(self) -> None:
         """Make the cgroups above the pods and limit them (CG-024..026, CG-035).
 
-        Raises `ContainerManagerError` for what only the user can change.
+        Raises `ContainerManagerError` if that fails, or a configured cgroup is missing.
         """
         tree = self._tree
         try:
@@ -120,7 +120,7 @@ class ContainerManager:
 
     def _complain(self, name: CgroupName, problem: str | None) -> None:
         if problem is not None:
-            log.error("cgroup %s is there, but not with all its limits: %s", shown(name), problem)
+            log.error("cgroup %s was made without some of its limits: %s", shown(name), problem)
 
     def _node_config(self) -> ResourceConfig:
         node = self.node
@@ -128,8 +128,8 @@ class ContainerManager:
         return node_config(amounts, node.all_cpus)
 
     def _enforce_node(self) -> None:
-        """Limit the cgroup of all pods. A limit below what is used may be refused until pods were
-        evicted; `run` tries again."""
+        """Limit the cgroup of all pods. The kernel may refuse a limit below the usage until pods
+        are evicted; `run` tries again."""
         recorder = self._deps.recorder
         try:
             self._tree.update(self.node.root, self._node_config())
@@ -142,7 +142,7 @@ class ContainerManager:
         recorder.node_event("Normal", ENFORCED, "Updated Node Allocatable limit across pods")
 
     def _enforce_reserved(self, cgroup: ReservedCgroup) -> None:
-        """Limit a reserved cgroup (CG-035). Raises `ContainerManagerError` when it is not there."""
+        """Limit a reserved cgroup (CG-035). Raises `ContainerManagerError` if it is missing."""
         recorder, tree = self._deps.recorder, self._tree
         name = parse_path(cgroup.path, tree.driver)
         config = node_config(cgroup.limits, self.node.all_cpus, cpu_only=cgroup.cpu_only)
@@ -161,7 +161,8 @@ class ContainerManager:
         recorder.node_event("Normal", ENFORCED, message)
 
     async def run(self) -> None:
-        """The minute's work (CG-035, CG-036)."""
+        """Every minute, update the QoS classes and try refused limits of the node again (CG-035,
+        CG-036)."""
         while True:
             await self._deps.clock.sleep(PERIOD_S)
             self.update_qos(hugepages=True)
@@ -169,8 +170,8 @@ class ContainerManager:
                 self._enforce_node()
 
     def update_qos(self, *, hugepages: bool = False) -> None:
-        """Share CPU and memory anew between the QoS classes; a failure is logged (CG-036).
-        `hugepages`: lift the limits of huge pages, too, which never change."""
+        """Update the CPU shares and memory protection of the QoS classes; a failure is logged
+        (CG-036). `hugepages`: write the limits of huge pages, too, which never change."""
         node = self.node
         configs = qos_configs(
             self._active_requests(),
@@ -178,7 +179,7 @@ class ContainerManager:
             memory_qos=node.memory_qos,
             reserve_memory=node.pods.reserve_memory,
         )
-        what = "QoS cgroups not updated"
+        what = "cannot update the cgroups of the QoS classes"
         for qos, config in configs.items():
             try:
                 self._tree.update(self._classes[qos], config)
@@ -188,8 +189,8 @@ class ContainerManager:
         self._complaints.over(what)
 
     def _active_requests(self) -> Iterable[PodRequest]:
-        """What the active pods ask for, computed once for each pod object, as these never
-        change."""
+        """The requests of the active pods, computed once for each pod object, which never
+        changes."""
         before, self._requests = self._requests, {}
         for pod in self._deps.active_pods():
             known = before.get(uid(pod))
@@ -200,17 +201,15 @@ class ContainerManager:
     # Pods
 
     def exists(self, pod: Pod) -> bool:
-        """Whether the pod's cgroup is there in every tree that matters (CG-015)."""
+        """Whether the pod's cgroup exists in every tree that matters (CG-015)."""
         try:
             return self._tree.exists(self._name(pod))
         except CgroupNameError:
             return False
 
     def ensure(self, pod: Pod) -> None:
-        """Make the cgroup of that (allocated) pod, if it is not there (CG-040).
-
-        Raises `CgroupError` when it cannot be made; limits that were refused are logged only.
-        """
+        """Make the cgroup of a pod, with its allocated resources, if it does not exist (CG-040).
+        Raises `CgroupError` if it cannot be made; refused limits are only logged."""
         try:
             name = self._name(pod)
             if self._tree.exists(name):
@@ -221,15 +220,15 @@ class ContainerManager:
             raise CgroupError(f"failed to create container for {words} : {error}") from None
 
     def config_of(self, pod: Pod) -> ResourceConfig:
-        """The limits that the cgroup of that (allocated) pod should have (CG-027..031)."""
+        """The limits for the cgroup of a pod, with its allocated resources (CG-027..031)."""
         exclusive = self._deps.has_exclusive_cpus(pod)
         return resource_config_for_pod(pod, self.node.pods, exclusive_cpus=exclusive)
 
     async def destroy(self, pod: Pod) -> None:
-        """Kill and remove all of the pod's cgroup (CG-042). Raises `CgroupError`."""
+        """Kill all processes in the pod's cgroup and remove it (CG-042). Raises `CgroupError`."""
         try:
             name = self._name(pod)
-        except CgroupNameError:  # there cannot be one
+        except CgroupNameError:  # such a pod cannot have a cgroup
             return
         await self._tree.destroy(name, self._deps.kill, self._deps.clock)
 
@@ -239,8 +238,8 @@ class ContainerManager:
     # For resizes of running pods (CG-065, CG-066)
 
     def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
-        """What the kernel has for `cpu` or `memory` of the pod; v2 shares are those that its weight
-        stands for (CG-067). Raises OSError."""
+        """The limits of the pod's cgroup for `resource`, "cpu" or "memory"; with v2 the shares are
+        computed from the weight (CG-067). Raises OSError."""
         name, read = self._name(pod), self._tree.read
         v1 = self._tree.version == 1
         if resource == "memory":
@@ -257,11 +256,11 @@ class ContainerManager:
         return ResourceConfig(shares_of_weight(int(read(name, "cpu", "cpu.weight"))), quota, period)
 
     def write_config(self, pod: Pod, config: ResourceConfig) -> None:
-        """Change what `config` names. Raises `CgroupError`."""
+        """Write the limits that are set in `config`. Raises `CgroupError`."""
         self._tree.update(self._name(pod), config)
 
     def memory_usage_bytes(self, pod: Pod) -> int:
-        """What the pod's cgroup uses now. Raises OSError."""
+        """The memory usage of the pod's cgroup. Raises OSError."""
         return self._tree.memory_usage_bytes(self._name(pod))
 
     # Cgroups of unknown pods
@@ -272,5 +271,5 @@ class ContainerManager:
         self._orphans.remove(keep, volumes_exist)
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """Cancel the removals that run in the background."""
         await self._orphans.stop()

@@ -1,4 +1,4 @@
-"""The container manager's part of the configuration, put together with what the machine has.
+"""Makes the container manager's settings from the configuration and the machine.
 
 Rules: CG-011, CG-031..035. Upstream: cmd/kubelet/app/server.go: run (NodeConfig).
 """
@@ -30,8 +30,8 @@ _COMPRESSIBLE: Final = "-compressible"
 
 @dataclass(frozen=True, slots=True)
 class ReservedCgroup:
-    """A cgroup of which the kubelet sets nothing but limits (CG-035). `title`: `System Reserved`;
-    `limits`: resource -> nano units; `cpu_only`: the `-compressible` kind."""
+    """An existing cgroup that the kubelet only limits (CG-035). `title`: e.g. `System Reserved`;
+    `limits`: resource -> nano units; `cpu_only`: configured as `-compressible`."""
 
     title: str
     path: str
@@ -41,24 +41,24 @@ class ReservedCgroup:
 
 @dataclass(frozen=True, slots=True)
 class NodeCgroups:
-    """What the container manager is told about its node (upstream: NodeConfig)."""
+    """The settings of the container manager (upstream: NodeConfig)."""
 
     root: CgroupName
     """The cgroup of all pods."""
     capacity: Amounts
-    """What the node has: resource -> nano units."""
+    """The node's capacity: resource -> nano units."""
     reserved: tuple[Amounts, ...] = ()
-    """What is kept back from pods, without the eviction thresholds: resource -> nano units."""
+    """The reservations, without the eviction thresholds: resource -> nano units."""
     enforce_pods: bool = True
     """Whether reservations limit the cgroup of all pods."""
     reserved_cgroups: tuple[ReservedCgroup, ...] = ()
     """In the order in which they are limited."""
     all_cpus: str = ""
-    """The machine's CPUs while no CPU manager gives any away (CG-032)."""
+    """All CPUs of the machine; "" with a CPU manager, which assigns CPUs (CG-032)."""
     page_sizes: tuple[int, ...] = ()
-    """Of huge pages, bytes."""
+    """The sizes of huge pages, in bytes."""
     pods: PodCgroupSettings = field(default_factory=PodCgroupSettings)
-    """How limits of pods' cgroups are made."""
+    """The settings for the limits of pods' cgroups."""
     memory_qos: bool = False
     """Whether memory is protected by class (gate MemoryQoS, v2 only)."""
 
@@ -69,10 +69,8 @@ def node_cgroups(
     topology: MachineTopology,
     version: Version,
 ) -> NodeCgroups:
-    """What the container manager does on this node. `capacity`: CPU, memory, huge pages, pids.
-
-    Raises `QuantityError`.
-    """
+    """The settings for this node. `capacity`: of CPU, memory, huge pages and pids. Raises
+    `QuantityError`."""
     kube, system = parsed(config.kube_reserved), parsed(config.system_reserved)
     memory_qos = version == 2 and config.feature_gates.get("MemoryQoS", False)
     return NodeCgroups(
@@ -99,7 +97,7 @@ def node_cgroups(
 def _reserved_cgroups(
     config: KubeletConfiguration, kube: Amounts, system: Amounts
 ) -> list[ReservedCgroup]:
-    """In the order in which they are limited (CG-035)."""
+    """The reserved cgroups, in the order in which they are limited (CG-035)."""
     rows = (
         ("system-reserved", "System Reserved", config.system_reserved_cgroup, system),
         ("kube-reserved", "Kube Reserved", config.kube_reserved_cgroup, kube),
@@ -115,7 +113,7 @@ def _reserved_cgroups(
 def reservations_of(
     config: KubeletConfiguration, capacity: Amounts
 ) -> tuple[Mapping[str, int], ...]:
-    """All that is kept back from pods, the hard eviction thresholds last (CG-034).
+    """All reservations, those of the hard eviction thresholds last (CG-034).
 
     Raises `QuantityError`, `ThresholdError`.
     """
@@ -127,19 +125,20 @@ def reservations_of(
 
 
 def reservation_problem(config: KubeletConfiguration, capacity: Amounts) -> str | None:
-    """Why the kubelet cannot start; `capacity`: what the Node object shows."""
+    """Why the kubelet cannot start with its reservations; None: it can. `capacity`: of the Node
+    object."""
     return impossible_reservation(capacity, reservations_of(config, capacity))
 
 
 def pods_cgroup(config: KubeletConfiguration) -> str:
-    """The path of the cgroup that holds all pods; "" where pods have no cgroups."""
+    """The path of the cgroup above all pods; "": pods have no cgroups."""
     if not config.cgroups_per_qos:
         return ""
     return cgroup_path(node_cgroup(config.cgroup_root), config.cgroup_driver)
 
 
 def pod_cgroup_of(config: KubeletConfiguration) -> Callable[[Pod], str] | None:
-    """What finds the path of a pod's cgroup; None where pods have none."""
+    """A function that returns the path of a pod's cgroup; None: pods have no cgroups."""
     if not config.cgroups_per_qos:
         return None
     root = node_cgroup(config.cgroup_root)

@@ -1,8 +1,7 @@
-"""Cgroups of pods that the kubelet does not know: found by their names, removed in the background
-(CG-043).
+"""Removes, in the background, cgroups of pods that the kubelet does not know (CG-043).
 
-What must never happen here: a cgroup of a pod that a worker knows is taken for an orphan; a look at
-every directory while nothing changes.
+What must never happen here: a cgroup of a pod with a worker is removed; directories are listed
+while nothing changes.
 Upstream: pkg/kubelet/kubelet_pods.go: cleanupOrphanedPodCgroups;
 pkg/kubelet/cm/pod_container_manager_linux.go: GetAllPodsFromCgroups.
 """
@@ -25,7 +24,8 @@ log = logging.getLogger(__name__)
 
 
 class Orphans:
-    """`parents`: the cgroups that pods' cgroups are made in; `kill`: SIGKILL to a process."""
+    """Finds and removes these cgroups. `parents`: the cgroups that contain those of pods; `kill`:
+    sends SIGKILL to a process."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Orphans:
     def remove(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:
         """Remove, in the background, the cgroups of pods whose UID is not in `keep`.
 
-        While volumes of such a pod are there, its cgroup stays and gets the least CPU. Nothing is
-        read while the directories and `keep` are those of a look that found nothing to do.
+        While volumes of such a pod are mounted, its cgroup stays and gets the least CPU. The
+        directories are not listed while they and `keep` are as in a round without orphans.
         """
         look = ([link_count(d) for d in self._directories], frozenset(keep))
         if look == self._looked_at:
@@ -57,7 +57,7 @@ class Orphans:
             if volumes_exist(pod):
                 self._slow_down(name)
             elif pod not in self._removing:
-                log.info("removing cgroup %s: its pod is over or unknown", shown(name))
+                log.info("removing cgroup %s: its pod has ended or is unknown", shown(name))
                 task = asyncio.create_task(self._remove_orphan(pod, name), name=f"cgroup {pod}")
                 self._removing[pod] = task
 
@@ -74,7 +74,7 @@ class Orphans:
         try:
             self._tree.update(name, ResourceConfig(cpu_shares=MIN_SHARES))
         except CgroupError as error:
-            log.warning("cgroup %s keeps its CPU: %s", shown(name), error)
+            log.warning("cannot lower the CPU shares of cgroup %s: %s", shown(name), error)
 
     async def _remove_orphan(self, pod: str, name: CgroupName) -> None:
         try:
@@ -82,12 +82,12 @@ class Orphans:
         except CgroupError as error:
             log.warning("%s", error)
         except Exception as error:
-            log_failure(log, f"cgroup {shown(name)} is not removed", error)
+            log_failure(log, f"cannot remove cgroup {shown(name)}", error)
         finally:
             del self._removing[pod]
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """Cancel the removals that run."""
         tasks = list(self._removing.values())
         for task in tasks:
             task.cancel()

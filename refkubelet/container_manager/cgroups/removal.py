@@ -1,7 +1,7 @@
-"""The end of a cgroup: what runs in it is killed, and its directories go, the deepest first.
+"""Removes a cgroup: kills its processes, then removes its directories, the deepest first.
 
-What must never happen here: a wait without end. A process that cannot be killed, or that the kernel
-does not let go within a second, leaves the cgroup where it is; the caller tries again later.
+No wait is endless: if a process cannot be killed, or has not gone after a second, the cgroup stays,
+and the caller tries again later.
 Rules: CG-042, CG-102. Upstream: pkg/kubelet/cm/pod_container_manager_linux.go: Destroy;
 opencontainers/cgroups utils.go: RemovePath.
 """
@@ -20,21 +20,20 @@ RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))
 
 
 class CgroupError(Exception):
-    """The kernel refused; the text says what, where and why."""
+    """The kernel refused an operation on a cgroup; the text says what, where and why."""
 
 
 def reason(error: OSError) -> str:
-    """The kernel's words."""
+    """The kernel's text of the error, in lower case."""
     return (error.strerror or str(error)).lower()
 
 
 async def remove_all(
     directories: Sequence[CgroupDir], kill: Callable[[int], None], clock: Clock
 ) -> list[CgroupDir]:
-    """Empty and remove these directories of one cgroup in every tree. Returns those that stay.
-
-    `kill` sends SIGKILL. Raises `CgroupError` when processes cannot be killed.
-    """
+    """Kill the processes in these directories, those of one cgroup in every tree, and remove them;
+    returns the directories that stay. `kill` sends SIGKILL. Raises `CgroupError` if processes
+    cannot be killed."""
     left = [d for d in directories if _rmdir(d) != 0]
     if not left:
         return []
@@ -43,8 +42,8 @@ async def remove_all(
 
 
 def subdirectories(directory: CgroupDir, like: str = "") -> Iterator[CgroupDir]:
-    """None, of a directory that is not there or just goes. `like` is part of their names, which
-    spares a look at the many files."""
+    """The subdirectories with `like` in their names, which avoids a stat of the many files; none if
+    the directory does not exist."""
     try:
         children = list(directory.iterdir())
     except OSError:
@@ -55,7 +54,7 @@ def subdirectories(directory: CgroupDir, like: str = "") -> Iterator[CgroupDir]:
 
 
 def _pids_below(directory: CgroupDir) -> Iterator[int]:
-    """Every process in the cgroup and below; a cgroup that is removed meanwhile has none."""
+    """The ids of all processes in the cgroup and below; none if it is removed meanwhile."""
     try:
         pids = [int(line) for line in (directory / "cgroup.procs").read_text().split()]
     except OSError:
@@ -66,7 +65,7 @@ def _pids_below(directory: CgroupDir) -> Iterator[int]:
 
 
 def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
-    """Raises `CgroupError` when some cannot be killed in five passes."""
+    """Kill these processes. Raises `CgroupError` if some cannot be killed in five passes."""
     left = list(dict.fromkeys(pids))
     errors: list[str] = []
     for _ in range(KILL_PASSES):
@@ -88,7 +87,8 @@ def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
 
 
 async def _remove_tree(directory: CgroupDir, clock: Clock) -> bool:
-    """Killed processes need a moment to go (CG-102)."""
+    """Remove a directory and those below; waits up to a second for killed processes to go
+    (CG-102). False: it stays."""
     for child in subdirectories(directory):
         if not await _remove_tree(child, clock):
             return False
@@ -101,7 +101,7 @@ async def _remove_tree(directory: CgroupDir, clock: Clock) -> bool:
 
 
 def _rmdir(directory: CgroupDir) -> int:
-    """One try; 0 or the errno. What is not there is removed."""
+    """Try once to remove a directory; returns 0, also if it does not exist, or the errno."""
     try:
         directory.rmdir()
     except FileNotFoundError:

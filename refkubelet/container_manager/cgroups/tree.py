@@ -1,8 +1,8 @@
-"""The directories and files of cgroups, v1 and v2 behind one interface; no rule about limits.
+"""Reads and writes the directories and files of cgroups, with one interface for v1 and v2.
 
-v1 has a tree for each controller and a cgroup is a directory in all of them; v2 has one tree, where
-controllers are switched on level by level. Every call works on the kernel as it is now: nothing is
-remembered between calls but what cannot change while a kubelet runs.
+v1 has a tree for each controller, and a cgroup is a directory in all of them; v2 has one tree, in
+which controllers are enabled level by level. Every call reads the kernel's present state; only
+facts that cannot change while the kubelet runs are kept.
 Rules: CG-010, CG-015, CG-016, CG-044. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go;
 opencontainers/cgroups fs/fs.go, fs2/create.go.
 """
@@ -35,8 +35,8 @@ _MOST_FILES: Final = 500
 class CgroupTree:
     """The cgroups of a machine below `root`, /sys/fs/cgroup.
 
-    `driver`: how cgroups are named (CG-010); systemd itself is never asked. `page_sizes`: of huge
-    pages, bytes. Raises OSError where no cgroups are mounted.
+    `driver`: the scheme of cgroups' names (CG-010); systemd itself is never called. `page_sizes`:
+    of huge pages, in bytes. The constructor raises OSError if no cgroups are mounted.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class CgroupTree:
         self._files: dict[tuple[str, str, str], CgroupDir] = {}
 
     def path(self, name: CgroupName) -> str:
-        """Below a tree's mount."""
+        """The path of the cgroup below the mount point of a tree."""
         return cgroup_path(name, self.driver)
 
     # Is it there
 
     def problem(self, name: CgroupName, *, literal: bool = False) -> str | None:
-        """Why the cgroup does not count as existing; None when it does (CG-015). `literal`: the
-        name is a path as the user gave it, whatever the driver."""
+        """Why the cgroup does not count as existing; None: it does (CG-015). `literal`: the name is
+        used as a path, whatever the driver."""
         path = cgroup_path(name, "cgroupfs") if literal else self.path(name)
         if self.version == 1:
             wanted = [m for c, m in self._mounts.items() if c in NEEDED_V1]
@@ -78,7 +78,7 @@ class CgroupTree:
         return None
 
     def exists(self, name: CgroupName) -> bool:
-        """As `problem` says, without the words."""
+        """Whether the cgroup exists; like `problem`, but faster."""
         path = self.path(name)[1:]
         if self.version == 1:
             return all((m / path).exists() for c, m in self._mounts.items() if c in NEEDED_V1)
@@ -87,11 +87,9 @@ class CgroupTree:
     # Make and change
 
     def create(self, name: CgroupName, config: ResourceConfig) -> str | None:
-        """Make the cgroup with all above it, and give it its limits.
-
-        Returns what went wrong with a limit: the cgroup is there all the same (CG-040). Raises
-        `CgroupError` when it could not be made.
-        """
+        """Make the cgroup and its parents, and write its limits. Returns the error of a refused
+        limit, or None: the cgroup exists all the same (CG-040). Raises `CgroupError` if it cannot
+        be made."""
         words = [word for word in self.path(name).split("/") if word]
         try:
             for tree in self._trees:
@@ -119,8 +117,8 @@ class CgroupTree:
             self._enable_controllers(made, above)
 
     def _enable_controllers(self, above: Sequence[CgroupDir], leaf: CgroupDir) -> None:
-        """Every controller of the root for every level down to `leaf` (CG-016). What the kernel
-        refuses shows when a limit is written."""
+        """Enable all controllers of the root at every level down to `leaf` (CG-016). A refusal of
+        the kernel is ignored: it shows when a limit is written."""
         if set(self.controllers) <= set(_controllers_of(leaf)):
             return
         for directory in above:
@@ -132,7 +130,7 @@ class CgroupTree:
                     _try(switch, f"+{controller}")
 
     def update(self, name: CgroupName, config: ResourceConfig) -> None:
-        """Write the limits; the first that is refused ends it. Raises `CgroupError`."""
+        """Write the limits, up to the first that is refused. Raises `CgroupError`."""
         path = self.path(name)[1:]
         later: list[Write] = []
         for write in writes(config, self.version, self._page_sizes):
@@ -175,11 +173,11 @@ class CgroupTree:
     # What it says
 
     def read(self, name: CgroupName, controller: str, file: str) -> str:
-        """A file of the cgroup. Raises OSError."""
+        """The text of a file of the cgroup. Raises OSError."""
         return (self._directory(controller, self.path(name)[1:]) / file).read_text()
 
     def memory_usage_bytes(self, name: CgroupName) -> int:
-        """Use of the cgroup with all below. Raises OSError."""
+        """The memory usage of the cgroup and all below it. Raises OSError."""
         file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
         return int(self.read(name, "memory", file))
 
@@ -190,7 +188,7 @@ class CgroupTree:
             return 0
 
     def _file(self, controller: str, path: str, name: str) -> CgroupDir:
-        """The path of a file, kept: the same files are written again and again."""
+        """The path of a file, cached, because the same files are written again and again."""
         key = (controller, path, name)
         file = self._files.get(key)
         if file is None:
@@ -200,7 +198,8 @@ class CgroupTree:
         return file
 
     def _directory(self, controller: str, path: str) -> CgroupDir:
-        """Raises OSError for a controller that is in no tree."""
+        """The cgroup's directory in the tree of a controller. Raises OSError if no tree has the
+        controller."""
         if self.version == 2:
             return self._root / path
         mount = self._mounts.get(controller)
@@ -211,18 +210,15 @@ class CgroupTree:
     # Children, and the end
 
     def children(self, name: CgroupName, *, like: str = "") -> list[str]:
-        """The names of the directories below that have `like` in them, in any of the trees, each
-        once, in order."""
+        """The names with `like` in them of the cgroup's children in any tree, sorted."""
         found: dict[str, None] = {}
         for directory in self.directories(name):
             found.update(dict.fromkeys(child.name for child in subdirectories(directory, like)))
         return sorted(found)
 
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
-        """Kill what runs in the cgroup and below, and remove all of it (CG-042).
-
-        `kill` sends SIGKILL; waits up to a second for processes to go. Raises `CgroupError`.
-        """
+        """Kill all processes in the cgroup and below, and remove it (CG-042). `kill` sends SIGKILL;
+        waits up to a second for processes to go. Raises `CgroupError`."""
         kept = await remove_all(self.directories(name), kill, clock)
         if kept:
             raise CgroupError(
@@ -237,18 +233,18 @@ class CgroupTree:
 
 
 def quoted(name: CgroupName) -> str:
-    """As upstream's messages quote names."""
+    """The name as upstream's messages quote it."""
     return "[" + " ".join(f'"{word}"' for word in name) + "]"
 
 
 def shown(name: CgroupName) -> str:
-    """As upstream's messages show names."""
+    """The name as upstream's messages show it."""
     return f"[{' '.join(name)}]"
 
 
 def _mounts(root: CgroupDir) -> dict[str, CgroupDir]:
-    """Controller -> its tree; `systemd` and `unified` (v2 on hybrid machines, CG-044) are among
-    them. Several controllers may share a tree, to which links by their single names lead then."""
+    """Controller -> its tree, `systemd` and `unified` (v2 on hybrid machines, CG-044) included.
+    Controllers may share a tree, which then also has links with their single names."""
     found: dict[str, CgroupDir] = {}
     trees = [d for d in root.iterdir() if (d / "cgroup.procs").exists()]
     for tree in sorted(trees, key=lambda d: ("," not in d.name, d.name)):
@@ -262,8 +258,8 @@ def _controllers_of(directory: CgroupDir) -> tuple[str, ...]:
 
 
 def _inherit_cpuset(directory: CgroupDir, above: CgroupDir) -> None:
-    """v1: a cgroup without CPUs or NUMA nodes takes no process; it gets those of the cgroup above
-    (CG-143)."""
+    """With v1, give a cgroup without CPUs or NUMA nodes, which accepts no process, those of its
+    parent (CG-143)."""
     for file in _CPUSET_FILES:
         if not (directory / file).read_text().strip():
             (directory / file).write_text((above / file).read_text().strip())
@@ -277,7 +273,8 @@ def _try(file: CgroupDir, text: str) -> None:
 
 
 def link_count(directory: CgroupDir) -> int:
-    """A number that changes when a directory below comes or goes (CG-100); 0: it is not there."""
+    """A number that changes when a child directory is made or removed (CG-100); 0: the directory
+    does not exist."""
     try:
         return directory.stat().st_nlink
     except FileNotFoundError:

@@ -1,1 +1,2 @@
-"""The CPU manager: which containers get CPUs of their own, and which (CG-081)."""
+"""The CPU manager: assigns exclusive CPUs to containers (CG-081). Read `manager` first; `static`
+and `assignment` decide."""

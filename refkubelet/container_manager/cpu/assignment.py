@@ -1,9 +1,10 @@
-"""Which CPUs are taken for a request: close together, and so that whole units stay free. Pure.
+"""Chooses the CPUs for a request: close together, and so that whole units stay free. Pure.
 
-Packed (the default): as many whole large units as fit the request, then whole cores, then single
-threads; always from where the least is free. Distributed (option distribute-cpus-across-numa): on
-as few NUMA nodes as can do, evenly, so that what is left free is as even as possible. What must
-never happen here: a CPU that was not free; more or fewer CPUs than asked for.
+Packed (the default): as many whole large units as fit into the request, then whole cores, then
+single threads; always from the unit with the fewest free CPUs. Distributed (option
+distribute-cpus-across-numa): evenly on as few NUMA nodes as possible, so that the free CPUs are
+left as even as possible. What must never happen here: a CPU that was not free; more or fewer CPUs
+than requested.
 
 Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/cpu_assignment.go: takeByTopologyNUMAPacked,
 takeByTopologyNUMADistributed (KEP-2902 describes the latter).
@@ -26,8 +27,8 @@ class NotEnoughCpus(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """`spread`: threads of different cores first, no whole cores. `by_cache`: whole last-level
-    caches, or as few as can do, before whole cores."""
+    """How CPUs are packed. `spread`: threads of different cores first, no whole cores. `by_cache`:
+    whole last-level caches, or as few as possible, before whole cores."""
 
     spread: bool = False
     by_cache: bool = False
@@ -39,7 +40,7 @@ PACKED = Packing()
 def take_packed(
     topology: CpuTopology, free: CpuSet, count: int, packing: Packing = PACKED
 ) -> CpuSet:
-    """`count` of the free CPUs. Raises `NotEnoughCpus`."""
+    """Take `count` of the free CPUs, packed. Raises `NotEnoughCpus`."""
     _check(free, count)
     hand = _Hand(topology, free, count)
     for level in topology.hierarchy:
@@ -61,13 +62,13 @@ def _check(free: CpuSet, count: int) -> None:
 
 
 def ordered_units(topology: CpuTopology, free: Iterable[int], level: Level) -> list[int]:
-    """The units of a level that have free CPUs, in the order in which they are used up: by their
-    larger units first, each time the one with the least free first, then by number."""
+    """The units of a level that have free CPUs, in the order of their use: sorted by their larger
+    units first, at each level by the fewest free CPUs, then by number."""
     return [number for number, _ in _by_least_free(topology, free, _path(topology, level))]
 
 
 def _path(topology: CpuTopology, level: Level) -> tuple[Level, ...]:
-    """The levels above, from the largest, and the level itself. Caches are looked for by node."""
+    """The levels above `level`, the largest first, and `level` itself. Above caches are nodes."""
     hierarchy = topology.hierarchy
     above = hierarchy[: hierarchy.index("node") + 1] if level == "cache" else hierarchy
     return above[: above.index(level) + 1] if level in above else (*above, level)
@@ -85,7 +86,7 @@ def _by_least_free(
 
 
 class _Hand:
-    """What one request has taken so far, lives for one call."""
+    """The CPUs that one request has taken so far; used for one call."""
 
     def __init__(self, topology: CpuTopology, free: CpuSet, count: int) -> None:
         self._topology = topology
@@ -102,21 +103,21 @@ class _Hand:
         self._free -= self.taken
 
     def _is_whole(self, number: int, level: Level) -> bool:
-        """All of the unit is free. Sockets and cores of another than the usual size never count
-        as whole."""
+        """Whether all of the unit is free. Sockets and cores of an unusual size never count as
+        whole."""
         unit = self._topology.units[level][number]
         odd = level in ("socket", "core") and len(unit) != self._topology.usual_size(level)
         return unit <= self._free and not odd
 
     def take_whole(self, level: Level) -> None:
-        """Every whole unit that is not more than what is still needed."""
+        """Take every whole unit that is not larger than the rest of the request."""
         for number in ordered_units(self._topology, self._free, level):
             unit = self._topology.units[level][number]
             if len(unit) <= self.needed and self._is_whole(number, level):
                 self._take(unit)
 
     def take_caches(self) -> None:
-        """Whole caches, then the part of a cache that does all of the rest."""
+        """Take whole caches, then the part of one cache that covers the whole rest."""
         for number in ordered_units(self._topology, self._free, "cache"):
             if self.needed >= self._topology.usual_size("cache"):
                 self.take_whole("cache")
@@ -124,7 +125,7 @@ class _Hand:
                 self._take(self._part_of_cache(number))
 
     def _part_of_cache(self, number: int) -> list[int]:
-        """Threads of the first cores of a cache, if they are just what is needed."""
+        """CPUs of the first cores of a cache, if they cover exactly the rest; else none."""
         threads = self._topology.usual_size("core")
         in_cache = self._free & self._topology.units["cache"][number]
         cores = self._topology.split(in_cache, "core")
@@ -135,7 +136,7 @@ class _Hand:
         return cpus if len(cpus) == self.needed else []
 
     def take_threads(self, level: Level) -> None:
-        """Single CPUs, the fullest units of the level first."""
+        """Take single CPUs, from the units with the fewest free CPUs first."""
         units = _by_least_free(self._topology, self._free, _path(self._topology, level))
         cpus = [cpu for _, unit in units for cpu in sorted(unit)]
         self._take(cpus[: self.needed])
@@ -143,7 +144,8 @@ class _Hand:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """`each` CPUs from every node of `nodes`, then one group after the other from `extra`."""
+    """A way to distribute: `each` CPUs from every one of `nodes`, then the rest in groups from
+    `extra`, in turn. `balance`: the deviation of the free CPUs left on the nodes."""
 
     balance: float
     nodes: tuple[int, ...]
@@ -154,8 +156,8 @@ class _Plan:
 def take_distributed(
     topology: CpuTopology, free: CpuSet, count: int, group: int, packing: Packing = PACKED
 ) -> CpuSet:
-    """`count` of the free CPUs, evenly from as few NUMA nodes as can do, in groups of `group` (the
-    threads of a core, or 1); packed where that cannot be. Raises `NotEnoughCpus`."""
+    """Take `count` of the free CPUs, evenly from as few NUMA nodes as possible, in groups of
+    `group` (the threads of a core, or 1); packed if that is impossible. Raises `NotEnoughCpus`."""
     packing = Packing(packing.spread)
     if count % group:
         return take_packed(topology, free, count, packing)
@@ -173,7 +175,8 @@ def take_distributed(
 
 
 def _widths(topology: CpuTopology, free: CpuSet, groups: int, group: int) -> range:
-    """How many nodes could do: as few as would if all were free, at most one for each group."""
+    """The possible numbers of nodes: from as few as would be enough if all CPUs were free, to one
+    for each group."""
     all_groups = -(-len(topology.cpus) // group)
     on_a_node = -(-all_groups // len(topology.units["node"]))
     available = len(topology.split(free, "node"))
@@ -183,7 +186,7 @@ def _widths(topology: CpuTopology, free: CpuSet, groups: int, group: int) -> ran
 def _plans(
     topology: CpuTopology, free: CpuSet, count: int, group: int, width: int
 ) -> Iterator[_Plan]:
-    """Every way to use this many nodes, with the best choice of nodes for what is left over."""
+    """Every plan with this many nodes."""
     sizes = {number: len(cpus) for number, cpus in topology.split(free, "node").items()}
     each = count // width // group * group
     for nodes in combinations(ordered_units(topology, free, "node"), width):
@@ -200,7 +203,7 @@ def _plans(
 
 
 def _with_extra(plan: _Plan, left: dict[int, int], rest: int, group: int) -> Iterator[_Plan]:
-    """The plan with the nodes that give the rest, in every way, the most nodes first."""
+    """The plan with every possible choice of the nodes for the rest, the most nodes first."""
     able = [n for n in plan.nodes if left[n] >= group]
     for size in range(len(able), 0, -1):
         for extra in combinations(able, size):
@@ -212,8 +215,8 @@ def _with_extra(plan: _Plan, left: dict[int, int], rest: int, group: int) -> Ite
 
 
 def _turns(nodes: tuple[int, ...], left: dict[int, int], rest: int, group: int) -> Iterator[int]:
-    """The nodes in turn, each giving a group of CPUs, until the rest is given or no node has a
-    group left."""
+    """The nodes in turn, once for each group of CPUs taken, until the rest is taken or no node has
+    a group left. Changes `left`."""
     while rest > 0 and any(left[n] >= group for n in nodes):
         for node in nodes:
             if rest > 0 and left[node] >= group:
@@ -236,7 +239,7 @@ def _carried_out(
 
 
 def _deviation(values: Iterable[int]) -> float:
-    """The standard deviation, to three decimals, of a mean that is rounded likewise."""
+    """The standard deviation from the mean; both are rounded to three decimals, as in upstream."""
     numbers = list(values)
     mean = _rounded(sum(numbers) / len(numbers))
     return _rounded(sqrt(sum((n - mean) ** 2 for n in numbers) / len(numbers)))

@@ -1,4 +1,4 @@
-"""The CPU manager of a configuration. Every error is a start failure, in upstream's words.
+"""Makes the CPU manager. Every error stops the kubelet's start, with upstream's text.
 
 Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/cpu_manager.go: NewManager, Start;
 cmd/kubelet/app/server.go: getReservedCPUs.
@@ -36,7 +36,7 @@ STATIC: Final = "static"
 
 
 def no_cpu_manager(config: KubeletConfiguration, root_dir: Path) -> None:
-    """Policy none: nothing but a file that says so. Raises ValueError."""
+    """Policy none: only check the options and the state file. Raises ValueError."""
     try:
         check_no_options(config.cpu_manager_policy_options)
     except ValueError as error:
@@ -52,7 +52,7 @@ def cpu_manager(
     affinities: Affinities,
     active: ActiveContainers,
 ) -> CpuManager:
-    """Policy static. `reserved`: what pods cannot have, in nano units. Raises ValueError."""
+    """Policy static. `reserved`: the reservations, in nano units. Raises ValueError."""
     if config.cpu_manager_policy != STATIC:
         raise ValueError(f"unknown policy: {quoted(config.cpu_manager_policy)}")
     policy = _policy(config, cpu_topology(machine), reserved)
@@ -81,6 +81,7 @@ def _file(root_dir: Path, policy: str) -> StateFile[CpuStateFile, CpuState]:
 def _policy(
     config: KubeletConfiguration, topology: CpuTopology, reserved: Mapping[str, int]
 ) -> StaticPolicy:
+    """The policy with its options and reserved CPUs. Raises ValueError."""
     named = named_cpus(config, topology)
     if not reserved.get("cpu"):
         raise ValueError(
@@ -100,7 +101,7 @@ def _policy(
 
 
 def named_cpus(config: KubeletConfiguration, topology: CpuTopology) -> CpuSet:
-    """The CPUs of reservedSystemCPUs. Raises ValueError: some are not there."""
+    """The CPUs of reservedSystemCPUs. Raises ValueError if the machine lacks some of them."""
     named = parse_cpuset(config.reserved_system_cpus)
     if not named <= topology.cpus:
         raise ValueError(

@@ -1,9 +1,9 @@
-"""The CPU manager with policy static: gives containers CPUs of their own and takes them back.
+"""The CPU manager with policy static: assigns exclusive CPUs to containers and takes them back.
 
-The state is a value, replaced by every allocation and release and written to its file at once.
-CPUs are taken back when a pod is no longer active, which is looked for before anything is decided.
-What must never happen here: an allocation that is changed while its pod is active; CPUs taken back
-before all pods are known.
+The state is an immutable value; every allocation and release replaces it and writes its file.
+Before each decision the CPUs of pods that are no longer active are taken back. What must never
+happen here: an allocation changes while its pod is active; CPUs are taken back before all pods are
+known.
 
 Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager: cpu_manager.go, policy_static.go.
 """
@@ -33,7 +33,7 @@ CPU: Final = "cpu"
 
 
 class CpuManager:
-    """A hint provider. `state`: as restored and checked; `store` is called with every new one."""
+    """A hint provider. `state`: restored and checked; `store`: called with every new state."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class CpuManager:
         self.state = state
 
     def own_cpus(self, pod_uid: str, container_name: str) -> CpuSet:
-        """The CPUs that the container has for itself; empty: none."""
+        """The container's exclusive CPUs; empty: none."""
         return self.state.of(pod_uid, container_name) or EMPTY
 
     def cpus_of(self, pod_uid: str, container_name: str) -> CpuSet:
@@ -59,7 +59,7 @@ class CpuManager:
         return self.own_cpus(pod_uid, container_name) or self.state.shared
 
     def allocatable(self) -> CpuSet:
-        """The CPUs that containers could have for themselves if there were no others yet."""
+        """All CPUs that can be exclusive, assigned ones included."""
         return self._policy.topology.cpus - self._policy.reserved
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:
@@ -71,7 +71,7 @@ class CpuManager:
         if own is None:
             free = self._policy.assignable(self.state)
             return {CPU: self._policy.hints(free, count, self._reusable_by(pod))}
-        # After a restart of the kubelet. Another number than was asked for fits nowhere.
+        # Assigned before a restart of the kubelet. With another count than requested: no hint.
         return {CPU: self._policy.hints(own, count) if len(own) == count else ()}
 
     def pod_topology_hints(self, pod: Pod) -> Hints:
@@ -91,6 +91,8 @@ class CpuManager:
         return {CPU: self._policy.hints(free, count, self._reusable_by(pod) | assigned)}
 
     async def allocate(self, pod: Pod, container: Container) -> None:
+        """Assign the container's exclusive CPUs, if it requests any and has none yet. Raises
+        `AllocationError`."""
         self.drop_stale(pod)
         count = exclusive_cpus(pod, container)
         if not count:
@@ -110,7 +112,8 @@ class CpuManager:
         self._note_reuse(pod, container, cpus)
 
     def drop_stale(self, admitted: Pod | None = None) -> None:
-        """Take back the CPUs of containers that no active pod has; `admitted` is active, too."""
+        """Take back the CPUs of containers of pods that are not active; `admitted` counts as
+        active."""
         state = self._active.without_stale(self.state, admitted)
         if state is not self.state:
             self._replace(state)
@@ -120,8 +123,8 @@ class CpuManager:
         return cpus if owner == uid(pod) else EMPTY
 
     def _note_reuse(self, pod: Pod, container: Container, cpus: CpuSet) -> None:
-        """An init container's CPUs are used again by what comes after it; a sidecar keeps its own,
-        and what a regular container took it keeps."""
+        """Make the CPUs of a plain init container reusable for the pod's next containers; those
+        that a sidecar or regular container took are no longer reusable."""
         before = self._reusable_by(pod)
         after = before | cpus if is_plain_init(pod, container.name) else before - cpus
         self._reusable = (uid(pod), after)

@@ -11,8 +11,8 @@ from typing import Final
 
 from refkubelet.golang.strconv import parse_bool, quoted
 
-ALPHA_GATE: Final = "CPUManagerPolicyAlphaOptions"  # off unless said otherwise
-BETA_GATE: Final = "CPUManagerPolicyBetaOptions"  # on unless said otherwise
+ALPHA_GATE: Final = "CPUManagerPolicyAlphaOptions"  # off by default
+BETA_GATE: Final = "CPUManagerPolicyBetaOptions"  # on by default
 ALPHA: Final = ("align-by-socket", "distribute-cpus-across-cores")
 BETA: Final = ("distribute-cpus-across-numa",)
 EXCLUSIVE: Final = (
@@ -27,10 +27,11 @@ EXCLUSIVE: Final = (
 class StaticOptions:
     """Options of policy static; the names are upstream's with underscores for hyphens.
 
-    `full_pcpus_only`: whole cores or no admission. `distribute_cpus_across_numa`: evenly, where
-    one NUMA node is not enough. `align_by_socket`: hints of all nodes of a socket are preferred.
-    `distribute_cpus_across_cores`: threads of different cores. `strict_cpu_reservation`: reserved
-    CPUs run no containers. `prefer_align_cpus_by_uncorecache`: as few last-level caches as can do.
+    `full_pcpus_only`: only whole cores; other requests are refused. `distribute_cpus_across_numa`:
+    evenly, if one NUMA node is not enough. `align_by_socket`: hints within one socket are
+    preferred. `distribute_cpus_across_cores`: threads of different cores. `strict_cpu_reservation`:
+    reserved CPUs run no containers. `prefer_align_cpus_by_uncorecache`: as few last-level caches as
+    possible.
     """
 
     full_pcpus_only: bool = False
@@ -45,7 +46,7 @@ NAMES: Final = tuple(field.name.replace("_", "-") for field in fields(StaticOpti
 
 
 def static_options(texts: Mapping[str, str], gates: Mapping[str, bool]) -> StaticOptions:
-    """The options of a configuration. Raises ValueError with upstream's words."""
+    """The options of a configuration. Raises ValueError with upstream's text."""
     chosen = {name: _option(name, text, gates) for name, text in sorted(texts.items())}
     for one, other in EXCLUSIVE:
         if chosen.get(one) and chosen.get(other):
@@ -55,6 +56,7 @@ def static_options(texts: Mapping[str, str], gates: Mapping[str, bool]) -> Stati
 
 
 def _option(name: str, text: str, gates: Mapping[str, bool]) -> bool:
+    """The value of one option. Raises ValueError: unknown, its gate is off, or not a bool."""
     if name not in NAMES:
         raise ValueError(f"unknown CPU Manager Policy option: {quoted(name)}")
     for stage, names, gate, default in (
@@ -73,7 +75,7 @@ def _option(name: str, text: str, gates: Mapping[str, bool]) -> bool:
 
 
 def check_no_options(texts: Mapping[str, str]) -> None:
-    """Policy none takes no options. Raises ValueError with upstream's words."""
+    """Refuse options of policy none. Raises ValueError with upstream's text."""
     if texts:
         shown = " ".join(f"{name}:{text}" for name, text in sorted(texts.items()))
         raise ValueError(f"None policy: received unsupported options=map[{shown}]")

@@ -1,7 +1,6 @@
-"""Containers whose CPUs have changed are told so, every cpuManagerReconcilePeriod.
+"""Updates the cpusets of running containers in the runtime, every cpuManagerReconcilePeriod.
 
-An allocation takes CPUs from the shared pool, so the containers that run there must leave them.
-What must never happen here: an UpdateContainerResources that changes nothing.
+An allocation takes CPUs out of the shared pool, so the containers that run there must leave them.
 
 Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/cpu_manager.go: reconcileState.
 """
@@ -29,16 +28,16 @@ log = logging.getLogger(__name__)
 
 
 class ContainerUpdater(Protocol):
-    """The runtime, as far as it is needed here."""
+    """The part of the runtime that updates containers."""
 
     async def update_container_resources(self, container_id: str, resources: Message) -> None:
-        """Raises `CriCallError`."""
+        """Set the resources of a running container. Raises `CriCallError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileDeps:
-    """`status`: of the pod with that UID as the status manager has it."""
+    """What the reconciler works with. `status`: the cached status of the pod with that UID."""
 
     clock: Clock
     runtime: ContainerUpdater
@@ -48,7 +47,7 @@ class ReconcileDeps:
 
 
 class CpuReconciler:
-    """Remembers what every container was last given."""
+    """Keeps the last cpuset of every container, so that only changes are sent."""
 
     def __init__(self, manager: CpuManager, deps: ReconcileDeps) -> None:
         self._manager = manager
@@ -57,19 +56,19 @@ class CpuReconciler:
         self._complaints = Complaints(log, deps.clock)
 
     def starting(self, pod_uid: str, container_name: str) -> None:
-        """The container was made with CPUs of its own, which it needs not be told again. (One that
-        shares CPUs is told once, as upstream does.)"""
+        """Note the exclusive CPUs with which a container was created; they need no update. (For
+        shared CPUs the first round sends an update, as in upstream.)"""
         if own := self._manager.own_cpus(pod_uid, container_name):
             self._last[pod_uid, container_name] = own
 
     async def run(self) -> None:
-        """At once and then every period."""
+        """Reconcile at once and then every period, until cancelled."""
         while True:
             await self.reconcile()
             await self._deps.clock.sleep(self._deps.period_s)
 
     async def reconcile(self) -> None:
-        """One round over all running containers of active pods."""
+        """Update all running containers of active pods whose CPUs have changed."""
         self._manager.drop_stale()
         self._forget()
         for pod_uid, name, container_id in self._running():
@@ -79,7 +78,7 @@ class CpuReconciler:
             resources = cri.LinuxContainerResources(cpuset_cpus=format_cpuset(cpus))
             try:
                 await self._deps.runtime.update_container_resources(container_id, resources)
-            except Exception as error:  # the others get theirs
+            except Exception as error:  # the other containers are updated all the same
                 what = f"cannot set CPUs of container {container_id}"
                 self._complaints.failed(what, error, CriCallError)
             else:
@@ -93,7 +92,7 @@ class CpuReconciler:
             }
 
     def _running(self) -> Iterator[tuple[str, str, str]]:
-        """Pod UID, name and id of every container that its pod's status shows as running."""
+        """Pod UID, name and id of every container that runs by its pod's status."""
         for pod in tuple(self._deps.active.pods()):
             shown = {s.name: s for s in _statuses(self._deps.status(uid(pod)))}
             for container in containers(pod):

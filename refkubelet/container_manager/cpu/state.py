@@ -1,4 +1,4 @@
-"""Which CPUs belong to whom, and the file that remembers it: `cpu_manager_state`. Pure.
+"""The CPU manager's state, which CPUs containers have, and its file `cpu_manager_state`. Pure.
 
 Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/state: state.go, checkpoint.go,
 state_checkpoint.go.
@@ -27,30 +27,30 @@ Entries = Mapping[str, Mapping[str, CpuSet]]
 
 @dataclass(frozen=True, slots=True)
 class CpuState:
-    """`shared`: the CPUs of all containers without CPUs of their own."""
+    """The assigned CPUs. `shared`: the CPUs for all containers without exclusive ones."""
 
     shared: CpuSet = EMPTY
     entries: Entries = field(default_factory=dict)
 
     def of(self, pod_uid: str, container: str) -> CpuSet | None:
-        """The container's own CPUs; None: it has none."""
+        """The container's exclusive CPUs; None: it has none."""
         return self.entries.get(pod_uid, {}).get(container)
 
     def given(self, pod_uid: str, container: str, cpus: CpuSet) -> CpuState:
-        """These CPUs are the container's and no longer shared."""
+        """The state after these CPUs were assigned to the container."""
         pod = {**self.entries.get(pod_uid, {}), container: cpus}
         return CpuState(self.shared - cpus, {**self.entries, pod_uid: pod})
 
     def released(self, pod_uid: str, container: str) -> CpuState:
-        """The container is gone; its CPUs are shared again unless other containers of the pod have
-        them, too (an init container's are used again)."""
+        """The state without the container. Its CPUs are shared again, unless other containers of
+        the pod have them, too, as after an init container."""
         pod = dict(self.entries.get(pod_uid, {}))
         freed = pod.pop(container, EMPTY) - frozenset().union(*pod.values())
         others = {uid: entry for uid, entry in self.entries.items() if uid != pod_uid}
         return CpuState(self.shared | freed, {**others, pod_uid: pod} if pod else others)
 
     def own_cpus(self) -> CpuSet:
-        """All CPUs that containers have for themselves."""
+        """The exclusive CPUs of all containers."""
         empty: CpuSet = EMPTY
         return empty.union(*(cpus for pod in self.entries.values() for cpus in pod.values()))
 
@@ -65,7 +65,7 @@ class CpuStateFile(msgspec.Struct, frozen=True, omit_defaults=False):
 
 
 def to_file(policy: str, state: CpuState) -> CpuStateFile:
-    """What is written for this state."""
+    """The file's content for a state."""
     entries = {
         uid: {name: format_cpuset(pod[name]) for name in sorted(pod)}
         for uid, pod in sorted(state.entries.items())
@@ -75,7 +75,7 @@ def to_file(policy: str, state: CpuState) -> CpuStateFile:
 
 
 def from_file(file: CpuStateFile, policy: str) -> CpuState:
-    """The state of a file. Raises `StateFileError`: another policy's, corrupted, unreadable."""
+    """The state in a file. Raises `StateFileError` if it is corrupt or another policy's."""
     if file.checksum and file.checksum not in (_checksum(file, name) for name in READ_AS):
         raise StateFileError(CORRUPT)
     if file.policyName != policy:

@@ -1,12 +1,11 @@
-"""Policy static of the CPU manager: decisions about CPUs that a container has for itself, as
-functions. Pure.
+"""Policy static of the CPU manager: decides about exclusive CPUs. Pure.
 
-Every CPU is in one of two pools: shared by all containers without CPUs of their own, or one
-container's alone. Reserved CPUs stay in the shared pool (option strict-cpu-reservation: in none).
-What must never happen here: a reserved CPU that becomes a container's own; the shared pool empty.
+Every CPU is either exclusive to a container or in the shared pool of all other containers. Reserved
+CPUs stay in the shared pool (with option strict-cpu-reservation: in none). What must never happen
+here: a reserved CPU becomes exclusive; the shared pool becomes empty.
 
-Rules: CG-081: containers of Guaranteed pods that request whole CPUs get CPUs of their own, but not
-in pods with pod-level resources (gate PodLevelResourceManagers, alpha, off). Upstream:
+Rules: CG-081: containers of Guaranteed pods that request whole CPUs get exclusive ones, but not in
+pods with pod-level resources (gate PodLevelResourceManagers, alpha, off). Upstream:
 pkg/kubelet/cm/cpumanager/policy_static.go.
 """
 
@@ -47,18 +46,18 @@ SMT_TEXT: Final = "SMT Alignment Error: "
 
 @dataclass(frozen=True, slots=True)
 class StaticPolicy:
-    """The policy on one machine. `reserved`: CPUs that are never a container's own."""
+    """The policy for one machine. `reserved`: CPUs that never become exclusive."""
 
     topology: CpuTopology
     options: StaticOptions
     reserved: CpuSet
 
     def assignable(self, state: CpuState) -> CpuSet:
-        """CPUs that a container could get now."""
+        """The CPUs that can become exclusive now."""
         return state.shared - self.reserved
 
     def take(self, free: CpuSet, count: int) -> CpuSet:
-        """`count` of these CPUs. Raises `NotEnoughCpus`."""
+        """Take `count` of the free CPUs, as the options say. Raises `NotEnoughCpus`."""
         options = self.options
         packing = Packing(
             options.distribute_cpus_across_cores, options.prefer_align_cpus_by_uncorecache
@@ -71,8 +70,8 @@ class StaticPolicy:
     def choose(
         self, state: CpuState, count: int, affinity: NumaMask | None, reusable: CpuSet = EMPTY
     ) -> CpuSet:
-        """CPUs for a container: first on the NUMA nodes of its hint, then anywhere. `reusable`:
-        those of the pod's init containers. Raises `AllocationError`."""
+        """Choose CPUs for a container: first on the NUMA nodes of its hint, then anywhere.
+        `reusable`: those of the pod's init containers. Raises `AllocationError`."""
         free = self.assignable(state) | reusable
         try:
             near = free & self._near(affinity) if affinity is not None else EMPTY
@@ -88,12 +87,9 @@ class StaticPolicy:
         return self.topology.of_units("socket", self.topology.split(cpus, "socket"))
 
     def check_alignment(self, state: CpuState, count: int) -> None:
-        """Option full-pcpus-only: whole cores, and enough that no reserved CPU is part of. Raises
-        `AllocationError`.
-
-        Upstream asks this of containers that have their CPUs already, too: after a restart of the
-        kubelet the CPUs that are left must be as many once more.
-        """
+        """With option full-pcpus-only, refuse a request that is not for whole cores, or for more
+        than are free on cores without reserved CPUs. Raises `AllocationError`. As in upstream this
+        also applies to containers that have their CPUs already, after a restart of the kubelet."""
         if not self.options.full_pcpus_only:
             return
         threads = self.topology.usual_size("core")
@@ -110,8 +106,8 @@ class StaticPolicy:
             raise AllocationError(SMT_TEXT + text, SMT_ALIGNMENT)
 
     def hints(self, free: CpuSet, count: int, reusable: CpuSet = EMPTY) -> tuple[TopologyHint, ...]:
-        """The sets of NUMA nodes with enough free CPUs that include all reusable ones. Preferred
-        are the sets as small as any that could ever do."""
+        """The sets of NUMA nodes that have enough free CPUs and include all reusable ones.
+        Preferred are the sets of the smallest size that would be enough if all CPUs were free."""
         nodes = self.topology.units["node"]
         sizes = {node: len(cpus & free) for node, cpus in nodes.items()}
         again = {node: len(cpus & reusable) for node, cpus in nodes.items()}
@@ -137,8 +133,8 @@ class StaticPolicy:
         return bool(in_socket) and len(sockets) == -(-least // in_socket)
 
     def checked(self, state: CpuState) -> CpuState:
-        """A state as it was restored, or the first one. Raises `StateFileError`: it does not fit
-        the machine, or the configuration."""
+        """The restored state, or the first one if it is empty. Raises `StateFileError` if it does
+        not fit the machine or the configuration."""
         reserved, shared = self.reserved, state.shared
         strict = self.options.strict_cpu_reservation
         pools = self.topology.cpus - reserved if strict else self.topology.cpus
@@ -182,10 +178,9 @@ def _shown(cpus: CpuSet) -> str:
 def static_policy(
     topology: CpuTopology, options: StaticOptions, reserved_nano_cpus: int, named: CpuSet = EMPTY
 ) -> StaticPolicy:
-    """The policy for a reservation, which must not be 0: then nothing would be left to share, once
-    containers had all CPUs for themselves. `named`: the CPUs that are reserved, if the
-    configuration says so; else those that would be taken first. Raises ValueError, the start
-    failure."""
+    """The policy for a reservation, which must not be 0, because exclusive CPUs could then empty
+    the shared pool. `named`: the configured reserved CPUs; if empty, those that would be taken
+    first. Raises ValueError, which stops the start."""
     if options.align_by_socket and len(topology.units["socket"]) > len(topology.units["node"]):
         raise ValueError(
             "Align by socket is not compatible with hardware where "
@@ -209,14 +204,14 @@ def static_policy(
 
 
 def exclusive_cpus(pod: Pod, container: Container) -> int:
-    """Whole CPUs for the container alone; 0: it shares CPUs with others."""
+    """How many exclusive CPUs the container gets; 0: it shares CPUs with others."""
     if qos_class(pod) != "Guaranteed" or has_pod_level_resources(pod):
         return 0
     return _whole_cpus(container)
 
 
 def pod_exclusive_cpus(pod: Pod) -> int:
-    """The most CPUs that the pod's containers have for themselves at any time."""
+    """The greatest number of exclusive CPUs that the pod's containers have at the same time."""
     if qos_class(pod) != "Guaranteed" or has_pod_level_resources(pod):
         return 0
     return peak(pod, _whole_cpus)

@@ -1,4 +1,4 @@
-"""Where each CPU is: its core, last-level cache, NUMA node and socket. Pure.
+"""The topology of CPUs: core, last-level cache, NUMA node and socket of each. Pure.
 
 Upstream: pkg/kubelet/cm/cpumanager/topology/topology.go: CPUTopology, Discover.
 """
@@ -17,7 +17,7 @@ Level = Literal["core", "cache", "node", "socket"]
 
 @dataclass(frozen=True, slots=True)
 class CpuPlace:
-    """One CPU. `core` is its core's lowest CPU: a number that no other core of the machine has."""
+    """The place of one CPU. `core`: the lowest CPU of its core, unique on the machine."""
 
     cpu: int
     core: int
@@ -27,7 +27,7 @@ class CpuPlace:
 
 
 class CpuTopology:
-    """The CPUs of a machine, in units of every level. Never changed once made."""
+    """The CPUs of a machine, in units of every level; immutable."""
 
     def __init__(self, places: Iterable[CpuPlace]) -> None:
         self.places: Mapping[int, CpuPlace] = {place.cpu: place for place in places}
@@ -37,20 +37,20 @@ class CpuTopology:
         }
 
     def unit_of(self, cpu: int, level: Level) -> int:
-        """The number of the unit that the CPU is in."""
+        """The number of the CPU's unit."""
         number: int = getattr(self.places[cpu], level)
         return number
 
     def split(self, cpus: Iterable[int], level: Level) -> dict[int, CpuSet]:
-        """These CPUs by unit, units in order of their numbers."""
+        """The CPUs by unit, sorted by the units' numbers."""
         units: dict[int, set[int]] = {}
         for cpu in cpus:
             units.setdefault(self.unit_of(cpu, level), set()).add(cpu)
         return {number: frozenset(units[number]) for number in sorted(units)}
 
     def usual_size(self, level: Level) -> int:
-        """CPUs in a unit if all are equally large, which is taken for granted (upstream:
-        CPUsPerCore, CPUsPerUncore, CPUsPerSocket)."""
+        """The number of CPUs in a unit, assuming equally large units (upstream: CPUsPerCore,
+        CPUsPerUncore, CPUsPerSocket)."""
         return len(self.cpus) // len(self.units[level])
 
     def of_units(self, level: Level, numbers: Iterable[int]) -> CpuSet:
@@ -60,14 +60,14 @@ class CpuTopology:
 
     @property
     def hierarchy(self) -> tuple[Level, Level]:
-        """The larger of socket and NUMA node, then the smaller. A node is taken to be the larger
-        unless the machine has more nodes than sockets."""
+        """The larger of socket and NUMA node, then the smaller. The node counts as larger unless
+        the machine has more nodes than sockets."""
         nodes_larger = len(self.units["socket"]) >= len(self.units["node"])
         return ("node", "socket") if nodes_larger else ("socket", "node")
 
 
 def cpu_topology(machine: MachineTopology) -> CpuTopology:
-    """The machine's CPUs; one without a known last-level cache shares it with its socket."""
+    """The topology of a machine; CPUs with an unknown last-level cache share one per socket."""
     cores: dict[tuple[int, int], int] = {}
     for cpu in sorted(machine.cpus, key=lambda c: c.cpu):
         cores.setdefault((cpu.socket, cpu.core), cpu.cpu)

@@ -1,1 +1,2 @@
-"""The device manager: devices of plugins, given to containers at admission (CG-084)."""
+"""The device manager: allocates devices of device plugins to containers at admission (CG-084). Read
+`manager` first."""

@@ -1,8 +1,8 @@
-"""Giving devices to containers: choose, ask the plugin, remember.
+"""Allocates devices to containers: chooses them, asks the plugin, and records them in the ledger.
 
-`Allocator.allocate` is called at admission, container by container, and once more at the start of a
+`Allocator.allocate` is called at admission for each container, and again at the start of a
 container that has nothing in the ledger. What must never happen here: two allocations at a time; a
-device that stays taken after its plugin refused it; a container of a running pod that is touched.
+device stays in use after its plugin refused it.
 Upstream: pkg/kubelet/cm/devicemanager/manager.go: Allocate, allocateContainerResources,
 GetDeviceRunContainerOptions.
 """
@@ -49,11 +49,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AllocatorDeps:
-    """What allocation asks of others.
+    """What the allocator works with.
 
-    `active_pods`: the pods that count (LIFE-012). `sources_ready`: all sources have been seen
-    (SRC-070). `was_running`: whether a container (pod UID, name) runs already. `save`: write the
-    ledger to its file; raises OSError. `affinities` None: nothing is aligned.
+    `active_pods`: LIFE-012. `sources_ready`: whether all sources have delivered their pods
+    (SRC-070). `was_running`: whether the container (pod UID, name) ran when the kubelet started.
+    `save`: writes the ledger to its file; raises OSError. `affinities`: returns None if nothing is
+    aligned.
     """
 
     clock: Clock
@@ -66,19 +67,19 @@ class AllocatorDeps:
 
 @dataclass(slots=True)
 class DeviceMetrics:
-    """What /metrics shows of device plugins, by resource (CG-084). `registrations`: how many were
-    asked for; `allocations`: how long Allocate took."""
+    """The metrics of device plugins, by resource (CG-084): the number of registrations, and the
+    durations of Allocate."""
 
     registrations: Counter[str] = field(default_factory=Counter)
     allocations: dict[str, Durations] = field(default_factory=dict)
 
     def allocated(self, resource: str, took_s: float) -> None:
-        """A plugin has answered Allocate, well or not."""
+        """Count a call of Allocate, successful or not."""
         self.allocations.setdefault(resource, Durations()).add(took_s)
 
 
 class Allocator:
-    """Works on the inventory and the ledger of one device manager."""
+    """Allocates devices of the inventory and records them in the ledger."""
 
     def __init__(self, inventory: Inventory, ledger: Ledger, deps: AllocatorDeps) -> None:
         self._inventory = inventory
@@ -87,45 +88,45 @@ class Allocator:
         self.metrics = DeviceMetrics()
         self._in_use = ledger.in_use()
         self._one_at_a_time = asyncio.Lock()
-        self._reusable_of = ""  # the pod whose init containers left what is in `_reusable`
+        self._reusable_of = ""  # the pod to which `_reusable` belongs
         self._reusable: dict[str, frozenset[str]] = {}
 
     def restored(self) -> None:
-        """The ledger has been read from its file."""
+        """Note that the ledger has been read from its file."""
         self._in_use = self._ledger.in_use()
 
     def is_device(self, resource: str) -> bool:
-        """Whether a plugin has that resource, or had it and a container still has some."""
+        """Whether a plugin has this resource, or a container still has devices of it."""
         return self._inventory.stock(resource) is not None or resource in self._in_use
 
     def wanted(self, container: Container) -> Iterator[tuple[str, int]]:
-        """The devices a container asks for: resource, number. Requests equal limits here."""
+        """The devices that a container requests: resource and number."""
         for resource, amount in container_limits(container).items():
             if self.is_device(resource):
                 yield resource, -(-amount // NANO)
 
     def available(self, resource: str) -> frozenset[str]:
-        """The healthy devices that no container has."""
+        """The healthy devices that are not in use."""
         stock = self._inventory.stock(resource)
         return stock.healthy - self._in_use.get(resource, set()) if stock else frozenset()
 
     def reusable(self, pod_uid: str, resource: str) -> frozenset[str]:
-        """Devices that the pod's init containers leave to the next ones."""
+        """The devices of the pod's init containers, which its next containers can reuse."""
         return self._reusable.get(resource, frozenset()) if pod_uid == self._reusable_of else _NONE
 
     def release(self) -> None:
-        """Take back what pods had that are over; not before all sources were seen."""
+        """Take back the devices of pods that are no longer active, if all sources are ready."""
         if not self._ledger.pods or not self._deps.sources_ready():
             return
         active = {uid(pod) for pod in self._deps.active_pods()}
         over = [pod_uid for pod_uid in self._ledger.pods if pod_uid not in active]
         if over:
-            log.info("devices of pods that are over are free again: %s", ", ".join(over))
+            log.info("devices of pods that have ended are free again: %s", ", ".join(over))
             self._ledger.remove(over)
             self._in_use = self._ledger.in_use()
 
     async def allocate(self, pod: Pod, container: Container) -> None:
-        """Give the container its devices. Raises `AllocationError`."""
+        """Allocate the container's devices, one call at a time. Raises `AllocationError`."""
         async with self._one_at_a_time:
             if self._reusable_of != uid(pod):
                 self._reusable_of, self._reusable = uid(pod), {}
@@ -138,6 +139,7 @@ class Allocator:
             self._leave_to_next(pod, container)
 
     async def _allocate(self, pod: Pod, container: Container) -> None:
+        """Pick devices of each wanted resource, ask its plugin, and save the ledger."""
         wishes = list(self.wanted(container))
         if wishes:
             self.release()
@@ -162,14 +164,16 @@ class Allocator:
                 raise AllocationError(f"failed to write checkpoint file: {error}") from None
 
     def _leave_to_next(self, pod: Pod, container: Container) -> None:
-        """Init containers that end leave their devices to the next; others keep them."""
+        """Make the devices of a plain init container reusable; those that another container took
+        are no longer reusable."""
         ends = is_plain_init(pod, container.name)
         for resource, allotment in self._ledger.of_container(uid(pod), container.name).items():
             left = self._reusable.get(resource, frozenset())
             self._reusable[resource] = left | allotment.ids if ends else left - allotment.ids
 
     async def _pick(self, want: Want) -> list[str]:
-        """The devices to ask the plugin for; none when there is nothing to do."""
+        """Choose the devices to ask the plugin for; none if the container has them already. Raises
+        `Unavailable`."""
         check_unchanged(want)
         if not self._deps.sources_ready() and await self._deps.was_running(
             want.pod_uid, want.container
@@ -190,7 +194,8 @@ class Allocator:
         return pick.taken
 
     async def _pick_near(self, want: Want, pick: Pick, available: AbstractSet[str]) -> None:
-        """The rest of what is needed: near first, then what the plugin prefers."""
+        """Choose the rest: devices near the hint first, and among equals those that the plugin
+        prefers. Raises `Unavailable`."""
         near = self._nearness(want, available)
         if pick.needed < len(near.aligned):
             preferred = await self._preferred(want, near.aligned, pick)
@@ -238,8 +243,8 @@ class Allocator:
         self._ledger.insert(want.pod_uid, want.container, want.resource, Allotment(devices, answer))
 
     async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
-        """What the container's devices add to its configuration; its plugins are told that it is
-        about to start. Raises `AllocationError`."""
+        """The settings that the container's devices add to its configuration; tells their plugins
+        that it is about to start. Raises `AllocationError`."""
         again = False
         for resource, count in self.wanted(container):
             if count == 0:

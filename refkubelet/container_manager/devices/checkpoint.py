@@ -1,7 +1,7 @@
-"""The file kubelet_internal_checkpoint: what was given to whom, and which resources there were.
+"""Encodes and decodes the file kubelet_internal_checkpoint, with the devices of containers and the
+registered resources. Pure: text in, text out.
 
-The format and the checksum are upstream's, so that either kubelet goes on with the other's file.
-Pure: text in, text out. What must never happen here: a file with a wrong checksum is believed.
+The format and the checksum are upstream's, so that each kubelet can read the other's file.
 Upstream: pkg/kubelet/cm/devicemanager/checkpoint/checkpoint.go.
 """
 
@@ -48,7 +48,7 @@ class _Data(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """`registered`: resource -> its healthy devices when the file was written."""
+    """The content of the file. `registered`: resource -> its healthy devices at that time."""
 
     entries: tuple[Entry, ...] = ()
     registered: Mapping[str, Sequence[str]] | None = None
@@ -64,15 +64,15 @@ def write(entries: Iterable[Entry], registered: Mapping[str, Iterable[str]]) -> 
 
 
 def read(text: str) -> Checkpoint:
-    """What the file says. Raises `CheckpointError`."""
+    """The content of the file's text. Raises `CheckpointError`."""
     try:
         whole = json_value(text)
         data, found = whole["Data"], whole["Checksum"]
-        msgspec.convert(data, _Data)  # only to see that it has this form
+        msgspec.convert(data, _Data)  # only to check the types
         wanted = _checksum(data)
         entries = tuple(_entry(row) for row in data["PodDeviceEntries"] or ())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise CheckpointError(f"it is no checkpoint of devices: {error!r}") from None
+        raise CheckpointError(f"not a checkpoint of devices: {error!r}") from None
     if found != wanted:
         raise CheckpointError(f"{CORRUPT}: its checksum is {found}, wanted {wanted}")
     return Checkpoint(entries, data["RegisteredDevices"] or {})

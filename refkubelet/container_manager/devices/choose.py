@@ -1,8 +1,8 @@
-"""Which devices a container gets. Pure.
+"""Chooses the devices for a container. Pure.
 
-Devices of init containers that have ended are used again first; then those near the NUMA nodes that
-the topology manager chose, and among them the ones that the plugin prefers. Where upstream takes
-any of a set, the smallest IDs are taken here, so that a run can be repeated.
+Devices of the pod's init containers are reused first; then those near the NUMA nodes of the hint,
+and among them the ones that the plugin prefers. Where upstream takes any of a set, the smallest IDs
+are taken here, so that runs can be repeated.
 Upstream: pkg/kubelet/cm/devicemanager/manager.go: devicesToAllocate, filterByAffinity.
 """
 
@@ -17,12 +17,12 @@ from refkubelet.container_manager.providers.hints import NumaMask
 
 
 class Unavailable(Exception):
-    """The devices asked for cannot be given; the text is upstream's."""
+    """The requested devices are not available; the text is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A container's wish. `had`: the devices it was given before, None: nothing yet."""
+    """A container's request of one resource. `had`: the devices it has already; None: none yet."""
 
     pod_uid: str
     container: str
@@ -32,7 +32,7 @@ class Want:
 
 
 def check_unchanged(want: Want) -> None:
-    """A container that has devices asks for as many as before. Raises `Unavailable`."""
+    """Refuse another count for a container that has devices already. Raises `Unavailable`."""
     if want.had is not None and len(want.had) != want.count:
         raise Unavailable(
             f'pod "{want.pod_uid}" container "{want.container}" changed request for resource '
@@ -41,10 +41,8 @@ def check_unchanged(want: Want) -> None:
 
 
 def still_needed(want: Want, healthy: AbstractSet[str] | None) -> int:
-    """How many devices are to be given now. `healthy` None: no plugin registered the resource.
-
-    Raises `Unavailable`.
-    """
+    """How many devices must be allocated now. `healthy`: the healthy devices; None: no plugin has
+    registered the resource. Raises `Unavailable`."""
     had = want.had or frozenset()
     if healthy is None:
         raise Unavailable(f"cannot allocate unregistered device {want.resource}")
@@ -62,13 +60,13 @@ def still_needed(want: Want, healthy: AbstractSet[str] | None) -> int:
 
 @dataclass(slots=True)
 class Pick:
-    """Devices taken so far, in order, and how many are still `needed`."""
+    """The devices taken so far, in order, and how many are still `needed`."""
 
     needed: int
     taken: list[str] = field(default_factory=list)
 
     def take(self, ids: Iterable[str]) -> bool:
-        """Take what is needed of these, smallest ID first; whether that was enough."""
+        """Take as many as needed of these, smallest IDs first; True: nothing more is needed."""
         for device_id in sorted(set(ids) - set(self.taken)):
             if self.needed == 0:
                 break
@@ -79,7 +77,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """The available devices: near the chosen NUMA nodes, near others, near none in particular."""
+    """The available devices: near the hint's NUMA nodes, near others, and without a NUMA node."""
 
     aligned: frozenset[str] = frozenset()
     unaligned: frozenset[str] = frozenset()
@@ -89,8 +87,8 @@ class Nearness:
 def by_nearness(
     available: AbstractSet[str], known: Mapping[str, Device], affinity: NumaMask | None
 ) -> Nearness:
-    """Sort the available devices by the merged hint; without a hint, or when no device of the
-    resource tells its node, they are all alike."""
+    """Sort the available devices by the hint's affinity. Without one, or if no device of the
+    resource has a NUMA node, all of them are in `no_affinity`."""
     if affinity is None or not any(device.nodes for device in known.values()):
         return Nearness(no_affinity=frozenset(available))
     aligned = {device_id for device_id in available if _is_near(known, device_id, affinity)}

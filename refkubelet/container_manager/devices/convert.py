@@ -1,4 +1,4 @@
-"""Between the messages of v1beta1 and the records of the device manager. Nothing else.
+"""Converts the messages of v1beta1 to the records of the device manager.
 
 Upstream: staging/src/k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1.
 """
@@ -29,25 +29,25 @@ def options(message: Any) -> PluginOptions:
 
 
 def devices(messages: Iterable[Any]) -> dict[str, Device]:
-    """ID -> device; of two with the same ID the last one counts, as the kubelet has it."""
+    """ID -> device; of two with the same ID the last one counts, as in upstream."""
     return {message.ID: _device(message) for message in messages}
 
 
 def _device(message: Any) -> Device:
-    told = [node.ID for node in message.topology.nodes]
-    nodes = tuple(node for node in dict.fromkeys(told) if 0 <= node < MAX_NUMA_NODES)
-    if len(nodes) != len(told):
-        log.warning("device %s tells of NUMA nodes %s, kept are %s", message.ID, told, nodes)
+    named = [node.ID for node in message.topology.nodes]
+    nodes = tuple(node for node in dict.fromkeys(named) if 0 <= node < MAX_NUMA_NODES)
+    if len(nodes) != len(named):
+        log.warning("device %s has invalid NUMA nodes in %s; used: %s", message.ID, named, nodes)
     return Device(message.ID, message.health, nodes)
 
 
 def settings(answer: bytes) -> ContainerSettings:
-    """What a ContainerAllocateResponse in wire form asks for. Raises ValueError for other bytes."""
+    """The settings in a serialized ContainerAllocateResponse. Raises ValueError for other bytes."""
     message = api.ContainerAllocateResponse()
     try:
         message.ParseFromString(answer)
     except Exception as error:  # protobuf's own exception class differs between versions
-        raise ValueError(f"no ContainerAllocateResponse: {error}") from None
+        raise ValueError(f"not a ContainerAllocateResponse: {error}") from None
     return ContainerSettings(
         envs=dict(message.envs),
         mounts=tuple(

@@ -1,6 +1,6 @@
-"""The health of a pod's devices in its status: allocatedResourcesStatus of containers. Pure.
+"""Adds the health of devices to a pod's status: allocatedResourcesStatus of containers. Pure.
 
-Regular containers only, as upstream has it. Upstream: pkg/kubelet/cm/devicemanager/manager.go:
+Only for regular containers, as in upstream. Upstream: pkg/kubelet/cm/devicemanager/manager.go:
 UpdateAllocatedResourcesStatus.
 """
 
@@ -15,19 +15,20 @@ from msgspec.structs import replace
 from refkubelet.container_manager.devices.types import HEALTHY
 from refkubelet.model.objects import ContainerStatus, PodStatus
 
-GATE: Final = "ResourceHealthStatus"  # on unless said otherwise
+GATE: Final = "ResourceHealthStatus"  # on by default
 UNHEALTHY: Final = "Unhealthy"
 DeviceHealth = Mapping[str, Mapping[str, str]]
-"""Resource -> device -> its health in the plugin's word."""
+"""Resource -> device -> its health, as the plugin names it."""
 
 
 def with_device_health(status: PodStatus, of: Callable[[str], DeviceHealth]) -> PodStatus:
-    """The status with the health of the devices that `of` tells of each container by name."""
+    """The status with the health of devices; `of` returns it by the container's name."""
     statuses = [_with_health(each, of(each.name)) for each in status.containerStatuses or ()]
     return replace(status, containerStatuses=statuses) if statuses else status
 
 
 def _with_health(status: ContainerStatus, health: DeviceHealth) -> ContainerStatus:
+    """One container's status with the health of its devices, sorted by resource and device."""
     if not health:
         return status
     rows = [

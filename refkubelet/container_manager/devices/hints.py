@@ -1,4 +1,4 @@
-"""From which NUMA nodes a number of devices could be given: hints for the topology manager. Pure.
+"""Computes the device manager's hints: the sets of NUMA nodes with enough devices. Pure.
 
 Upstream: pkg/kubelet/cm/devicemanager/topology_hints.go.
 """
@@ -13,7 +13,7 @@ from refkubelet.container_manager.providers.hints import TopologyHint, all_masks
 
 
 def is_aligned(known: Iterable[Device]) -> bool:
-    """Whether the resource cares for NUMA nodes: one device that names a node is enough."""
+    """Whether any device of the resource has a NUMA node."""
     return any(device.nodes for device in known)
 
 
@@ -25,12 +25,11 @@ def device_hints(
     count: int,
     numa_nodes: tuple[int, ...],
 ) -> tuple[TopologyHint, ...]:
-    """Every set of NUMA nodes that has `count` devices to give: available ones, and all of the
-    reusable ones that are near to a node.
+    """The sets of NUMA nodes with at least `count` devices, available or reusable, which include
+    all nodes of reusable devices.
 
-    Preferred are sets of the smallest size that could do if all devices were free. `numa_nodes`:
-    the machine's; only those that have devices of the resource are combined, and nodes that the
-    machine lacks count for nothing.
+    Preferred are sets of the smallest size that would be enough if all devices were free.
+    `numa_nodes`: of the machine; only those with devices of the resource are combined.
     """
     with_devices = {node for device in known.values() for node in device.nodes}
     nodes = tuple(n for n in numa_nodes if n in with_devices) or numa_nodes

@@ -1,7 +1,7 @@
-"""What the plugins offer: per resource its plugin, its devices and their health. No I/O here.
+"""The inventory of resources: for each its plugin, its devices and their health. No I/O.
 
-A resource is registered from the first list of its plugin (or from the checkpoint) until five
-minutes after the plugin has gone; until then its capacity stays and nothing is left to allocate.
+A resource is registered from the first list of its plugin, or from the checkpoint, until five
+minutes after the plugin is gone; in these minutes its capacity stays, but no device is allocatable.
 Upstream: pkg/kubelet/cm/devicemanager/manager.go: genericDeviceUpdateCallback,
 markResourceUnhealthy, GetCapacity.
 """
@@ -20,7 +20,7 @@ STOP_GRACE_S: Final = 300.0  # CG-084
 
 @dataclass(slots=True)
 class Stock:
-    """The devices of one resource, by ID. `healthy` is what may be given."""
+    """The devices of one resource, by ID. Only `healthy` ones may be allocated."""
 
     devices: Mapping[str, Device] = field(default_factory=dict)
     healthy: frozenset[str] = frozenset()
@@ -29,8 +29,8 @@ class Stock:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How many devices there are, by resource: all of them, and the healthy ones. A resource that
-    was dropped has 0 of both for good, so that the Node shows it is known and gone."""
+    """The number of devices by resource: all, and the healthy ones. A dropped resource stays with
+    0, so that the Node's status shows it."""
 
     capacity: Mapping[str, int]
     allocatable: Mapping[str, int]
@@ -45,19 +45,20 @@ class Inventory:
         self._dropped: dict[str, None] = {}
 
     def restore(self, resources: Iterable[str], now_s: float) -> None:
-        """Resources of the checkpoint: registered, but without a plugin and without devices."""
+        """Add the resources of the checkpoint, without a connected plugin and devices."""
         for name in resources:
             self._stocks[name] = Stock()
             self._plugins[name] = Plugin(name, stopped_at_s=now_s)
 
     def connect(self, plugin: Plugin) -> Plugin | None:
-        """A plugin has registered. Returns the plugin that it replaces, if any."""
+        """Add a plugin that has registered; returns the plugin that it replaces, if any."""
         before = self._plugins.get(plugin.resource)
         self._plugins[plugin.resource] = plugin
         return before
 
     def update(self, resource: str, devices: Mapping[str, Device]) -> tuple[str, ...]:
-        """The plugin's list. Returns the IDs of new devices and of those in other health."""
+        """Replace the devices of a resource; returns the IDs of devices that are new or have
+        another health."""
         before = self._stocks.get(resource, Stock()).devices
         healthy = frozenset(device.id for device in devices.values() if device.healthy)
         self._stocks[resource] = Stock(devices, healthy, frozenset(devices) - healthy)
@@ -68,8 +69,8 @@ class Inventory:
         )
 
     def disconnect(self, plugin: Plugin, now_s: float) -> bool:
-        """The plugin is gone: none of its devices may be given any more. False when another has
-        taken its place, which then keeps what it has."""
+        """Mark the devices of a plugin that is gone as unhealthy. False: another plugin has
+        replaced it, and nothing changes."""
         if self._plugins.get(plugin.resource) is not plugin:
             return False
         plugin.stopped_at_s = now_s
@@ -106,7 +107,7 @@ class Inventory:
         return self._plugins.get(resource)
 
     def stock(self, resource: str) -> Stock | None:
-        """None: not registered."""
+        """The devices of a resource; None: it is not registered."""
         return self._stocks.get(resource)
 
     def devices(self, resource: str) -> Mapping[str, Device]:

@@ -1,6 +1,4 @@
-"""Which container has which devices; the checkpoint file keeps it.
-
-What must never happen here: a device that two containers of different pods have at a time.
+"""The ledger: which container has which devices. The checkpoint file stores it.
 Upstream: pkg/kubelet/cm/devicemanager/pod_devices.go.
 """
 
@@ -11,35 +9,35 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping
 from refkubelet.container_manager.devices.types import Allotment
 
 Entry = tuple[str, str, str, Allotment]
-"""Pod UID, container name, resource name, what it has."""
+"""Pod UID, container name, resource name, devices."""
 
 
 class Ledger:
-    """Allotments by pod, container and resource, each in the order of their making."""
+    """Allotments by pod, container and resource, in the order of their insertion."""
 
     def __init__(self) -> None:
         self._pods: dict[str, dict[str, dict[str, Allotment]]] = {}
 
     def insert(self, pod_uid: str, container: str, resource: str, allotment: Allotment) -> None:
-        """Remember it, in place of what was there."""
+        """Record an allotment; replaces an earlier one."""
         self._pods.setdefault(pod_uid, {}).setdefault(container, {})[resource] = allotment
 
     def remove(self, pod_uids: Iterable[str]) -> None:
-        """Forget everything of these pods."""
+        """Forget all allotments of these pods."""
         for pod_uid in pod_uids:
             self._pods.pop(pod_uid, None)
 
     @property
     def pods(self) -> KeysView[str]:
-        """The UIDs of the pods that have something."""
+        """The UIDs of the pods with devices."""
         return self._pods.keys()
 
     def of_container(self, pod_uid: str, container: str) -> Mapping[str, Allotment]:
-        """Resource -> allotment; empty when the container has none."""
+        """The container's allotments by resource."""
         return self._pods.get(pod_uid, {}).get(container, {})
 
     def ids(self, pod_uid: str, container: str, resource: str) -> frozenset[str] | None:
-        """The container's devices of that resource; None: nothing was ever given."""
+        """The container's devices of a resource; None: none were ever allocated."""
         allotment = self.of_container(pod_uid, container).get(resource)
         return None if allotment is None else allotment.ids
 
@@ -49,7 +47,7 @@ class Ledger:
         return frozenset().union(*(c[resource].ids for c in of_containers if resource in c))
 
     def in_use(self) -> dict[str, set[str]]:
-        """Resource -> all devices that containers have."""
+        """The devices in use, by resource."""
         used: dict[str, set[str]] = {}
         for _, _, resource, allotment in self.entries():
             used.setdefault(resource, set()).update(allotment.ids)

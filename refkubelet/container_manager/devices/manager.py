@@ -1,10 +1,10 @@
-"""The device manager: plugins come and go, pods get devices, a file remembers (CG-084).
+"""The device manager: follows device plugins and allocates their devices to containers (CG-084).
 
-How it works. `PluginWatcher` takes registrations and follows the plugins' lists of devices;
-`Inventory` holds what the plugins offer, `Ledger` which container has what, `Allocator` gives
-devices to containers. The ledger is written to a file after every change, so that the next kubelet
-knows what the running containers have.
-What must never happen here: a plugin's end or a broken file touches a running pod.
+How it works. `PluginWatcher` accepts registrations and follows the plugins' lists of devices;
+`Inventory` holds these devices, `Ledger` the devices of containers; `Allocator` allocates. The
+ledger is written to a file after every change, so that a restarted kubelet knows the devices of
+running containers.
+What must never happen here: the end of a plugin, or a broken file, affects a running pod.
 Upstream: pkg/kubelet/cm/devicemanager/manager.go.
 """
 
@@ -55,19 +55,19 @@ class DeviceDeps:
     clock: Clock  # for plugins that went, and how long they take
     plugins: PluginDirectory  # where plugins register
     root_dir: Path
-    """The kubelet's directory, which the checkpoint lies below."""
+    """The kubelet's directory, with the checkpoint."""
     active_pods: Callable[[], tuple[Pod, ...]]
-    """The pods that count (LIFE-012): what others had is free again."""
+    """The active pods (LIFE-012); devices of other pods are free again."""
     sources_ready: Callable[[], bool]
-    """Whether all sources of pods have been seen (SRC-070)."""
+    """Whether all sources have delivered their pods (SRC-070)."""
     running: Callable[[], Awaitable[Iterable[tuple[str, str]]]]
-    """The containers that run, as (pod UID, container name)."""
+    """The running containers, as (pod UID, container name)."""
     affinities: Callable[[], Affinities | None] = lambda: None
-    """Where merged hints are found; None: nothing is aligned."""
+    """The merged hints; None: nothing is aligned."""
     numa_nodes: Callable[[], tuple[int, ...]] = lambda: (0,)
     """The machine's NUMA nodes."""
     health_changed: Callable[[str], None] = lambda pod_uid: None
-    """Called with the UID of a pod whose devices have another health now."""
+    """Called with the UID of a pod when the health of its devices changes."""
 
 
 class DeviceManager:
@@ -103,7 +103,7 @@ class DeviceManager:
         self.node_is_new = not self._load()
 
     async def run(self) -> None:
-        """Take registrations of plugins until cancelled."""
+        """Accept registrations of plugins until cancelled."""
         await self._watcher.run()
 
     def _update(self, resource: str, devices: dict[str, Device]) -> None:
@@ -119,14 +119,14 @@ class DeviceManager:
     # The file
 
     def _load(self) -> bool:
-        """Whether there is a checkpoint; one that cannot be used is told and left behind."""
+        """Read the checkpoint; False: it does not exist. An unusable one is logged and ignored."""
         try:
             text = self._file.read_text()
         except FileNotFoundError:
             return False
         except (OSError, UnicodeError) as error:
             log.error(
-                "cannot read %s: %s: which container has which device is not known",
+                "cannot read %s: %s: the devices of running containers are unknown",
                 self._file,
                 error,
             )
@@ -134,7 +134,7 @@ class DeviceManager:
         try:
             found = checkpoint.read(text)
         except CheckpointError as error:
-            log.error("%s: %s: which container has which device is not known", self._file, error)
+            log.error("%s: %s: the devices of running containers are unknown", self._file, error)
             return True
         for entry in found.entries:
             try:
@@ -159,10 +159,10 @@ class DeviceManager:
     # What the Node shows
 
     def amounts(self) -> Amounts:
-        """How many devices there are now; what is gone for good is dropped first."""
+        """The present number of devices, after dropping expired resources."""
         dropped = self._inventory.drop_expired(self._deps.clock.monotonic_s())
         if dropped:
-            log.info("no plugin for %s any more: dropped", ", ".join(dropped))
+            log.info("dropped resources without a plugin: %s", ", ".join(dropped))
             try:
                 self._save()
             except OSError as error:
@@ -170,14 +170,13 @@ class DeviceManager:
         return self._inventory.amounts()
 
     def allocatable(self) -> dict[str, int]:
-        """What admission counts with: of each resource at least as much as is given away, so that
-        a pod that has its devices is not refused while its plugin is gone (upstream:
-        sanitizeNodeAllocatable)."""
-        given = {name: len(ids) for name, ids in self._ledger.in_use().items()}
+        """The number of devices for admission: at least those in use, so that a pod that has its
+        devices is not refused while its plugin is gone (upstream: sanitizeNodeAllocatable)."""
+        in_use = {name: len(ids) for name, ids in self._ledger.in_use().items()}
         healthy = self.amounts().allocatable
         return {
-            name: max(healthy.get(name, 0), given.get(name, 0))
-            for name in dict.fromkeys((*healthy, *given))
+            name: max(healthy.get(name, 0), in_use.get(name, 0))
+            for name in dict.fromkeys((*healthy, *in_use))
         }
 
     # A hint provider
@@ -210,6 +209,8 @@ class DeviceManager:
     def _hints(
         self, resource: str, count: int, had: frozenset[str], reusable: frozenset[str]
     ) -> tuple[TopologyHint, ...] | None:
+        """The hints of one resource; `had`: the devices that were allocated before. None: it has no
+        NUMA nodes; empty: there are not enough devices."""
         known = self._inventory.devices(resource)
         if not is_aligned(known.values()):
             return None
@@ -228,14 +229,14 @@ class DeviceManager:
         )
 
     async def allocate(self, pod: Pod, container: Container) -> None:
-        """Raises `AllocationError`."""
+        """Allocate the container's devices. Raises `AllocationError`."""
         await self._allocator.allocate(pod, container)
 
     # What containers get and monitors see
 
     async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
-        """What the container's devices add to its configuration; called before each start. Raises
-        `AllocationError`."""
+        """The settings that the container's devices add to its configuration; called before each
+        start. Raises `AllocationError`."""
         return await self._allocator.settings(pod, container)
 
     def given(self, pod_uid: str, container: str) -> tuple[GivenDevice, ...]:
@@ -249,7 +250,7 @@ class DeviceManager:
         )
 
     def healthy_devices(self) -> tuple[GivenDevice, ...]:
-        """All healthy devices, given or not."""
+        """All healthy devices, in use or not, one row per device and NUMA node."""
         return tuple(
             (resource, device_id, node)
             for resource, ids in self._inventory.healthy().items()
@@ -258,8 +259,8 @@ class DeviceManager:
         )
 
     def with_health(self, pod: Pod, status: PodStatus) -> PodStatus:
-        """The pod's status with the last known health of its devices; devices of which nothing is
-        known count as healthy."""
+        """The pod's status with the last health of its devices; unknown devices count as
+        healthy."""
         if uid(pod) not in self._ledger.pods:
             return status
         return with_device_health(status, partial(self._health, uid(pod)))

@@ -1,8 +1,7 @@
-"""Device plugins as they come and go: registered, followed, replaced (CG-084).
+"""Accepts the registrations of device plugins and follows their lists of devices (CG-084).
 
-A plugin registers; the watcher connects to it, asks its options, and then follows its list of
-devices in a task of its own. Without a plugin there is no task but the one that listens.
-What must never happen here: the end of a plugin ends the kubelet's work with the others.
+When a plugin registers, the watcher connects to it, reads its options, and follows its list in a
+separate task. The end of one plugin does not affect the others.
 Upstream: pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, handler.go, client.go.
 """
 
@@ -26,8 +25,8 @@ log = logging.getLogger(__name__)
 
 
 class PluginWatcher:
-    """Keeps the inventory's plugins. `updated` is called with every list of devices (resource,
-    ID -> device); `registrations` counts what registered, by resource; `run` until cancelled."""
+    """Adds plugins to the inventory. `updated`: called with every list of devices (resource, ID ->
+    device); `registrations`: counts registrations by resource."""
 
     def __init__(
         self,
@@ -45,11 +44,11 @@ class PluginWatcher:
         self._registrations = registrations
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._turns = count(1)
-        self._turn_of: dict[str, int] = {}  # of the registration that has the resource
+        self._turn_of: dict[str, int] = {}  # the turn of each resource's last registration
 
     async def run(self) -> None:
-        """Take registrations until cancelled; a directory that cannot be used is told, and the
-        kubelet goes on without plugins."""
+        """Accept registrations until cancelled. If the directory cannot be used, that is logged,
+        and the kubelet runs without plugins."""
         try:
             await self._directory.open(self.register)
         except OSError as error:
@@ -67,11 +66,9 @@ class PluginWatcher:
                 await plugin.close()
 
     async def register(self, request: Any) -> None:
-        """Registration.Register: check, connect, follow. Raises `PluginError`.
-
-        Of two registrations of one resource at a time the later one stays, whichever plugin answers
-        first; the other is closed as if it had been replaced at once.
-        """
+        """Handle Registration.Register: check, connect, follow. Raises `PluginError`. Of two
+        registrations of one resource at the same time the later one wins, whichever plugin answers
+        first."""
         resource, turn = request.resource_name, next(self._turns)
         self._registrations[resource] += 1
         if (why := refusal(request.version, resource)) is not None:
@@ -88,7 +85,9 @@ class PluginWatcher:
             await connection.close()
             raise PluginError(f"failed to get device plugin options: {error}") from None
         if turn < self._turn_of.get(resource, 0):
-            log.info("a newer device plugin of %s than %s has come", resource, request.endpoint)
+            log.info(
+                "device plugin %s of %s: a newer one has registered", request.endpoint, resource
+            )
             await plugin.close()
             return
         self._turn_of[resource] = turn
@@ -96,7 +95,8 @@ class PluginWatcher:
         await self._replace(plugin)
 
     async def _replace(self, plugin: Plugin) -> None:
-        """The inventory changes at once; then the end of the plugin before is waited for."""
+        """Replace the resource's plugin in the inventory at once, then wait for the end of the old
+        one."""
         before = self._inventory.connect(plugin)
         watch = self._watches.pop(plugin.resource, None)
         if watch is not None:
@@ -109,7 +109,7 @@ class PluginWatcher:
             await before.close()
 
     async def _follow(self, plugin: Plugin) -> None:
-        """Every list of the plugin, until its stream ends: then its devices are unhealthy."""
+        """Take every list of the plugin; when its stream ends, its devices become unhealthy."""
         try:
             async for devices in plugin.devices():
                 self._updated(plugin.resource, devices)

@@ -1,8 +1,8 @@
-"""Device plugins from the kubelet's side: where they are, and their five calls.
+"""Device plugins and their calls, as the kubelet uses them.
 
-In real time plugins are sockets in one directory (`sockets.py`); in virtual time they are objects
-in this process. Both are a `PluginDirectory`. What must never happen here: a call without a limit;
-an error of a plugin that leaves this module as anything but a `PluginError`.
+In real time plugins are sockets in one directory (`sockets.py`), in virtual time objects in this
+process; both are a `PluginDirectory`. Every call has a time limit, and every failure is a
+`PluginError`.
 Upstream: pkg/kubelet/cm/devicemanager/endpoint.go, plugin/v1beta1/client.go.
 """
 
@@ -28,12 +28,12 @@ CALL_LIMIT_S: Final = 120.0  # upstream waits without limit, and its sync loop w
 
 
 class PluginError(Exception):
-    """A plugin could not be reached, or one of its calls failed. The text is a Go client's."""
+    """A plugin could not be reached, or a call failed; the text is that of a Go client."""
 
 
 class PluginConnection(Protocol):
-    """One plugin. `method` is the bare RPC name; errors are `grpc.RpcError`s with `.code()` and
-    `.details()`; `timeout_s` is kept by the connection."""
+    """The connection to one plugin. `method`: the name of the call; errors are `grpc.RpcError`s;
+    the connection enforces `timeout_s`."""
 
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
@@ -50,21 +50,21 @@ class PluginDirectory(Protocol):
     """The directory of the plugins' sockets, and the kubelet's own socket in it."""
 
     async def open(self, register: Register) -> None:
-        """Remove all sockets that are there, then take registrations. Raises OSError."""
+        """Remove all existing sockets, then accept registrations. Raises OSError."""
         ...
 
     async def connect(self, endpoint: str) -> PluginConnection:
-        """The plugin at that socket of the directory. Raises OSError if no plugin listens."""
+        """Connect to the plugin at a socket of the directory. Raises OSError if none listens."""
         ...
 
     async def close(self) -> None:
-        """Take no more registrations."""
+        """Accept no more registrations."""
         ...
 
 
 class Plugin:
-    """The plugin of one resource. `stopped_at_s`: monotonic time its stream ended, None while it
-    lasts. Without a connection (known from the checkpoint only) every call fails."""
+    """The plugin of one resource. `stopped_at_s`: when its stream ended, monotonic; None: it has
+    not. Without a connection (from the checkpoint) every call fails."""
 
     def __init__(
         self,
@@ -80,12 +80,12 @@ class Plugin:
 
     @classmethod
     async def connected(cls, resource: str, connection: PluginConnection) -> Plugin:
-        """Ask its options. Raises `PluginError`."""
+        """Make the plugin, with the options it answers. Raises `PluginError`."""
         answer = await _call(connection, "GetDevicePluginOptions", api.Empty(), CALL_LIMIT_S)
         return cls(resource, connection, convert.options(answer))
 
     async def devices(self) -> AsyncIterator[dict[str, Device]]:
-        """The whole list again and again. Raises `PluginError` at the end, whatever ended it."""
+        """Yields the whole list of devices at every change. Always ends with a `PluginError`."""
         try:
             async for message in self._alive().stream("ListAndWatch", api.Empty()):
                 yield convert.devices(message.devices)
@@ -96,7 +96,8 @@ class Plugin:
     async def preferred(
         self, available: Iterable[str], must_include: Iterable[str], size: int
     ) -> frozenset[str]:
-        """What the plugin would choose; nothing when it does not care. Raises `PluginError`."""
+        """The devices that the plugin prefers; none if it does not have this call. Raises
+        `PluginError`."""
         if not self.options.preferred_allocation:
             return frozenset()
         wish = api.ContainerPreferredAllocationRequest(
@@ -116,7 +117,8 @@ class Plugin:
         )
 
     async def allocate(self, ids: Iterable[str]) -> bytes:
-        """The plugin's answer for one container, in wire form. Raises `PluginError`."""
+        """Ask for these devices for one container; returns the answer, serialized. Raises
+        `PluginError`."""
         wish = api.ContainerAllocateRequest(devices_ids=ids)
         answer = await self._call("Allocate", api.AllocateRequest(container_requests=[wish]))
         if not answer.container_responses:
@@ -125,7 +127,7 @@ class Plugin:
         return first
 
     async def pre_start(self, ids: Iterable[str]) -> None:
-        """Tell it that a container with these devices is about to start. Raises `PluginError`."""
+        """Announce the start of a container with these devices. Raises `PluginError`."""
         request = api.PreStartContainerRequest(devices_ids=sorted(ids))
         try:
             await self._call("PreStartContainer", request, PRE_START_LIMIT_S)
@@ -155,8 +157,8 @@ async def _call(
     except grpc.RpcError as error:
         raise _failed(error) from None
     except asyncio.CancelledError:
-        # grpc cancels the calls of a connection that is closed, as that of a plugin that has gone:
-        # the call has failed, but the task that made it goes on.
+        # grpc cancels the calls of a closed connection: the call has failed, but this task was not
+        # cancelled.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise

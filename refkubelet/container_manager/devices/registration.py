@@ -1,4 +1,4 @@
-"""Whether a plugin that registers is taken. Pure.
+"""Decides whether a registration of a plugin is accepted. Pure.
 
 Upstream: pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go: Register;
 pkg/apis/core/v1/helper/helpers.go: IsExtendedResourceName.
@@ -17,7 +17,7 @@ _NATIVE_DOMAIN: Final = "kubernetes.io/"
 
 
 def refusal(version: str, resource: str) -> str | None:
-    """Why such a plugin is not taken, in upstream's words; None: it is."""
+    """Why a registration is refused, with upstream's text; None: it is accepted."""
     if version != API_VERSION:
         return (
             f'requested API version "{version}" is not supported by kubelet. '

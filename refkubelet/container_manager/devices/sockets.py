@@ -1,8 +1,7 @@
-"""The device-plugins directory of a real node: sockets and gRPC.
+"""The device-plugins directory of a real node: unix sockets and gRPC.
 
-Only for real time: grpc works on threads of its own, which virtual time cannot see; it is imported
-when the directory is opened. What must never happen here: a file that is no socket is removed; a
-plugin that cannot be reached holds a registration up for longer than `DIAL_LIMIT_S`.
+Only for real time, because grpc uses its own threads; it is imported when the directory is opened.
+What must never happen here: a file that is not a socket is removed.
 Upstream: pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, client.go; manager.go:
 CleanupPluginDirectory.
 """
@@ -34,7 +33,7 @@ class PluginSockets:
         self._server: Any = None
 
     async def open(self, register: Register) -> None:
-        """Raises OSError when the directory or the kubelet's socket cannot be made."""
+        """Make the directory and serve registrations. Raises OSError if that fails."""
         import grpc.aio
         from criapi.deviceplugin import api_pb2_grpc
 
@@ -51,7 +50,8 @@ class PluginSockets:
         log.info("device plugins register at %s", path)
 
     async def connect(self, endpoint: str) -> PluginSocket:
-        """Raises OSError when no plugin listens at `endpoint`, a name in the directory."""
+        """Connect to the plugin at `endpoint`, a name in the directory. Raises OSError if none
+        listens within `DIAL_LIMIT_S`."""
         try:
             path = Path(safe_path(str(self._directory), endpoint.lstrip("/")))
         except UnsafeNameError as error:
@@ -71,7 +71,7 @@ class PluginSockets:
 
 
 def _registration(register: Register) -> Any:
-    """The service Registration over `register`."""
+    """The gRPC service Registration, which calls `register`."""
     import grpc
     from criapi.deviceplugin import api_pb2, api_pb2_grpc
 
@@ -87,8 +87,8 @@ def _registration(register: Register) -> Any:
 
 
 def remove_sockets(directory: Path) -> None:
-    """Remove every socket in the directory: the plugins have to register again. Other files stay;
-    a socket that cannot be removed is logged."""
+    """Remove every socket in the directory, so that the plugins register again. Other files stay; a
+    socket that cannot be removed is logged."""
     for path in sorted(directory.iterdir()):
         try:
             if stat.S_ISSOCK(path.lstat().st_mode):

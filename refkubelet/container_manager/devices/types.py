@@ -1,7 +1,6 @@
-"""What the device manager knows, as frozen values: devices, options of plugins, what containers
-have. Pure.
+"""The records of the device manager: devices, options of plugins, devices of containers. Pure.
 
-Messages of the wire become these once, where they arrive. Upstream: pkg/kubelet/cm/devicemanager:
+`convert` makes them from messages. Upstream: pkg/kubelet/cm/devicemanager:
 types.go, checkpoint/checkpoint.go.
 """
 
@@ -15,13 +14,12 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 HEALTHY: Final = "Healthy"
-NO_NODE: Final = -1  # where devices without a NUMA node are counted
+NO_NODE: Final = -1  # stands for the NUMA node of devices without one
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device as its plugin told of it. `nodes`: the NUMA nodes it is near to; empty: near none
-    in particular."""
+    """A device of a plugin. `nodes`: its NUMA nodes; may be empty."""
 
     id: str
     health: str = HEALTHY
@@ -34,7 +32,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class PluginOptions:
-    """The optional calls a plugin wants."""
+    """The optional calls that a plugin has."""
 
     pre_start_required: bool = False
     preferred_allocation: bool = False
@@ -42,8 +40,8 @@ class PluginOptions:
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """What one container has of one resource. `devices`: NUMA node -> IDs, a device near two nodes
-    under both; `answer`: the plugin's answer to Allocate, in wire form, as the file keeps it."""
+    """A container's devices of one resource. `devices`: NUMA node -> IDs; a device with two nodes
+    is under both; `answer`: the plugin's serialized answer to Allocate."""
 
     devices: Mapping[int, tuple[str, ...]]
     answer: bytes = b""
@@ -54,7 +52,7 @@ class Allotment:
 
 
 def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[str, ...]]:
-    """These devices by NUMA node; those that are unknown have none.
+    """The devices by NUMA node; unknown devices have `NO_NODE`.
 
     >>> by_node(["a", "b"], {"a": Device("a", nodes=(0, 1))})
     {0: ('a',), 1: ('a',), -1: ('b',)}
@@ -69,7 +67,7 @@ def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[
 
 @dataclass(frozen=True, slots=True)
 class DeviceNode:
-    """A device file that a container gets; `permissions`: of r, w, m."""
+    """A device file for a container; `permissions`: some of r, w, m."""
 
     host_path: str
     container_path: str
@@ -78,7 +76,7 @@ class DeviceNode:
 
 @dataclass(frozen=True, slots=True)
 class DeviceMount:
-    """A directory or file that a container gets."""
+    """A directory or file that is mounted into a container."""
 
     host_path: str
     container_path: str
@@ -87,7 +85,7 @@ class DeviceMount:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSettings:
-    """What a container's devices add to its configuration (CG-084)."""
+    """The settings that devices add to a container's configuration (CG-084)."""
 
     envs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     mounts: tuple[DeviceMount, ...] = ()
@@ -100,10 +98,9 @@ NO_SETTINGS: Final = ContainerSettings()
 
 
 def combined(parts: Iterable[ContainerSettings]) -> ContainerSettings:
-    """What all devices of one container add; of two answers that set the same thing the first
-    counts. Variables and annotations by name, device files and
-    mounts by their path in the container, CDI devices by name (upstream: pod_devices.go:
-    deviceRunContainerOptions)."""
+    """The settings of all devices of a container; of conflicting ones the first counts. Variables,
+    annotations and CDI devices are compared by name, device files and mounts by their path in the
+    container (upstream: pod_devices.go: deviceRunContainerOptions)."""
     parts = tuple(parts)
     return ContainerSettings(
         envs=_first(part.envs for part in parts),

@@ -1,1 +1,2 @@
-"""The memory manager: which NUMA nodes the memory of a container comes from (CG-082)."""
+"""The memory manager: assigns memory of NUMA nodes to containers (CG-082). Read `manager` first;
+`static` decides."""

@@ -1,4 +1,4 @@
-"""The memory manager of a configuration. Every error is a start failure, in upstream's words.
+"""Makes the memory manager. Every error stops the kubelet's start, with upstream's text.
 
 Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager/memory_manager.go: NewManager, Start.
 """
@@ -30,11 +30,11 @@ from refkubelet.host.machine import MachineTopology
 
 NONE: Final = "None"
 STATIC: Final = "Static"
-BEST_EFFORT: Final = "BestEffort"  # of Windows
+BEST_EFFORT: Final = "BestEffort"  # only on Windows
 
 
 def no_memory_manager(root_dir: Path) -> None:
-    """Policy None: nothing but a file that says so. Raises ValueError."""
+    """Policy None: only check the state file. Raises ValueError."""
     _file(root_dir, NONE).restore(MemoryState())
 
 
@@ -46,7 +46,7 @@ def memory_manager(
     affinities: Affinities,
     active: ActiveContainers,
 ) -> MemoryManager:
-    """Policy Static. `reserved`: what pods cannot have, in nano units. Raises ValueError."""
+    """Policy Static. `reserved`: the reservations, in nano units. Raises ValueError."""
     name = config.memory_manager_policy
     if name == BEST_EFFORT:
         raise ValueError(f'policy {quoted(name)} is not available for platform "linux"')

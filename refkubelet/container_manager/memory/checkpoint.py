@@ -1,4 +1,4 @@
-"""The file that remembers whose the memory is: `memory_manager_state`. Pure.
+"""Encodes and decodes the memory manager's file, `memory_manager_state`. Pure.
 
 Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager/state: checkpoint.go, state_checkpoint.go.
 """
@@ -67,7 +67,7 @@ class MemoryStateFile(msgspec.Struct, frozen=True):
 
 
 def to_file(policy: str, state: MemoryState) -> MemoryStateFile:
-    """What is written for this state."""
+    """The file's content for a state."""
     entries: EntriesJson = {
         uid: {
             name: tuple(BlockJson(b.nodes, b.resource, b.size) for b in pod[name])
@@ -95,7 +95,7 @@ def _node_json(node: NodeMemory) -> NodeJson:
 
 
 def from_file(file: MemoryStateFile, policy: str) -> MemoryState:
-    """The state of a file. Raises `StateFileError`: another policy's, or corrupted."""
+    """The state in a file. Raises `StateFileError` if it is corrupt or another policy's."""
     if file.checksum and file.checksum not in (_checksum(file, name) for name in READ_AS):
         raise StateFileError(CORRUPT)
     if file.policyName != policy:
@@ -135,6 +135,7 @@ def _entries(file: MemoryStateFile) -> Mapping[str, Mapping[str, tuple[BlockJson
 
 
 def _checksum(file: MemoryStateFile, go_type: str) -> int:
+    """The checksum of the file as a Go value of type `go_type`."""
     nodes = {number: POINTER + _go_node(node) for number, node in file.machineState.items()}
     entries = {
         uid: go_map({name: go_slice(map(_go_block, blocks)) for name, blocks in pod.items()})

@@ -1,7 +1,8 @@
-"""The memory manager with policy Static: gives containers memory of NUMA nodes and takes it back.
+"""The memory manager with policy Static: assigns memory of NUMA nodes to containers and takes it
+back.
 
-The state is a value, replaced by every allocation and release and written to its file at once.
-What must never happen here: memory taken back before all pods are known.
+The state is an immutable value; every allocation and release replaces it and writes its file. What
+must never happen here: memory is taken back before all pods are known.
 
 Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager: memory_manager.go, policy_static.go.
 """
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class MemoryManager:
-    """A hint provider. `state`: as restored and checked; `store` is called with every new one."""
+    """A hint provider. `state`: restored and checked; `store`: called with every new state."""
 
     def __init__(
         self,
@@ -52,16 +53,16 @@ class MemoryManager:
         self.state = state
 
     def nodes_of(self, pod_uid: str, container_name: str) -> tuple[int, ...]:
-        """The NUMA nodes that the container's memory comes from; none: from anywhere."""
+        """The NUMA nodes of the container's memory; none: any."""
         blocks = self.blocks(pod_uid, container_name)
         return tuple(sorted({node for block in blocks for node in block.nodes}))
 
     def blocks(self, pod_uid: str, container_name: str) -> tuple[Block, ...]:
-        """The memory that the container has from NUMA nodes of its own (CG-085)."""
+        """The memory of NUMA nodes that is assigned to the container (CG-085)."""
         return self.state.of(pod_uid, container_name) or ()
 
     def allocatable(self) -> tuple[Block, ...]:
-        """What containers could have of every node if there were no others yet."""
+        """The memory of every node that can be assigned, assigned memory included."""
         return tuple(
             Block((number,), name, table.allocatable)
             for number, node in sorted(self.state.nodes.items())
@@ -94,6 +95,8 @@ class MemoryManager:
         return hints_for_requests(hints, requests)
 
     async def allocate(self, pod: Pod, container: Container) -> None:
+        """Assign memory to the container, if it is pinned and has none yet. Raises
+        `AllocationError`."""
         self.drop_stale(pod)
         requests = pinned_memory(pod, container)
         if not requests:
@@ -117,8 +120,8 @@ class MemoryManager:
         log.info("memory of container %s of pod %s: nodes %s", container.name, name, chosen)
 
     def starting(self, pod: Pod, container: Container) -> None:
-        """The container was created and starts now: the init containers before it are over, and
-        what they have left is free again. Sidecars keep theirs."""
+        """Release the memory of the plain init containers before a container that starts now, since
+        they have ended."""
         state = self.state
         for earlier in pod.spec.initContainers or ():
             if earlier.name == container.name:
@@ -129,7 +132,8 @@ class MemoryManager:
             self._replace(state)
 
     def drop_stale(self, admitted: Pod | None = None) -> None:
-        """Take back the memory of containers that no active pod has; `admitted` is active, too."""
+        """Take back the memory of containers of pods that are not active; `admitted` counts as
+        active."""
         state = self._active.without_stale(self.state, admitted)
         if state is not self.state:
             self._replace(state)
@@ -139,7 +143,8 @@ class MemoryManager:
         return lambda mask, resource: sizes.get((mask, resource), 0) if owner == uid(pod) else 0
 
     def _note_reuse(self, pod: Pod, container: Container, blocks: tuple[Block, ...]) -> None:
-        """The largest of the init containers can be used again by what comes after them, once."""
+        """Update the reusable memory: that of the largest plain init container can be reused by the
+        next containers, once."""
         owner, before = self._reusable
         sizes = dict(before) if owner == uid(pod) else {}
         plain_init = is_plain_init(pod, container.name)
@@ -157,8 +162,8 @@ class MemoryManager:
 def without_reused(
     state: MemoryState, pod: Pod, container: Container, blocks: tuple[Block, ...]
 ) -> MemoryState:
-    """The state after the container took over memory of init containers before it: their blocks
-    shrink by its size, so that all blocks add up to what the nodes have given away."""
+    """The state after a container has reused memory of earlier init containers: their blocks shrink
+    by its size, so that the blocks add up to the assigned memory of the nodes."""
     for block in blocks:
         rest = block.size
         for init in pod.spec.initContainers or ():
@@ -173,7 +178,8 @@ def without_reused(
 
 
 def _shrunk(blocks: tuple[Block, ...], by: Block, rest: int) -> tuple[tuple[Block, ...], int]:
-    """Blocks of the same nodes and resource made smaller, and what is left to take."""
+    """`blocks`, those of the same nodes and resource as `by` made smaller, and the rest to
+    shrink."""
     result = []
     for block in blocks:
         same = block.resource == by.resource and block.mask == by.mask

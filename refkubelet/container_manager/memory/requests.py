@@ -1,4 +1,4 @@
-"""How much memory a container is to get from NUMA nodes. Pure.
+"""The memory that containers request from NUMA nodes. Pure.
 
 Rules: CG-082: memory and huge pages of containers of Guaranteed pods; none in pods with pod-level
 resources (gate PodLevelResourceManagers, alpha, off). Upstream:
@@ -21,12 +21,13 @@ HUGEPAGES: Final = "hugepages-"
 
 
 def pinned_memory(pod: Pod, container: Container) -> dict[str, int]:
-    """Resource -> bytes; empty: the container's memory may come from anywhere."""
+    """Resource -> bytes; empty: the container's memory may come from any node."""
     return _memory(container) if _is_pinned(pod) else {}
 
 
 def pod_pinned_memory(pod: Pod) -> dict[str, int]:
-    """The most that the pod's containers have at any time, of what its regular ones ask for."""
+    """Resource -> the most bytes that the pod's containers have at the same time, for the resources
+    that its regular containers request."""
     if not _is_pinned(pod):
         return {}
     names = dict.fromkeys(name for c in pod.spec.containers for name in _memory(c))

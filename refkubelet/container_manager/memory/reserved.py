@@ -1,4 +1,4 @@
-"""The memory of the machine with nothing given to pods yet, and what is kept from them. Pure.
+"""The machine's memory by NUMA node, without the reservations. Pure.
 
 Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager: memory_manager.go: getSystemReservedMemory,
 validateReservedMemory; policy_static.go: getDefaultMachineState.
@@ -28,8 +28,8 @@ class Reservation:
 def machine_memory(
     nodes: Sequence[NumaNode], reserved: Sequence[Reservation], kept: Mapping[str, int]
 ) -> Nodes:
-    """The nodes without the reservations. `kept`: what pods cannot have of the whole machine, in
-    nano units (CG-034), which the reservations must add up to. Raises ValueError."""
+    """The nodes' memory, nothing assigned yet. `kept`: the reservations of the whole machine, in
+    nano units (CG-034), to which `reserved` must add up. Raises ValueError."""
     _check(nodes, reserved, kept)
     of_node: dict[int, dict[str, int]] = {node.id: {} for node in nodes}
     for entry in reserved:
@@ -43,6 +43,7 @@ def machine_memory(
 def _check(
     nodes: Sequence[NumaNode], reserved: Sequence[Reservation], kept: Mapping[str, int]
 ) -> None:
+    """Raise ValueError for an unknown node, or if the entries do not add up to `kept`."""
     known = {node.id for node in nodes}
     totals: dict[str, int] = {}
     for entry in reserved:
@@ -70,7 +71,7 @@ def _kinds(names: Iterable[str]) -> list[str]:
 
 
 def _tables(node: NumaNode, reserved: Mapping[str, int]) -> dict[str, MemoryTable]:
-    """Huge pages are set aside from the node's memory."""
+    """The tables of one node; the memory of huge pages is not allocatable as `memory`."""
     tables, pages_bytes = {}, 0
     for pages in node.hugepages:
         name, total = page_resource(pages.page_bytes), pages.page_bytes * pages.pages

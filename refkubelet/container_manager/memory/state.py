@@ -1,4 +1,4 @@
-"""Memory of NUMA nodes, what of it is given to whom: values that are replaced, not changed. Pure.
+"""The memory manager's state: memory of NUMA nodes and its assignments, as immutable values. Pure.
 
 Resources are `memory` and `hugepages-<size>`; sizes are bytes. Rules: CG-082. Upstream:
 pkg/kubelet/cm/memorymanager/state/state.go; policy_static.go: updateMachineState, releaseMemory.
@@ -17,7 +17,7 @@ MEMORY: Final = "memory"
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """One resource of one node. `system_reserved`: for others than pods; `reserved`: given to
+    """One resource of one node. `system_reserved`: not for pods; `reserved`: assigned to
     containers; `free`: the rest of `allocatable`."""
 
     total: int = 0
@@ -27,7 +27,7 @@ class MemoryTable:
     free: int = 0
 
     def taken(self, size: int) -> MemoryTable:
-        """So much more is given away."""
+        """The table after `size` more was assigned."""
         return replace(self, reserved=self.reserved + size, free=self.free - size)
 
 
@@ -36,15 +36,15 @@ NOTHING: Final = MemoryTable()
 
 @dataclass(frozen=True, slots=True)
 class NodeMemory:
-    """One node. `cells`: the nodes it gives memory together with, itself included; alone unless
-    something was allocated from several nodes. `assignments`: blocks that name it."""
+    """One node. `cells`: its group, the nodes from which memory was assigned together with it,
+    itself included; `assignments`: the number of blocks that name it."""
 
     tables: Mapping[str, MemoryTable]
     cells: tuple[int, ...]
     assignments: int = 0
 
     def of(self, resource: str) -> MemoryTable:
-        """The table of a resource, an empty one if the node has none of it."""
+        """The table of a resource; empty if the node has none."""
         return self.tables.get(resource, NOTHING)
 
 
@@ -53,7 +53,7 @@ Nodes = Mapping[int, NodeMemory]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What a container has of one resource: `size` bytes from these nodes together."""
+    """A container's memory of one resource: `size` bytes from these nodes together."""
 
     nodes: tuple[int, ...]
     resource: str
@@ -66,7 +66,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """`nodes`: the machine. `entries`: pod UID -> container name -> its blocks."""
+    """The nodes of the machine, and `entries`: pod UID -> container name -> its blocks."""
 
     nodes: Nodes = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, tuple[Block, ...]]] = field(default_factory=dict)
@@ -76,12 +76,12 @@ class MemoryState:
         return self.entries.get(pod_uid, {}).get(container)
 
     def with_blocks(self, pod_uid: str, container: str, blocks: tuple[Block, ...]) -> MemoryState:
-        """The container has these blocks; the nodes stay as they are."""
+        """The state with these blocks for the container, and unchanged nodes."""
         pod = {**self.entries.get(pod_uid, {}), container: blocks}
         return replace(self, entries={**self.entries, pod_uid: pod})
 
     def released(self, pod_uid: str, container: str) -> MemoryState:
-        """The container is gone, its memory free again."""
+        """The state after the container was removed and its memory is free again."""
         pod = dict(self.entries.get(pod_uid, {}))
         nodes = self.nodes
         for block in pod.pop(container, ()):
@@ -91,8 +91,8 @@ class MemoryState:
 
 
 def taken(nodes: Nodes, block: Block) -> Nodes:
-    """The nodes after a block was given away: from the first node as much as it has, and so on.
-    All of them are one group from now on."""
+    """The nodes after a block was assigned: as much as possible from the first node, and so on.
+    They form one group from now on."""
     changed, rest = dict(nodes), block.size
     for number in block.nodes:
         node = nodes[number]
@@ -107,7 +107,7 @@ def taken(nodes: Nodes, block: Block) -> Nodes:
 
 
 def given_back(nodes: Nodes, block: Block) -> Nodes:
-    """The nodes after a block came back. A node without any block is alone again."""
+    """The nodes after a block was released. A node without blocks leaves its group."""
     changed, rest = dict(nodes), block.size
     for number in block.nodes:
         node = nodes[number]
@@ -127,5 +127,5 @@ def _with(node: NodeMemory, resource: str, table: MemoryTable) -> Mapping[str, M
 
 
 def free(nodes: Nodes, chosen: Iterable[int], resource: str) -> int:
-    """Bytes that these nodes still have together."""
+    """The free bytes of these nodes together."""
     return sum(nodes[number].of(resource).free for number in chosen)

@@ -1,7 +1,7 @@
-"""Policy Static of the memory manager: decisions about memory of NUMA nodes, as functions. Pure.
+"""Policy Static of the memory manager: decides from which NUMA nodes memory is assigned. Pure.
 
-A container's memory comes from one node, or from a group of nodes that gives memory only together.
-What must never happen here: a node that gives memory both alone and in a group, or in two groups.
+A container's memory comes from one node, or from a group of nodes. What must never happen here: a
+node assigns memory both alone and in a group, or in two groups.
 
 Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager/policy_static.go: calculateHints, Allocate,
 validateState.
@@ -32,20 +32,20 @@ from refkubelet.container_manager.providers.hints import (
 
 Requests = Mapping[str, int]
 Reusable = Callable[[NumaMask, str], int]
-"""Bytes of init containers that may be used again: of these very nodes, of this resource."""
+"""The bytes of init containers that can be reused, by nodes and resource."""
 PREFIX: Final = "[memorymanager] "
 
 
 def nothing_reusable(mask: NumaMask, resource: str) -> int:
-    """No init container has left anything."""
+    """For pods without reusable memory."""
     return 0
 
 
 def memory_hints(
     nodes: Nodes, requests: Requests, reusable: Reusable = nothing_reusable
 ) -> tuple[TopologyHint, ...]:
-    """The sets of nodes that can give all of the requests now, the same for each resource.
-    Preferred are the sets as small as any that could ever do."""
+    """The sets of nodes that have enough free memory for all requests. Preferred are the sets of
+    the smallest size that would be enough if all memory were free."""
     least, found = len(nodes), list[NumaMask]()
     for mask in all_masks(sorted(nodes)):
         chosen = nodes_of(mask)
@@ -62,7 +62,7 @@ def memory_hints(
 
 
 def _could(nodes: Nodes, chosen: tuple[int, ...], requests: Requests) -> bool:
-    """Whether the nodes could give it if nothing was given away."""
+    """Whether the nodes have enough memory for the requests if all of it were free."""
     return all(
         sum(nodes[number].of(name).allocatable for number in chosen) >= size
         for name, size in requests.items()
@@ -70,7 +70,8 @@ def _could(nodes: Nodes, chosen: tuple[int, ...], requests: Requests) -> bool:
 
 
 def _may_group(nodes: Nodes, chosen: tuple[int, ...]) -> bool:
-    """Alone: it is in no group. Together: all of them are unused, or in this very group."""
+    """Whether memory may be assigned from these nodes together: a single node must not be in a
+    group; several must be unused, or this same group."""
     if len(chosen) == 1:
         return len(nodes[chosen[0]].cells) <= 1
     return all(_fits_group(nodes[number], chosen) for number in chosen)
@@ -81,14 +82,14 @@ def _fits_group(node: NodeMemory, group: tuple[int, ...]) -> bool:
 
 
 def hints_for_requests(hints: tuple[TopologyHint, ...], requests: Requests) -> Hints:
-    """The hints under the name of every resource. Where no nodes can do there is no hint at all, as
-    upstream has it: the allocation fails then, not the alignment."""
+    """The hints for every requested resource. Without hints the result is empty, as in upstream:
+    then the allocation fails, not the alignment."""
     return dict.fromkeys(requests, hints) if hints else {}
 
 
 def hints_of_blocks(blocks: Iterable[Block], requests: Requests) -> Hints:
-    """The hints of a container that has its memory already; no preference if that is not what it
-    asks for."""
+    """The hints of a container that has its memory already; empty if that differs from its
+    requests."""
     given = {block.resource: block for block in blocks}
     if {name: block.size for name, block in given.items()} != dict(requests):
         return {}
@@ -98,8 +99,8 @@ def hints_of_blocks(blocks: Iterable[Block], requests: Requests) -> Hints:
 def chosen_nodes(
     nodes: Nodes, requests: Requests, hint: TopologyHint, reusable: Reusable = nothing_reusable
 ) -> tuple[int, ...]:
-    """The nodes that the memory comes from: those of the hint, or more with them if they have not
-    enough, or the best there are if it names none. Raises `AllocationError`."""
+    """The nodes for an allocation: those of the hint, extended if they have not enough memory; or
+    the best ones if the hint names none. Raises `AllocationError`."""
     best = hint
     if best.affinity is None:
         best = _best(memory_hints(nodes, requests, reusable))
@@ -132,8 +133,7 @@ def _includes(hint: TopologyHint, mask: NumaMask) -> bool:
 
 
 def _best(hints: Iterable[TopologyHint]) -> TopologyHint:
-    """The narrowest of the preferred hints, else of all; a hint that names no nodes where there are
-    none."""
+    """The narrowest preferred hint, else the narrowest of all; an empty hint if there are none."""
     return min(hints, key=_rank, default=TopologyHint())
 
 
@@ -143,8 +143,8 @@ def _rank(hint: TopologyHint) -> tuple[bool, int, NumaMask]:
 
 
 def checked(state: MemoryState, fresh: Nodes) -> MemoryState:
-    """A state as it was restored, or the first one. `fresh`: the machine with nothing given away.
-    Raises `StateFileError`: the state does not fit the machine, or the configuration."""
+    """The restored state, or the first one if it is empty. `fresh`: the machine's nodes, nothing
+    assigned. Raises `StateFileError` if the state does not fit the machine or the configuration."""
     if not state.nodes:
         if state.entries:
             raise StateFileError(
@@ -175,8 +175,8 @@ def _check_block(nodes: Nodes, block: Block, whose: str) -> None:
 
 
 def _alike(one: Nodes, other: Nodes) -> bool:
-    """The same machine, and the same is given away, by group: which node of a group gave how much
-    depends on the order of allocations."""
+    """Whether both have the same nodes, with the same assigned memory by group; its distribution in
+    a group depends on the order of allocations."""
     return one.keys() == other.keys() and all(
         _shape(one, number) == _shape(other, number) for number in one
     )

@@ -1,6 +1,6 @@
-"""What the managers of CPUs, memory and devices have in common: each is a hint provider.
+"""The contract of hint providers: the managers of CPUs, memory and devices.
 
-`hints`: the contract between hint providers and the topology manager, and sets of NUMA nodes; read
-it first. `active`: the containers that count, and what is left over from others.
+Read `hints` first: the contract with the topology manager, and sets of NUMA nodes. `active`: the
+containers of active pods, and the release of what others have.
 Upstream: pkg/kubelet/cm/topologymanager: topology_manager.go, bitmask.
 """

@@ -1,4 +1,5 @@
-"""Which containers count: those of active pods, once all sources of pods have been seen.
+"""The containers of active pods; assignments of other containers are released, once all sources
+have delivered their pods.
 
 Upstream: pkg/kubelet/cm/cpumanager/cpu_manager.go, memorymanager/memory_manager.go:
 removeStaleState.
@@ -20,8 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Assignments(Protocol):
-    """What containers were given of a resource, as a value; `entries`: pod UID -> container name ->
-    what it has."""
+    """The state of a manager. `entries`: pod UID -> container name -> its assignment."""
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]: ...
@@ -34,22 +34,23 @@ A = TypeVar("A", bound=Assignments)
 
 @dataclass(frozen=True, slots=True)
 class ActiveContainers:
-    """`pods`: the active ones now (LIFE-012); `sources_ready`: all sources were seen (SRC-070)."""
+    """`pods`: the active pods (LIFE-012); `sources_ready`: whether all sources have delivered their
+    pods (SRC-070)."""
 
     pods: Callable[[], Sequence[Pod]]
     sources_ready: Callable[[], bool]
 
     def names(self, also: Pod | None = None) -> Mapping[str, frozenset[str]] | None:
-        """Pod UID -> names of its containers, with those of `also`; None: not all
-        pods are known yet."""
+        """Pod UID -> names of its containers, also of the pod `also`; None: the sources are not
+        ready."""
         if not self.sources_ready():
             return None
         pods = [*self.pods(), *((also,) if also is not None else ())]
         return {uid(pod): frozenset(c.name for c in containers(pod)) for pod in pods}
 
     def without_stale(self, state: A, also: Pod | None = None) -> A:
-        """The state without what containers have that no active pod has; the same object when there
-        is nothing to release, or not all pods are known yet. `also` is active, too."""
+        """The state without assignments of containers of inactive pods; the same object if there
+        are none, or the sources are not ready. `also` counts as active."""
         names = self.names(also)
         if names is None:
             return state
@@ -62,16 +63,16 @@ class ActiveContainers:
 
 
 class ListingRuntime(Protocol):
-    """What lists the pods of the runtime: the runtime manager."""
+    """The part of the runtime manager that lists pods."""
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
 
 
 async def running_containers(runtime: ListingRuntime) -> Iterable[tuple[str, str]]:
-    """The containers that run, as (pod UID, container name); none while the runtime is away."""
+    """The running containers, as (pod UID, container name); none if the runtime does not answer."""
     try:
         pods = await runtime.get_pods(all_states=False)
     except CriCallError as error:
-        log.warning("which containers run is not known: %s", error.text)
+        log.warning("cannot list the running containers: %s", error.text)
         return ()
     return [(pod.uid, c.name) for pod in pods for c in pod.in_state(ContainerState.RUNNING)]

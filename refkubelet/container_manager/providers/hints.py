@@ -1,9 +1,8 @@
-"""Topology hints, and what every manager of a resource does with them: the contract. Pure.
+"""Topology hints, and the contract between hint providers and the topology manager. Pure.
 
-A hint names a set of NUMA nodes from which an allocation could be made. Such a set is a bit mask:
-bit n stands for node n; None stands for "any node". The topology manager asks every hint provider
-for hints, merges them into one, keeps the result where the providers find it (`Affinities`), and
-then asks each provider to allocate. What must never happen here: knowing one of the resources.
+A hint is a set of NUMA nodes from which an allocation is possible, as a bit mask: bit n stands for
+node n; None stands for any node. The topology manager asks every hint provider for hints, merges
+them into one, which providers read through `Affinities`, and then asks each provider to allocate.
 Upstream: pkg/kubelet/cm/topologymanager: topology_manager.go, bitmask/bitmask.go;
 pkg/kubelet/cm/admission/errors.go.
 """
@@ -18,7 +17,7 @@ from typing import Final, Protocol
 from refkubelet.admission.admit_handler import UNEXPECTED
 from refkubelet.model.objects import Container, Pod
 
-ANY: Final = None  # the affinity of a hint that has no opinion
+ANY: Final = None  # the affinity of a hint without a preference
 
 NumaMask = int
 """A set of NUMA nodes: bit n is node n."""
@@ -26,24 +25,21 @@ NumaMask = int
 
 @dataclass(frozen=True, slots=True)
 class TopologyHint:
-    """`affinity`: the NUMA nodes; None: any. `preferred`: no narrower set could ever do."""
+    """`affinity`: the NUMA nodes; None: any. `preferred`: no smaller set would be enough."""
 
     affinity: NumaMask | None = ANY
     preferred: bool = False
 
 
 Hints = Mapping[str, tuple[TopologyHint, ...] | None]
-"""Resource name -> the hints for it. None: no preference. Empty: no NUMA nodes can do."""
+"""Resource name -> its hints. None: no preference; empty: no set of NUMA nodes is enough."""
 
 NO_PREFERENCE: Final[Hints] = {}
 
 
 class AllocationError(Exception):
-    """A resource that could not be allocated; the pod is rejected (CG-080, LIFE-223).
-
-    The text is what went wrong, as the resource's manager says it. `reason` and `message` are what
-    the pod's status shows; an error without a reason of its own is an unexpected one.
-    """
+    """A resource could not be allocated, and the pod is rejected (CG-080, LIFE-223). The pod's
+    status shows `reason`, by default that of an unexpected error, and `message`."""
 
     def __init__(self, text: str, reason: str = UNEXPECTED) -> None:
         super().__init__(text)
@@ -58,11 +54,8 @@ class AllocationError(Exception):
 
 
 class HintProvider(Protocol):
-    """A manager of one kind of resource, as the topology manager sees it.
-
-    Containers come in the order of their allocation: init containers, then regular ones. With
-    policy none no hints are asked for and `allocate` is called alone.
-    """
+    """A manager of one kind of resource, as the topology manager uses it. It is called for init
+    containers, then for regular ones; with policy none only `allocate` is called."""
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:
         """Hints for one container (scope container). Nothing is allocated."""
@@ -73,16 +66,16 @@ class HintProvider(Protocol):
         ...
 
     async def allocate(self, pod: Pod, container: Container) -> None:
-        """Allocate what the container asks for, near `Affinities.affinity` if that can be; again
-        for the same container it changes nothing. Raises `AllocationError`."""
+        """Allocate the container's request, near `Affinities.affinity` if possible; a second call
+        for the same container changes nothing. Raises `AllocationError`."""
         ...
 
 
 class Affinities(Protocol):
-    """Where a hint provider finds the merged hint."""
+    """Through this a hint provider reads the merged hint."""
 
     def affinity(self, pod_uid: str, container_name: str) -> TopologyHint:
-        """The hint that the container was admitted with; `TopologyHint()` if there was none."""
+        """The merged hint of a container; `TopologyHint()` if there is none."""
         ...
 
 

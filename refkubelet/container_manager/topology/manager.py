@@ -1,8 +1,8 @@
-"""The topology manager: admits a pod if its resources can be allocated, near each other if wanted.
+"""The topology manager: admits a pod if its resources can be allocated, aligned as the policy says.
 
-With policy none it only lets every provider allocate for every container. Otherwise the providers'
-hints are merged first: container by container, or once for the pod. What must never happen here:
-an allocation for a pod whose merged hint the policy refuses.
+With policy none it only lets every provider allocate for every container. Otherwise it first merges
+the providers' hints, for each container or once for the pod, and allocates only if the policy
+accepts the merged hint.
 
 Rules: CG-080, CG-083, LIFE-223. Upstream: pkg/kubelet/cm/topologymanager: topology_manager.go,
 scope.go, scope_container.go, scope_pod.go.
@@ -24,7 +24,7 @@ from refkubelet.model.pod import containers, uid
 
 
 class TopologyManager:
-    """Asks `providers` in their order (CG-080). `policy` None: policy none."""
+    """Asks `providers` in order (CG-080). `policy` None: policy none; `scope`: container or pod."""
 
     def __init__(self, policy: TopologyPolicy | None, scope: str = "container") -> None:
         self._policy = policy
@@ -33,11 +33,11 @@ class TopologyManager:
         self.providers: Sequence[HintProvider] = ()
 
     def affinity(self, pod_uid: str, container_name: str) -> TopologyHint:
-        """The merged hint of a container of the pod that is being admitted (`Affinities`)."""
+        """The merged hint of a container of the pod in admission (implements `Affinities`)."""
         return self._hints.get((pod_uid, container_name), TopologyHint())
 
     async def admit(self, pod: Pod) -> AllocationError | None:
-        """Allocate everything for the pod. None: it is admitted."""
+        """Allocate all resources of the pod; returns an error, or None: it is admitted."""
         try:
             for container in containers(pod):
                 self._align(pod, container)
@@ -50,7 +50,7 @@ class TopologyManager:
         return None
 
     def _align(self, pod: Pod, container: Container) -> None:
-        """Merge the hints for the container, or with the first one for the pod. Raises
+        """Merge the hints for the container, or at its first container for the whole pod. Raises
         `AllocationError`."""
         if self._policy is None or (uid(pod), container.name) in self._hints:
             return
@@ -66,8 +66,8 @@ class TopologyManager:
 
 
 def allocated(manager: TopologyManager) -> AdmitHandler:
-    """A handler that lets every provider allocate what the containers ask for (LIFE-223, CG-080).
-    What is allocated already stays as it is, so resizes are asked about, too."""
+    """The admission handler that allocates the resources of containers (LIFE-223, CG-080). Existing
+    allocations stay as they are, so it is asked about resizes, too."""
 
     async def handler(asked: PodAdmitAttributes) -> Refusal | None:
         return await manager.admit(asked.pod)

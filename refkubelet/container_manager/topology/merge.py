@@ -1,8 +1,8 @@
-"""Merging topology hints into one. Pure.
+"""Merges topology hints into one. Pure.
 
-From every list of hints one is taken; the nodes that all of them name are a candidate. A candidate
-is preferred if all its hints are, and name the same nodes. The best candidate wins: preferred ones
-first, then the order of `_rank`. What must never happen here: a merged hint without nodes.
+Every combination of one hint from each list gives a candidate: the nodes that all its hints have in
+common. It is preferred if all its hints are preferred and have the same nodes. Preferred candidates
+win, then the order of `_rank` decides. What must never happen here: a merged hint without nodes.
 
 Rules: CG-083. Upstream: pkg/kubelet/cm/topologymanager/policy.go: filterProvidersHints,
 mergePermutation, HintMerger; policy_single_numa_node.go: filterSingleNumaHints;
@@ -28,8 +28,8 @@ from refkubelet.container_manager.providers.hints import (
 
 @dataclass(frozen=True, slots=True)
 class NumaInfo:
-    """`distances`: node -> its distance to every node, in the order of `nodes`; may be left out
-    unless close nodes are preferred."""
+    """The machine's NUMA nodes. `distances`: node -> its distance to every node, in the order of
+    `nodes`; needed only if close nodes are preferred."""
 
     nodes: tuple[int, ...]
     distances: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -40,8 +40,8 @@ class NumaInfo:
         return mask_of(self.nodes)
 
     def spread(self, mask: NumaMask) -> int:
-        """The distances between all nodes of the mask, added up, to themselves included. Of masks
-        with equally many nodes, the one with the smaller sum lies closer together."""
+        """The sum of the distances between all nodes of the mask, also of each to itself. Of masks
+        of the same size, the one with the smaller sum is closer together."""
         nodes = nodes_of(mask)
         place = {node: index for index, node in enumerate(self.nodes)}
         return sum(self.distances[a][place[b]] for a in nodes for b in nodes)
@@ -55,8 +55,8 @@ IMPOSSIBLE: Final = TopologyHint(ANY, preferred=False)
 
 
 def hint_lists(provided: Iterable[Hints]) -> list[tuple[TopologyHint, ...]]:
-    """What the providers said, as lists to merge: nothing said, or no preference, fits anywhere;
-    an empty list fits nowhere, and is not preferred."""
+    """The providers' hints as lists to merge: no hints and no preference become `INDIFFERENT`, an
+    empty list becomes `IMPOSSIBLE`."""
     lists: list[tuple[TopologyHint, ...]] = []
     for hints in provided:
         if not hints:
@@ -70,7 +70,7 @@ def hint_lists(provided: Iterable[Hints]) -> list[tuple[TopologyHint, ...]]:
 
 
 def single_node_hints(lists: HintLists) -> list[tuple[TopologyHint, ...]]:
-    """Only what policy single-numa-node can use: preferred, and one node or any."""
+    """The hints that policy single-numa-node can use: preferred ones with one node, or any."""
     return [
         tuple(
             hint
@@ -82,11 +82,9 @@ def single_node_hints(lists: HintLists) -> list[tuple[TopologyHint, ...]]:
 
 
 def merge_hints(lists: HintLists, numa: NumaInfo, *, closest: bool = False) -> TopologyHint:
-    """The best hint that takes one of each list; all nodes, not preferred, where none does.
-
-    `closest`: of candidates with equally many nodes the closest together wins, else the one with
-    the lowest nodes (option prefer-closest-numa-nodes).
-    """
+    """The best candidate; without any all nodes, not preferred. `closest`: of candidates of the
+    same size the closest together wins, else the one with the lowest nodes (option
+    prefer-closest-numa-nodes)."""
     target = widest_need(lists)
     merged = (merge_permutation(numa.all_nodes, chosen) for chosen in product(*lists))
     candidates = {hint for hint in merged if hint.affinity}
@@ -96,8 +94,8 @@ def merge_hints(lists: HintLists, numa: NumaInfo, *, closest: bool = False) -> T
 
 
 def merge_permutation(all_nodes: NumaMask, chosen: Iterable[TopologyHint]) -> TopologyHint:
-    """The nodes that all chosen hints have in common. Preferred: all hints are, and those that
-    name nodes name the same."""
+    """The nodes that all chosen hints have in common; preferred if all hints are, and those with
+    nodes have the same."""
     mask, named, preferred = all_nodes, set[NumaMask](), True
     for hint in chosen:
         preferred &= hint.preferred
@@ -108,7 +106,7 @@ def merge_permutation(all_nodes: NumaMask, chosen: Iterable[TopologyHint]) -> To
 
 
 def widest_need(lists: HintLists) -> int:
-    """How many nodes the most demanding resource needs at least."""
+    """The smallest number of nodes for the most demanding resource."""
     needs = (
         min((h.affinity.bit_count() for h in hints if h.affinity is not None), default=0)
         for hints in lists

@@ -1,4 +1,4 @@
-"""The topology manager's policies: which merged hint, and is the pod admitted with it? Pure.
+"""The topology manager's policies: how hints are merged, and whether the result is admitted. Pure.
 
 Rules: CG-083. Upstream: pkg/kubelet/cm/topologymanager: policy_best_effort.go,
 policy_restricted.go, policy_single_numa_node.go, topology_manager.go: NewManager.
@@ -32,7 +32,7 @@ AFFINITY_TEXT: Final = "Resources cannot be allocated with Topology locality"
 
 @dataclass(frozen=True, slots=True)
 class TopologyPolicy:
-    """One policy on one machine."""
+    """A policy for one machine."""
 
     name: str
     numa: NumaInfo
@@ -51,7 +51,7 @@ class TopologyPolicy:
 
 
 def topology_policy(name: str, numa: NumaInfo, options: Mapping[str, str]) -> TopologyPolicy | None:
-    """The configured policy; None for none. Raises ValueError, the start failure."""
+    """The configured policy; None for policy none. Raises ValueError, which stops the start."""
     if name == NONE:
         return None
     chosen = topology_options(options)

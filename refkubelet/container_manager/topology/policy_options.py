@@ -18,15 +18,15 @@ DEFAULT_MAX_NODES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class TopologyOptions:
-    """`prefer_closest`: of hints with equally many nodes take the closest together. `max_nodes`:
-    a machine with more NUMA nodes is a start failure; at least 8."""
+    """`prefer_closest`: of hints of the same size take the closest together. `max_nodes`: with more
+    NUMA nodes the kubelet does not start; at least 8."""
 
     prefer_closest: bool = False
     max_nodes: int = DEFAULT_MAX_NODES
 
 
 def topology_options(texts: Mapping[str, str]) -> TopologyOptions:
-    """The options of a configuration. Raises ValueError with upstream's words."""
+    """The options of a configuration. Raises ValueError with upstream's text."""
     for name in texts:
         if name not in (PREFER_CLOSEST, MAX_NODES):
             raise ValueError(f"unknown Topology Manager Policy option: {quoted(name)}")

@@ -73,7 +73,7 @@ async def test_a_refused_limit_is_logged_CG_040(caplog: pytest.LogCaptureFixture
     assert world.manager.exists(SURE)
     assert world.read("/cpu/kubepods/podsure/cpu.shares") == "307"
     assert world.read("/cpu/kubepods/podsure/cpu.cfs_quota_us") == "-1"
-    assert "cgroup [kubepods podsure] is there, but not with all its limits: " in caplog.text
+    assert "cgroup [kubepods podsure] was made without some of its limits: " in caplog.text
 
 
 async def test_a_period_that_fits_only_the_next_quota_is_written_after_it_CG_031() -> None:

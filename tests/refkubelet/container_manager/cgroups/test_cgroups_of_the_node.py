@@ -243,10 +243,10 @@ async def test_classes_that_cannot_be_updated_are_told_of_once_CG_036(
     world.fs.path("/kubepods/burstable").rmdir()
     world.manager.update_qos()
     world.manager.update_qos()
-    assert caplog.text.count("QoS cgroups not updated") == 1
+    assert caplog.text.count("cannot update the cgroups of the QoS classes") == 1
     world.fs.path("/kubepods/burstable").mkdir()
     world.manager.update_qos()
-    assert "QoS cgroups not updated: no longer" in caplog.text
+    assert "cannot update the cgroups of the QoS classes: no longer" in caplog.text
 
 
 # What is not there

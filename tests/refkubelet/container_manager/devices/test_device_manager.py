@@ -283,7 +283,7 @@ async def test_faithful_plugins_come_back_after_a_restart_CG_084(world: DeviceWo
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("{", "no checkpoint of devices"), ('{"Data":{},"Checksum":1}', "no checkpoint")],
+    [("{", "not a checkpoint of devices"), ('{"Data":{},"Checksum":1}', "not a checkpoint")],
 )
 async def test_a_broken_checkpoint_is_told_and_not_believed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, says: str

@@ -94,7 +94,7 @@ def test_an_answer_in_wire_form() -> None:
         annotations={"a": "b"},
         cdi_devices=("v/c=1",),
     )
-    with pytest.raises(ValueError, match="no ContainerAllocateResponse"):
+    with pytest.raises(ValueError, match="not a ContainerAllocateResponse"):
         convert.settings(b"\xff\xff\xff")
 
 

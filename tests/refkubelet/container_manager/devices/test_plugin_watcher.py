@@ -116,7 +116,7 @@ async def test_numa_nodes_that_cannot_be_are_left_out(
     one = make_pod(asking(1), name="one")
     await world.admit(one)
     assert world.manager.given("uid-one", "main") == ((WIDGET, "a", 1),)
-    assert "device a tells of NUMA nodes [-5, 1, 1000000000000]" in caplog.text
+    assert "device a has invalid NUMA nodes in [-5, 1, 1000000000000]" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,12 @@ from simtime import Clock, Rng
 STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
 
 
+async def ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
 class World:
     """A fake API server, a client of it, and tasks that end with the test."""
 
@@ -34,13 +40,7 @@ class World:
 
     def start(self, part: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(part)
-
-        async def end() -> None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-        self._stack.push_async_callback(end)
+        self._stack.push_async_callback(ended, task)
 
     async def node(self, name: str = "n1") -> Node:
         value = {"metadata": {"name": name}}

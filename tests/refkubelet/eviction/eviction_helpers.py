@@ -91,6 +91,8 @@ class Node(FakeNode):
         self.kill_error: Exception | None = None
         self.finish_after_s = 0.0
         self.image_mount = "/root"
+        self.mount_after: dict[str, str] = {}
+        """What is reclaimed -> where the images are from then on."""
         self.last: tuple[Pod, ...] = ()
         self.devices = {"/root": "disk", "/images": "other disk"}
         self.rows: tuple[ContainerUsage, ...] | None = None
@@ -164,6 +166,7 @@ class Node(FakeNode):
     async def reclaim(self, what: str, frees_mi: int = 0) -> None:
         self.reclaimed.append(what)
         self.disk_used_mi -= frees_mi
+        self.image_mount = self.mount_after.get(what, self.image_mount)
 
     def listed(self) -> tuple[Pod, ...]:
         """The same tuple as long as they are the same, as the pod manager has it."""

@@ -157,13 +157,7 @@ async def test_a_look_that_fails_after_a_reclaim_was_not_enough_EVIC_070() -> No
     node = Node(make_pod(name="a"))
     node.disk_used_mi = 950
     manager = node.manager(frees_mi=900, **DISK)
-    images = manager._deps.reclaim["images"]
-
-    async def loses_the_disk() -> None:
-        await images()
-        node.image_mount = "/nowhere"
-
-    manager._deps.reclaim["images"] = loses_the_disk
+    node.mount_after["images"] = "/nowhere"
     await manager.synchronize()
     assert [name for _, name, _ in node.killed] == ["a"]
 

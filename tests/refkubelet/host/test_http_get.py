@@ -21,7 +21,6 @@ from refkubelet.host.http_get import (
 )
 from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.model.objects import Container
-from simtime import run_virtual
 
 AGENT, ACCEPT = ("User-Agent", "kube-probe/1.36"), ("Accept", "*/*")
 CLOSE = ("Connection", "close")
@@ -166,21 +165,17 @@ class Answers:
         raise AssertionError
 
 
-def test_the_time_limit_covers_all_requests_PROBE_066() -> None:
-    async def body() -> None:
-        network = Answers(HttpAnswer(302, "/b"), HttpAnswer(302, "c"), HttpAnswer(200, body="ok"))
-        assert (await http_get(network, FIRST, 5)).body == "ok"
-        base = "http://10.0.0.1:80"
-        assert network.asked == [(f"{base}/a", 5), (f"{base}/b", 4), (f"{base}/c", 3)]
-
-    run_virtual(body)
+@pytest.mark.virtual_time
+async def test_the_time_limit_covers_all_requests_PROBE_066() -> None:
+    network = Answers(HttpAnswer(302, "/b"), HttpAnswer(302, "c"), HttpAnswer(200, body="ok"))
+    assert (await http_get(network, FIRST, 5)).body == "ok"
+    base = "http://10.0.0.1:80"
+    assert network.asked == [(f"{base}/a", 5), (f"{base}/b", 4), (f"{base}/c", 3)]
 
 
-def test_errors_name_the_url_PROBE_068() -> None:
-    async def body() -> None:
-        network = Answers(HttpAnswer(302, "/b"), NetworkError("EOF"))
-        with pytest.raises(NetworkError) as error:
-            await http_get(network, FIRST, None)
-        assert str(error.value) == 'Get "http://10.0.0.1:80/b": EOF'
-
-    run_virtual(body)
+@pytest.mark.virtual_time
+async def test_errors_name_the_url_PROBE_068() -> None:
+    network = Answers(HttpAnswer(302, "/b"), NetworkError("EOF"))
+    with pytest.raises(NetworkError) as error:
+        await http_get(network, FIRST, None)
+    assert str(error.value) == 'Get "http://10.0.0.1:80/b": EOF'

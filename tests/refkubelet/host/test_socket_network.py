@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import grpc
 import grpc.aio
@@ -198,10 +199,9 @@ async def test_https_takes_any_certificate_PROBE_066(tmp_path: Path) -> None:
 
 
 async def test_a_name_that_nobody_knows_PROBE_068(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unknown(*_: object, **__: object) -> object:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
+    unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    look_up = AsyncMock(side_effect=unknown)
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
     text = "dial tcp: lookup nowhere.invalid: no such host"
     with pytest.raises(NetworkError, match=text):
         await SocketNetwork().tcp_connect("nowhere.invalid", 80, 5)

@@ -65,9 +65,20 @@ class Runtime:
 
 def row(container: str, name: str, memory: int, cpu_ns: int = 0) -> ContainerUsage:
     return ContainerUsage(
-        container, name, "u", "p", "n", memory, 7 * 10**9, cpu_ns, None, 100, 2,
-        rootfs_mountpoint="/var/lib/containerd", cpu_time_ns=7 * 10**9, rootfs_time_ns=6 * 10**9,
-    )  # fmt: skip
+        container_id=container,
+        name=name,
+        pod_uid="u",
+        pod_name="p",
+        pod_namespace="n",
+        memory_working_set_bytes=memory,
+        memory_time_ns=7 * 10**9,
+        cpu_usage_core_ns=cpu_ns,
+        cpu_time_ns=7 * 10**9,
+        rootfs_used_bytes=100,
+        rootfs_inodes_used=2,
+        rootfs_mountpoint="/var/lib/containerd",
+        rootfs_time_ns=6 * 10**9,
+    )
 
 
 def stats(runtime: Runtime, **more: Any) -> PodStats:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pods import manifest
+
 from fakeapi import FakeApi, Response
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -15,14 +17,8 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 def pod(name: str = "a", node: str | None = "n", **spec: Any) -> dict[str, Any]:
-    bound = {} if node is None else {"nodeName": node}
-    containers = [{"name": "main", "image": "busybox:1"}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": containers, **bound, **spec},
-    }
+    """A pod bound to that node; None: to none yet."""
+    return manifest(name=name, **({"nodeName": node} if node else {}), **spec)
 
 
 def configmap(name: str = "c", **labels: str) -> dict[str, Any]:

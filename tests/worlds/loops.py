@@ -8,7 +8,7 @@ from simtime import VirtualLoop
 
 
 def virtual_loop() -> VirtualLoop:
-    """The running loop; fails unless the test is on virtual time."""
+    """The running loop, with its `clock`; fails unless the test is on virtual time."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     return loop

@@ -6,6 +6,7 @@ import pytest
 from fakeapi_helpers import POD_A, PODS, create, get, ok, patch, pod, refused
 from hypothesis import given
 from hypothesis import strategies as st
+from pods import IMAGE
 
 from fakeapi import FakeApi
 from fakeapi.resources.pod_defaults import default_pod, qos_class
@@ -275,7 +276,7 @@ async def test_resize_changes_resources_and_nothing_else() -> None:
     made = ok(await patch(api, f"{POD_A}/resize", {"spec": {"containers": [wanted]}}))
     container = made["spec"]["containers"][0]
     assert container["resources"] == {"requests": {"cpu": "1"}}
-    assert container["image"] == "busybox:1"
+    assert container["image"] == IMAGE
     assert made["metadata"]["generation"] == 2
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from loops import virtual_loop
 from pods import make_pod
-from virtual import virtual_loop
 
 from refkubelet.allocation.conditions import ResizeConditions
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceRequirements
+from loops import virtual_loop
 from msgspec.structs import replace
 from pods import container, make_pod, sidecar
-from virtual import virtual_loop
 
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions

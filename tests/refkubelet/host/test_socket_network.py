@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -209,13 +209,21 @@ async def test_a_name_that_nobody_knows_PROBE_068(monkeypatch: pytest.MonkeyPatc
         await SocketNetwork().http_get(HttpRequest("http://nowhere.invalid:80/"), 5)
 
 
-async def test_tcp_connects_or_tells_why_PROBE_071(site: Site) -> None:
+@pytest.fixture
+def dead_port() -> Iterator[int]:
+    """A port of 127.0.0.1 that is taken, and on which nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+async def test_tcp_connects_or_tells_why_PROBE_071(site: Site, dead_port: int) -> None:
     network = SocketNetwork()
     await network.tcp_connect("127.0.0.1", site.port, 5)
-    with pytest.raises(NetworkError, match=r"dial tcp 127.0.0.1:1: "):
-        await network.tcp_connect("127.0.0.1", 1, 5)
+    with pytest.raises(NetworkError, match=f"dial tcp 127.0.0.1:{dead_port}: "):
+        await network.tcp_connect("127.0.0.1", dead_port, 5)
     with pytest.raises(NetworkError, match="connection refused"):
-        await network.http_get(HttpRequest("http://127.0.0.1:1/"), 5)
+        await network.http_get(HttpRequest(f"http://127.0.0.1:{dead_port}/"), 5)
 
 
 class Health(grpc.GenericRpcHandler):
@@ -282,9 +290,10 @@ async def test_grpc_health_failures_PROBE_073(health: str, service: str, text: s
     assert str(error.value).startswith(text)
 
 
-async def test_grpc_nobody_listens_PROBE_073() -> None:
+async def test_grpc_nobody_listens_PROBE_073(dead_port: int) -> None:
+    address = f"127.0.0.1:{dead_port}"
     with pytest.raises(NetworkError) as error:
-        await SocketNetwork().grpc_health("127.0.0.1:1", "", 0.1)
+        await SocketNetwork().grpc_health(address, "", 0.1)
     assert str(error.value) == (
-        'timeout: failed to connect service "127.0.0.1:1" within 100ms: context deadline exceeded'
+        f'timeout: failed to connect service "{address}" within 100ms: context deadline exceeded'
     )

@@ -12,7 +12,6 @@ from workload import cycle, fake_process
 
 from fakecri import FakeCRI
 from fakecri.recording import subjects
-from simtime import run_virtual
 
 
 async def test_eight_clients_at_full_rate_lose_no_call_and_the_ring_keeps_the_last() -> None:
@@ -45,11 +44,12 @@ def kept_by_the_fake() -> int:
     return sum(kept.size for kept in living.statistics("filename"))
 
 
-def test_a_fake_whose_pods_come_and_go_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.virtual_time
+async def test_a_fake_whose_pods_come_and_go_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "_GONE_IDS_KEPT", 50)
     samples, pods = 40, 15
-
-    async def main() -> list[int]:
+    tracemalloc.start()
+    try:
         cri = FakeCRI(call_limit=50)
         sizes = []
         for sample in range(samples):
@@ -58,13 +58,9 @@ def test_a_fake_whose_pods_come_and_go_does_not_grow(monkeypatch: pytest.MonkeyP
                 await asyncio.sleep(0)  # the loop drops the timers of deadlines that are over
             gc.collect()
             sizes.append(kept_by_the_fake())
-        return sizes[samples // 4 :]
-
-    tracemalloc.start()
-    try:
-        sizes = run_virtual(main)
     finally:
         tracemalloc.stop()
+    sizes = sizes[samples // 4 :]
     half = len(sizes) // 2
     grown_bytes = min(sizes[half:]) - min(sizes[:half])  # caches fill and are emptied in between
     assert grown_bytes / (half * pods) < 100, "bytes that a pod leaves behind"

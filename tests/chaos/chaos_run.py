@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from chaos_laws import TERMINAL, Tracebacks, Watcher, full_name, problems
 from chaos_plan import Plan, PodPlan, Step, plan_of
-from node_world import NODE, PODS, Node, on_node
+from node_world import NODE, PODS, Node, running_node
+
+from simtime import run_virtual
 
 QUIET_S: Final = 600.0  # so long after the last fault everything must be as it should be
 LOOK_S: Final = 2.0
@@ -21,23 +23,16 @@ CHANGING: Final = ("RunPodSandbox", "CreateContainer", "StartContainer", "StopPo
 def run_seed(seed: int) -> list[str]:
     """Run the plan of that seed, and return what was wrong."""
     plan = plan_of(seed)
-    wrong: list[str] = []
-
-    async def body(node: Node) -> None:
-        course = Course(node, plan)
-        wrong.extend(await course.go())
-
-    gates = {"EventedPLEG": True} if plan.evented else {}
     with TemporaryDirectory(dir=_fast_directory()) as directory:
-        on_node(
-            body,
-            Path(directory),
-            api=plan.api,
-            seed=seed,
-            started=False,
-            feature_gates=gates,
-        )
-    return wrong
+        return run_virtual(lambda: _run(plan, Path(directory), seed))
+
+
+async def _run(plan: Plan, directory: Path, seed: int) -> list[str]:
+    gates = {"EventedPLEG": True} if plan.evented else {}
+    async with running_node(
+        directory, api=plan.api, seed=seed, started=False, feature_gates=gates
+    ) as node:
+        return await Course(node, plan).go()
 
 
 def _fast_directory() -> str | None:
@@ -174,11 +169,7 @@ class Course:
     # -- help
 
     def _after(self, seconds: float, what: Callable[[], object]) -> None:
-        async def later() -> None:
-            await asyncio.sleep(seconds)
-            what()
-
-        self._soon(later())
+        self._soon(_later(seconds, what))
 
     def _soon(self, doing: Coroutine[Any, Any, object]) -> None:
         task = asyncio.create_task(doing)
@@ -258,3 +249,8 @@ class Course:
             found = problems(node, self.wanted.values(), at_api)
             if not found or node.clock.monotonic_s() > end_s:
                 return [*self.watcher.wrong, *found]
+
+
+async def _later(seconds: float, what: Callable[[], object]) -> None:
+    await asyncio.sleep(seconds)
+    what()

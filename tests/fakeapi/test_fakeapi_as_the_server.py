@@ -15,6 +15,7 @@ from fakeapi_helpers import (
     PODS,
     configmap,
     create,
+    follow,
     get,
     names,
     ok,
@@ -87,11 +88,7 @@ async def test_what_leaves_a_selection_is_told_as_it_was() -> None:
     events: list[dict[str, Any]] = []
     await create(api, CONFIGMAPS, configmap("c", colour="red"))
 
-    async def follow() -> None:
-        async for event in api.watch(CONFIGMAPS, params={"labelSelector": "colour=red"}):
-            events.append(event)
-
-    watch = asyncio.create_task(follow())
+    watch = asyncio.create_task(follow(api, CONFIGMAPS, events, labelSelector="colour=red"))
     await asyncio.sleep(1)
     changed = ok(await patch(api, f"{CONFIGMAPS}/c", {"metadata": {"labels": {"colour": "b"}}}))
     await asyncio.sleep(1)
@@ -204,16 +201,17 @@ async def test_so_many_requests_are_remembered() -> None:
     assert [record.params["limit"] for record in api.requests()] == ["2", "3", "4"]
 
 
+async def created_after(api: FakeApi, name: str, after_s: float) -> str:
+    """The creationTimestamp of an object."""
+    await asyncio.sleep(after_s)
+    made = await create(api, CONFIGMAPS, configmap(name))
+    return str(made["metadata"]["creationTimestamp"])
+
+
 def test_times_are_those_of_the_loop_that_runs() -> None:
     api = FakeApi()
-
-    async def later(name: str, after_s: float) -> str:
-        await asyncio.sleep(after_s)
-        made = await create(api, CONFIGMAPS, configmap(name))
-        return str(made["metadata"]["creationTimestamp"])
-
-    assert run_virtual(lambda: later("a", 1)) == "2026-01-01T00:00:01Z"
-    assert run_virtual(lambda: later("b", 60)) == "2026-01-01T00:01:00Z"
+    assert run_virtual(lambda: created_after(api, "a", 1)) == "2026-01-01T00:00:01Z"
+    assert run_virtual(lambda: created_after(api, "b", 60)) == "2026-01-01T00:01:00Z"
 
 
 async def test_each_namespace_has_its_default_account() -> None:

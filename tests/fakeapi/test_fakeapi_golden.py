@@ -10,7 +10,6 @@ from places import GOLDEN
 
 from fakeapi import FakeApi
 from fakeapi.bodies import without_null
-from simtime import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 
@@ -75,7 +74,7 @@ async def test_a_created_mirror_is_the_recorded_one_MIRR_023() -> None:
         assert made["metadata"][field] == row["metadata"][field]
 
 
-def statuses_after_patches(run: Path, pod: str) -> list[dict[str, Any]]:
+async def statuses_after_patches(run: Path, pod: str) -> list[dict[str, Any]]:
     """The pod's status after each of the kubelet's recorded patches, replayed on the fake."""
     calls = rows(run / "kubelet-api-calls.jsonl")
     patches = [
@@ -85,28 +84,24 @@ def statuses_after_patches(run: Path, pod: str) -> list[dict[str, Any]]:
     ]
     manifests = yaml.safe_load_all((run / "manifest.yaml").read_text())
     manifest = next(doc for doc in manifests if doc and doc["metadata"]["name"] == pod)
-
-    async def main() -> list[dict[str, Any]]:
-        api = FakeApi()
-        created = (await api.request("POST", PODS, body=manifest)).body
-        statuses = []
-        for patch in patches:
-            patch["metadata"]["uid"] = created["metadata"]["uid"]
-            answer = await api.request(
-                "PATCH",
-                f"{PODS}/{pod}/status",
-                body=patch,
-                content_type="application/strategic-merge-patch+json",
-            )
-            assert answer.status == 200, answer.body
-            statuses.append(answer.body["status"])
-        return statuses
-
-    return run_virtual(main)
+    api = FakeApi()
+    created = (await api.request("POST", PODS, body=manifest)).body
+    statuses = []
+    for patch in patches:
+        patch["metadata"]["uid"] = created["metadata"]["uid"]
+        answer = await api.request(
+            "PATCH",
+            f"{PODS}/{pod}/status",
+            body=patch,
+            content_type="application/strategic-merge-patch+json",
+        )
+        assert answer.status == 200, answer.body
+        statuses.append(answer.body["status"])
+    return statuses
 
 
 @pytest.mark.parametrize("run", API_RUNS, ids=run_id)
-def test_the_recorded_patches_give_the_recorded_statuses_STAT_022(run: Path) -> None:
+async def test_the_recorded_patches_give_the_recorded_statuses_STAT_022(run: Path) -> None:
     """Strategic merge of conditions by type, with $setElementOrder: same result as the server's."""
     manifests = [doc for doc in yaml.safe_load_all((run / "manifest.yaml").read_text()) if doc]
     for pod in [manifest["metadata"]["name"] for manifest in manifests]:
@@ -115,7 +110,7 @@ def test_the_recorded_patches_give_the_recorded_statuses_STAT_022(run: Path) -> 
             for row in rows(run / "pods.jsonl")
             if row["pod"].endswith(f"/{pod}") and row["type"] != "ADDED"
         ]
-        replayed = distinct(statuses_after_patches(run, pod))
+        replayed = distinct(await statuses_after_patches(run, pod))
         # s26: the last patch met a pod already marked with grace 0, which ends in being removed.
         assert distinct(recorded) == (replayed[:-1] if run.name == "s26" else replayed), pod
 

@@ -144,26 +144,21 @@ def test_a_living_socket_is_an_error_that_names_its_owner(
     assert "listens there already" in error
 
 
-def test_a_socket_that_is_no_cri_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    async def attempt() -> tuple[int | None, bytes]:
-        async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            writer.close()
+async def answer_as_http(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    writer.close()
 
-        async with await asyncio.start_unix_server(hang_up, tmp_path / "web.sock"):
-            process = await asyncio.create_subprocess_exec(
-                *COMMAND,
-                *("proxy", "--upstream", f"unix://{tmp_path}/web.sock"),
-                *("--listen", f"unix://{tmp_path}/cri.sock"),
-                stderr=asyncio.subprocess.PIPE,
-            )
-            _, error = await asyncio.wait_for(process.communicate(), 200)
-            return process.returncode, error
 
-    code, error = asyncio.run(attempt())
-    assert code == 2
+async def test_a_socket_that_is_no_cri_is_an_error(tmp_path: Path) -> None:
+    async with await asyncio.start_unix_server(answer_as_http, tmp_path / "web.sock"):
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            *("proxy", "--upstream", f"unix://{tmp_path}/web.sock"),
+            *("--listen", f"unix://{tmp_path}/cri.sock"),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, error = await asyncio.wait_for(process.communicate(), 200)
+    assert process.returncode == 2
     assert b"answers, but not as a CRI v1 runtime" in error
     assert b"Traceback" not in error
 

@@ -6,12 +6,14 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from runtime_calls import hear
 
 from fakecri.cri.endpoint import EndpointError, socket_path
 from fakecri.cri.services import METHODS, served_by
@@ -166,16 +168,11 @@ async def test_deadline_reaches_the_target_and_cancels_it_CRI_006(listen: str) -
 
 async def test_streams_deliver_messages_then_the_error_CRI_140(listen: str) -> None:
     target = EchoTarget(then=StatusError(grpc.StatusCode.UNKNOWN, "broken"))
-    got: list[str] = []
-
-    async def subscribe(client: GrpcUpstream) -> None:
-        async for event in client.stream("GetContainerEvents", cri.GetEventsRequest()):
-            got.append(event.container_id)
-
+    got: list[Any] = []
     async with serve(target, listen) as server, GrpcUpstream(server.endpoint) as client:
         with pytest.raises(grpc.RpcError) as failure:
-            await subscribe(client)
-    assert got == ["c0", "c1", "c2"]
+            await hear(client, got)
+    assert [event.container_id for event in got] == ["c0", "c1", "c2"]
     assert failure.value.details() == "broken"
 
 
@@ -202,19 +199,20 @@ async def test_stop_ends_hanging_calls_and_removes_the_socket(listen: str) -> No
     assert not socket_path(listen).exists()
 
 
-async def test_upstream_works_again_after_the_runtime_came_back_CRI_001(listen: str) -> None:
-    async def code(client: GrpcUpstream) -> grpc.StatusCode | None:
-        try:
-            await client.call("Version", cri.VersionRequest(), timeout_s=5)
-        except grpc.RpcError as error:
-            return error.code()
-        return None
+async def code_of_version(client: GrpcUpstream) -> grpc.StatusCode | None:
+    try:
+        await client.call("Version", cri.VersionRequest(), timeout_s=5)
+    except grpc.RpcError as error:
+        return error.code()
+    return None
 
+
+async def test_upstream_works_again_after_the_runtime_came_back_CRI_001(listen: str) -> None:
     async with GrpcUpstream(listen) as client:
-        assert await code(client) is grpc.StatusCode.UNAVAILABLE
+        assert await code_of_version(client) is grpc.StatusCode.UNAVAILABLE
         for _ in range(2):
             async with serve(EchoTarget(), listen), asyncio.timeout(60):
-                while await code(client) is not None:  # noqa: ASYNC110 - another process answers
+                while await code_of_version(client) is not None:  # noqa: ASYNC110 - another process
                     await asyncio.sleep(0.05)
 
 
@@ -258,16 +256,20 @@ async def test_wrong_listen_endpoints_are_one_clear_error(
     assert message.format(tmp=tmp_path) in str(failure.value)
 
 
-def test_check_says_what_is_at_the_endpoint_instead(tmp_path: Path) -> None:
-    async def check(name: str) -> str:
-        async with GrpcUpstream(f"unix://{tmp_path}/{name}") as upstream:
-            with pytest.raises(EndpointError) as failure:
-                upstream.check(hint="start it")
-        return str(failure.value)
-
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("none", "no such file\n  start it"),
+        ("file", "the file is no socket"),
+        ("dead", "nobody listens there"),
+    ],
+)
+async def test_check_says_what_is_at_the_endpoint_instead(
+    tmp_path: Path, name: str, words: str
+) -> None:
     (tmp_path / "file").write_text("")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead"))
-    assert asyncio.run(check("none")).endswith("no such file\n  start it")
-    assert "the file is no socket" in asyncio.run(check("file"))
-    assert "nobody listens there" in asyncio.run(check("dead"))
+    async with GrpcUpstream(f"unix://{tmp_path}/{name}") as upstream:
+        with pytest.raises(EndpointError, match=words):
+            upstream.check(hint="start it")

@@ -16,8 +16,7 @@ import pytest_asyncio
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 from results import Results
-
-IMAGE = "localhost/busybox:1"
+from runtime_calls import IMAGE, container_config, pod_config
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,9 @@ class Runtime:
 
     def pod(self, name: str | None = None, *, attempt: int = 0) -> cri.PodSandboxConfig:
         name = name or f"pod{next(self._numbers)}"
-        return cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(
-                name=name, uid=f"uid-{name}", namespace="default", attempt=attempt
-            ),
+        return pod_config(
+            name,
+            attempt,
             log_directory=str(self.log_root / name),
             labels={"io.kubernetes.pod.uid": f"uid-{name}"},
             linux=cri.LinuxPodSandboxConfig(
@@ -76,9 +74,9 @@ class Runtime:
     ) -> str:
         if self.fake is not None:
             self._program_fake(config.metadata.name, program)
-        container = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name="c", attempt=attempt),
-            image=cri.ImageSpec(image=IMAGE),
+        container = container_config(
+            "c",
+            attempt,
             command=["sh", "-c", program.script],
             log_path=f"c/{attempt}.log",
             linux=cri.LinuxContainerConfig(

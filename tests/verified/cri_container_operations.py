@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Final
 
 from cri_operations import Operations, attempts, names, of_container, request, which
-from cri_played import EXECS, IMAGES, container_config, pod_config
+from cri_played import EXECS, IMAGES, container_of, pod_of
 from criapi.v1 import api_pb2 as cri
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -41,8 +41,8 @@ class ContainerOperations(Operations):
         def build(side: Side) -> cri.CreateContainerRequest:
             return cri.CreateContainerRequest(
                 pod_sandbox_id=side.id(sandbox),
-                config=container_config(name, attempt, image),
-                sandbox_config=pod_config(side, *pod),
+                config=container_of(name, attempt, image),
+                sandbox_config=pod_of(side, *pod),
             )
 
         if self.make(symbol, "CreateContainer", build, race=race):
@@ -55,7 +55,7 @@ class ContainerOperations(Operations):
         self.do(
             "CreateContainer",
             lambda side: cri.CreateContainerRequest(
-                pod_sandbox_id=side.id(symbol), sandbox_config=pod_config(side, "one", 0)
+                pod_sandbox_id=side.id(symbol), sandbox_config=pod_of(side, "one", 0)
             ),
         )
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from criapi.v1 import api_pb2 as cri
 from pairs import Side
+from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
 from simtime import Ids, Rng
@@ -36,12 +37,11 @@ def played(version: str = "") -> FakeCRI:
     return fake
 
 
-def pod_config(side: Side, name: str, attempt: int) -> cri.PodSandboxConfig:
+def pod_of(side: Side, name: str, attempt: int) -> cri.PodSandboxConfig:
     options = cri.NamespaceOption(pid=cri.CONTAINER)
-    return cri.PodSandboxConfig(
-        metadata=cri.PodSandboxMetadata(
-            name=name, uid=f"uid-{name}", namespace="default", attempt=attempt
-        ),
+    return pod_config(
+        name,
+        attempt,
         log_directory=f"{side.log_root}/{name}",
         labels={"pod": name, "attempt": str(attempt)},
         annotations={"note": name},
@@ -52,11 +52,12 @@ def pod_config(side: Side, name: str, attempt: int) -> cri.PodSandboxConfig:
     )
 
 
-def container_config(name: str, attempt: int, image: str) -> cri.ContainerConfig:
+def container_of(name: str, attempt: int, image: str) -> cri.ContainerConfig:
     options = cri.NamespaceOption(pid=cri.CONTAINER)
-    return cri.ContainerConfig(
-        metadata=cri.ContainerMetadata(name=name, attempt=attempt),
-        image=cri.ImageSpec(image=image),
+    return container_config(
+        name,
+        attempt,
+        image=image,
         command=PROGRAMS[name],
         labels={"container": name},
         annotations={"attempt": str(attempt)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cri_operations import Operations, attempts, of_sandbox, pods, request, which
-from cri_played import pod_config
+from cri_played import pod_of
 from criapi.v1 import api_pb2 as cri
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -27,7 +27,7 @@ class SandboxOperations(Operations):
         symbol = f"s{self.pair.operations}"
 
         def build(side: Side) -> cri.RunPodSandboxRequest:
-            return cri.RunPodSandboxRequest(config=pod_config(side, name, attempt))
+            return cri.RunPodSandboxRequest(config=pod_of(side, name, attempt))
 
         if self.make(symbol, "RunPodSandbox", build, race=race):
             self.sandboxes.append(symbol)
@@ -42,7 +42,7 @@ class SandboxOperations(Operations):
         self.do(
             "RunPodSandbox",
             lambda side: cri.RunPodSandboxRequest(
-                config=pod_config(side, name, 7), runtime_handler="nope"
+                config=pod_of(side, name, 7), runtime_handler="nope"
             ),
         )
 

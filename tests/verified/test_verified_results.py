@@ -87,11 +87,7 @@ def race(
     method: str, real: tuple[str, str], fake: tuple[str, str], version: str = "1.6.20"
 ) -> Pair:
     pair = Pair(Side("real", Answers(*real), "/a", version), Side("fake", Answers(*fake), "/b"))
-
-    async def main() -> None:
-        await pair.race(method, lambda side: cri.StopContainerRequest())
-
-    run_virtual(main)
+    run_virtual(lambda: pair.race(method, lambda side: cri.StopContainerRequest()))
     return pair
 
 

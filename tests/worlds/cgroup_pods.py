@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from criapi.v1 import api_pb2 as pb
+from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI, FakeNode
 from fakecri.behaviors.behavior import Behavior
 from fakecri.cgroupfs import CgroupPath
-from simtime import run_virtual
 
 MIB = 1 << 20
 PARENT = "/kubepods/burstable/pod1"
@@ -26,12 +25,9 @@ class Pods:
     made: list[str] = field(default_factory=list)
 
     async def sandbox(self, name: str = "pod", parent: str | None = None) -> pb.PodSandboxConfig:
-        config = pb.PodSandboxConfig(
-            metadata=pb.PodSandboxMetadata(name=name, namespace="n", uid=name)
-        )
+        config = pod_config(name)
         config.linux.cgroup_parent = self.parent if parent is None else parent
-        answer: Any = await self.cri.call("RunPodSandbox", pb.RunPodSandboxRequest(config=config))
-        self.made.append(answer.pod_sandbox_id)
+        self.made.append(await run_pod(self.cri, config))
         return config
 
     async def container(
@@ -42,17 +38,15 @@ class Pods:
         **resources: Any,
     ) -> str:
         """In the newest sandbox, if not in another."""
-        config = pb.ContainerConfig(
-            metadata=pb.ContainerMetadata(name=name),
-            image=pb.ImageSpec(image="localhost/busybox:1"),
+        linux = pb.LinuxContainerConfig(resources=pb.LinuxContainerResources(**resources))
+        return await create(
+            self.cri,
+            sandbox_id or self.made[-1],
+            sandbox,
+            name,
             command=["/bin/eat", "all"],
+            linux=linux,
         )
-        config.linux.resources.CopyFrom(pb.LinuxContainerResources(**resources))
-        request = pb.CreateContainerRequest(
-            pod_sandbox_id=sandbox_id or self.made[-1], config=config, sandbox_config=sandbox
-        )
-        answer: Any = await self.cri.call("CreateContainer", request)
-        return str(answer.container_id)
 
     async def started(
         self, *behaviors: Behavior, name: str = "main", parent: str | None = None, **resources: Any
@@ -63,7 +57,7 @@ class Pods:
         return await self.start(await self.container(sandbox, name, **resources))
 
     async def start(self, container: str) -> str:
-        await self.cri.call("StartContainer", pb.StartContainerRequest(container_id=container))
+        await start(self.cri, container)
         return container
 
     def file(self, name: str, *, of: str = PARENT) -> str:
@@ -82,13 +76,6 @@ class Pods:
 def world(version: Any, **node: Any) -> Pods:
     """A machine with cgroups of that version, on which nothing runs yet."""
     return Pods(FakeCRI(node=FakeNode(cgroups_version=version, **node)))
-
-
-def in_a_world(version: Any, body: Callable[[Pods], Awaitable[None]], **node: Any) -> None:
-    async def main() -> None:
-        await body(world(version, **node))
-
-    run_virtual(main)
 
 
 def directories(node: FakeNode) -> list[str]:

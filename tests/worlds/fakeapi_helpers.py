@@ -56,3 +56,9 @@ async def get(api: FakeApi, path: str, **params: str) -> dict[str, Any]:
 
 def names(listed: dict[str, Any]) -> list[str]:
     return [item["metadata"]["name"] for item in listed["items"]]
+
+
+async def follow(api: FakeApi, path: str, events: list[dict[str, Any]], **params: str) -> None:
+    """Watches, and keeps what comes."""
+    async for event in api.watch(path, params=params):
+        events.append(event)

@@ -1,5 +1,6 @@
 """Deletion: grace periods, preconditions, finalizers, collections, namespaces."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,35 +48,30 @@ async def test_a_bound_pod_is_marked_and_waits_for_its_kubelet_STAT_030() -> Non
     ]
 
 
+async def deletes_of_s21() -> list[tuple[Any, ...]]:
+    """The history of a pod that is deleted when stub2 and stub1 were in golden s21."""
+    api = FakeApi()
+    await create(api, PODS, pod(terminationGracePeriodSeconds=20))
+    for at_s, options in (
+        (19.78, {}),
+        (21.0, {"gracePeriodSeconds": 25}),  # longer: nothing happens
+        (22.862, {"gracePeriodSeconds": 1}),
+        (40.784, {"gracePeriodSeconds": 0}),
+    ):
+        await asyncio.sleep(at_s - asyncio.get_running_loop().time())
+        ok(await api.request("DELETE", POD_A, body=options))
+    return await history(api)
+
+
 def test_a_second_delete_can_only_shorten_as_recorded_in_s21() -> None:
-    """Times of stub2 and stub1 in golden s21: t0 10:37:46.623."""
-    start = datetime(2026, 11, 21, 10, 37, 46, 623_000, tzinfo=UTC)
-
-    async def main() -> None:
-        import asyncio
-
-        api = FakeApi()
-        loop = asyncio.get_running_loop()
-
-        async def delete_at(at_s: float, grace_s: int | None) -> None:
-            await asyncio.sleep(at_s - loop.time())
-            options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
-            ok(await api.request("DELETE", POD_A, body=options))
-
-        await create(api, PODS, pod(terminationGracePeriodSeconds=20))
-        await delete_at(19.78, None)
-        await delete_at(21.0, 25)  # longer: nothing happens
-        await delete_at(22.862, 1)
-        await delete_at(40.784, 0)
-        assert await history(api) == [
-            ("ADDED", 1, "-", None),
-            ("MODIFIED", 2, "10:38:26Z", 20),
-            ("MODIFIED", 2, "10:38:09Z", 1),
-            ("MODIFIED", 2, "10:38:27Z", 0),
-            ("DELETED", 2, "10:38:27Z", 0),
-        ]
-
-    run_virtual(main, start=start)
+    start = datetime(2026, 11, 21, 10, 37, 46, 623_000, tzinfo=UTC)  # t0 of the recording
+    assert run_virtual(deletes_of_s21, start=start) == [
+        ("ADDED", 1, "-", None),
+        ("MODIFIED", 2, "10:38:26Z", 20),
+        ("MODIFIED", 2, "10:38:09Z", 1),
+        ("MODIFIED", 2, "10:38:27Z", 0),
+        ("DELETED", 2, "10:38:27Z", 0),
+    ]
 
 
 AT_ONCE: dict[str, tuple[dict[str, Any], dict[str, Any], str | None]] = {

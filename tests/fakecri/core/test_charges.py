@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from cgroup_pods import MIB, PARENT, Pods, directories, in_a_world, world
+from cgroup_pods import MIB, PARENT, Pods, directories, world
 from charge_files import OOM_KILLED, RUNNING, VERSIONS, fate, stats
 from criapi.v1 import api_pb2 as pb
 from hypothesis import given, settings
@@ -119,43 +119,40 @@ async def test_usage_is_seen_everywhere_and_follows_its_curve() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from([1, 2]), STEPS)
-def test_stats_files_and_the_node_always_agree(version: Any, steps: list[Any]) -> None:
-    async def body(pods: Pods) -> None:
-        made: dict[int, str] = {}
-        sandbox = await pods.sandbox("in", PARENT)
-        bare = await pods.sandbox("bare", "")
-        for what, number, curve in steps:
-            if what == "wait":
-                await asyncio.sleep(number)
-            elif what.startswith("start") and number not in made:
-                name = f"c{number}"
-                in_mib = [(at_s, amount * MIB) for at_s, amount in curve]
-                pods.cri.behaves(
-                    uses(memory_bytes=in_mib, pids=[(0, 1), *curve[:1]]), container=name
-                )
-                config, sandbox_id = (sandbox, pods.made[0])
-                if what == "start bare":
-                    config, sandbox_id = bare, pods.made[1]
-                limit = 60 * MIB if number % 2 else 0
-                made[number] = await pods.container(
-                    config, name, sandbox_id, memory_limit_in_bytes=limit
-                )
-                await pods.start(made[number])
-            elif what == "end" and number in made:
-                if pods.cri.container(f"c{number}").state is State.RUNNING:
-                    pods.cri.exit(f"c{number}")
-            elif what == "remove" and number in made:
-                request = pb.RemoveContainerRequest(container_id=made.pop(number))
-                await pods.cri.call("RemoveContainer", request)
-            elif what == "limit pod":
-                name = "memory.max" if version == 2 else "memory/memory.limit_in_bytes"
-                try:
-                    pods.write(name, str((10 + 30 * number) * MIB))
-                except OSError:
-                    assert version == 1
-            await agree(pods)
-
-    in_a_world(version, body)
+@pytest.mark.virtual_time
+async def test_stats_files_and_the_node_always_agree(version: Any, steps: list[Any]) -> None:
+    pods = world(version)
+    made: dict[int, str] = {}
+    sandbox = await pods.sandbox("in", PARENT)
+    bare = await pods.sandbox("bare", "")
+    for what, number, curve in steps:
+        if what == "wait":
+            await asyncio.sleep(number)
+        elif what.startswith("start") and number not in made:
+            name = f"c{number}"
+            in_mib = [(at_s, amount * MIB) for at_s, amount in curve]
+            pods.cri.behaves(uses(memory_bytes=in_mib, pids=[(0, 1), *curve[:1]]), container=name)
+            config, sandbox_id = (sandbox, pods.made[0])
+            if what == "start bare":
+                config, sandbox_id = bare, pods.made[1]
+            limit = 60 * MIB if number % 2 else 0
+            made[number] = await pods.container(
+                config, name, sandbox_id, memory_limit_in_bytes=limit
+            )
+            await pods.start(made[number])
+        elif what == "end" and number in made:
+            if pods.cri.container(f"c{number}").state is State.RUNNING:
+                pods.cri.exit(f"c{number}")
+        elif what == "remove" and number in made:
+            request = pb.RemoveContainerRequest(container_id=made.pop(number))
+            await pods.cri.call("RemoveContainer", request)
+        elif what == "limit pod":
+            name = "memory.max" if version == 2 else "memory/memory.limit_in_bytes"
+            try:
+                pods.write(name, str((10 + 30 * number) * MIB))
+            except OSError:
+                assert version == 1
+        await agree(pods)
 
 
 @pytest.mark.virtual_time

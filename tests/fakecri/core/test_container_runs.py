@@ -10,6 +10,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from runtime_calls import (
     create,
+    hear,
     now_s,
     pod_config,
     refused,
@@ -167,12 +168,8 @@ async def test_a_failed_start_is_told_by_the_next_event_only_CRI_142() -> None:
     fake = FakeCRI()
     seen: list[Any] = []
 
-    async def listen() -> None:
-        async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-            seen.append(event)
-
     fake.behaves(start_fails("no such program"), pod="web")
-    listener = asyncio.create_task(listen())
+    listener = asyncio.create_task(hear(fake, seen))
     await asyncio.sleep(0)
     with pytest.raises(CriError):
         await started(fake)

@@ -10,27 +10,24 @@ import pytest
 from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.pipes import MOST_COLLECTED_BYTES, Collected, filled
 from fakecri.programs.library import PROGRAMS
-from simtime import run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 
-def run(script: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
+async def run(script: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
     """Exit code, output and errors of a script in a container of an image alone."""
-
-    async def main() -> tuple[int, bytes, bytes]:
-        out, err = Collected(), Collected()
-        one = Invocation(
-            command=(),
-            stdin=filled(stdin),
-            stdout=out,
-            stderr=err,
-            programs=PROGRAMS,
-            env={"HOME": "/root", "PATH": "/bin"},
-            cwd="/tmp",
-        )
-        code = await one.run("sh", "-c", script)
-        return code, bytes(out.data), bytes(err.data)
-
-    return run_virtual(main)
+    out, err = Collected(), Collected()
+    one = Invocation(
+        command=(),
+        stdin=filled(stdin),
+        stdout=out,
+        stderr=err,
+        programs=PROGRAMS,
+        env={"HOME": "/root", "PATH": "/bin"},
+        cwd="/tmp",
+    )
+    code = await one.run("sh", "-c", script)
+    return code, bytes(out.data), bytes(err.data)
 
 
 SAME = [
@@ -66,12 +63,12 @@ SAME = [
 
 
 @pytest.mark.parametrize(("script", "printed"), SAME, ids=range(len(SAME)))
-def test_scripts_do_what_they_do_elsewhere_CRI_111(script: str, printed: str) -> None:
-    assert run(script)[1].decode() == printed
+async def test_scripts_do_what_they_do_elsewhere_CRI_111(script: str, printed: str) -> None:
+    assert (await run(script))[1].decode() == printed
 
 
-def test_a_variable_that_was_never_set_ends_a_strict_script() -> None:
-    seen = run("set -u; echo ${x:-d}; echo $nothere; echo no")
+async def test_a_variable_that_was_never_set_ends_a_strict_script() -> None:
+    seen = await run("set -u; echo ${x:-d}; echo $nothere; echo no")
     assert seen == (2, b"d\n", b"sh: nothere: parameter not set\n")
 
 
@@ -80,8 +77,8 @@ def test_a_variable_that_was_never_set_ends_a_strict_script() -> None:
     ["grep -l a /etc/passwd", "sort -k 2 /etc/passwd", "wc -L /etc/passwd", "date -d @0",
      "head -z /etc/passwd", "env -0", "printf '%d' a", "cut -d: -f0 /etc/passwd"],
 )  # fmt: skip
-def test_what_a_program_cannot_do_it_says(script: str) -> None:
-    code, out, err = run(script)
+async def test_what_a_program_cannot_do_it_says(script: str) -> None:
+    code, out, err = await run(script)
     assert code in (1, 2)
     assert out == b""
     assert err.count(b"\n") == 1
@@ -97,18 +94,18 @@ NINES = "9" * 5000
      f"sleep {NINES} & kill %{NINES}", f"echo $(({NINES}))", f"test 1 -eq {NINES}",
      "rm -rf /; mkdir -p /a/b", "rmdir /proc /", "grep '[[:digit:]' /etc/passwd", r"echo -e '\u1'"],
 )  # fmt: skip
-def test_no_word_of_a_script_is_a_mistake_of_the_fake(script: str) -> None:
-    assert run(script)[0] in range(256)
+async def test_no_word_of_a_script_is_a_mistake_of_the_fake(script: str) -> None:
+    assert (await run(script))[0] in range(256)
 
 
 @pytest.mark.parametrize("script", ["read x; echo ${#x}", "head -n 1 | wc -c", "sh"])
-def test_a_line_may_be_long(script: str) -> None:
+async def test_a_line_may_be_long(script: str) -> None:
     stdin = b": " + b"a" * 300_000 + b"\necho end\n"
-    assert run(script, stdin)[0] == 0
+    assert (await run(script, stdin))[0] == 0
 
 
 @pytest.mark.parametrize("script", ["seq 1 9999999999", "printf '%99999999999s'"])
-def test_who_has_much_to_say_takes_no_more_memory_CRI_114(script: str) -> None:
-    code, out, _ = run(f"timed() {{ {script} & sleep 3; }}; timed")
+async def test_who_has_much_to_say_takes_no_more_memory_CRI_114(script: str) -> None:
+    code, out, _ = await run(f"timed() {{ {script} & sleep 3; }}; timed")
     assert code == 0
     assert len(out) <= MOST_COLLECTED_BYTES

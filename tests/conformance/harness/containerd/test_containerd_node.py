@@ -14,6 +14,7 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from runtime_calls import container_config, pod_config
 
 from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
 from conformance.harness.containerd.cleanup import top_cgroups
@@ -201,8 +202,8 @@ class _Pod:
     def __init__(self, runtime: GrpcUpstream, log_directory: Path) -> None:
         self._runtime = runtime
         self._logs = log_directory
-        self._sandbox_config = cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(name="p", uid="u1", namespace="default"),
+        self._sandbox_config = pod_config(
+            "p",
             log_directory=str(log_directory),
             linux=cri.LinuxPodSandboxConfig(cgroup_parent="/refkubelet-fixture"),
         )
@@ -217,11 +218,8 @@ class _Pod:
         return answer.pod_sandbox_id
 
     async def start_container(self, sandbox: str, script: str, *, attempt: int) -> str:
-        config = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name="c", attempt=attempt),
-            image=cri.ImageSpec(image="localhost/busybox:1"),
-            command=["sh", "-c", script],
-            log_path=f"c/{attempt}.log",
+        config = container_config(
+            "c", attempt, command=["sh", "-c", script], log_path=f"c/{attempt}.log"
         )
         created = await self.call(
             "CreateContainer",

@@ -99,6 +99,11 @@ def test_a_pull_secret_has_the_format_of_its_type(kind: str, key: str) -> None:
     assert key in json.loads(base64.b64decode(secret["data"][f".{kind}"]))
 
 
+async def pull(upstream: GrpcUpstream, host: str) -> None:
+    image = cri.ImageSpec(image=f"{host}/app:1")
+    await upstream.call("PullImage", cri.PullImageRequest(image=image), timeout_s=60)
+
+
 @pytest.mark.real
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(
@@ -110,17 +115,12 @@ async def test_two_registries_of_a_node_do_not_know_each_other(tmp_path: Path) -
         registries = NodeRegistries(node)
         first, second = await registries.make(), await registries.make()
         await first.add("app:1")
-
-        async def pull(host: str) -> None:
-            image = cri.ImageSpec(image=f"{host}/app:1")
-            await upstream.call("PullImage", cri.PullImageRequest(image=image), timeout_s=60)
-
-        await pull(first.open_host)
+        await pull(upstream, first.open_host)
         with pytest.raises(grpc.RpcError) as failure:
-            await pull(second.open_host)
+            await pull(upstream, second.open_host)
         assert failure.value.code() is grpc.StatusCode.NOT_FOUND
         await first.stop()
         with pytest.raises(grpc.RpcError, match="connection refused"):
-            await pull(first.open_host)
+            await pull(upstream, first.open_host)
         await first.start()
-        await pull(first.open_host)
+        await pull(upstream, first.open_host)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -171,8 +172,12 @@ def pytest_pycollect_makeitem() -> Iterator[Any]:
 
 
 def _in_virtual_time(item: Any) -> bool:
-    """Whether a test is marked so; then it has pytest-asyncio's marker, too."""
-    if not isinstance(item, pytest.Item) or item.get_closest_marker("virtual_time") is None:
+    """Whether an async test is marked so; then it has pytest-asyncio's marker, too. Others that a
+    module's `pytestmark` marks are left alone: pytest-asyncio warns of them."""
+    if not isinstance(item, pytest.Function) or item.get_closest_marker("virtual_time") is None:
+        return False
+    of_hypothesis = getattr(item.obj, "hypothesis", None)
+    if not iscoroutinefunction(getattr(of_hypothesis, "inner_test", item.obj)):
         return False
     if item.get_closest_marker("asyncio") is None:
         item.add_marker("asyncio")

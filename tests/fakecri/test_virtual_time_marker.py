@@ -10,6 +10,8 @@ TESTS = """
 import asyncio
 import pytest
 import pytest_asyncio
+from hypothesis import given
+from hypothesis.strategies import integers
 
 @pytest_asyncio.fixture
 async def loop_of_fixture():
@@ -25,6 +27,15 @@ class TestMarked:
     @pytest.mark.parametrize("hours", [1, 2])
     async def test_in_a_class(self, hours):
         await asyncio.sleep(hours * 3600)
+
+@pytest.mark.virtual_time  # as a module's pytestmark does
+def test_without_async():
+    pass
+
+@pytest.mark.virtual_time
+@given(integers(0, 9))
+async def test_of_hypothesis(hours):
+    assert type(asyncio.get_running_loop()).__module__.startswith("simtime")
 
 async def test_not_marked(loop_of_fixture):
     assert type(loop_of_fixture).__module__.startswith(("asyncio", "uvloop"))
@@ -44,12 +55,12 @@ def ran(directory: Path, *options: str, mode: str = "auto") -> str:
 
 
 def test_marked_tests_and_their_fixtures_run_in_virtual_time(tmp_path: Path) -> None:
-    assert "4 passed" in ran(tmp_path)
+    assert "6 passed" in ran(tmp_path, "-W", "error")
 
 
 def test_in_strict_mode_the_marker_is_enough(tmp_path: Path) -> None:
-    said = ran(tmp_path, "-k", "not not_marked", mode="strict")
-    assert "3 passed" in said
+    said = ran(tmp_path, "-W", "error", "-k", "not not_marked", mode="strict")
+    assert "5 passed" in said
 
 
 def test_without_pytest_asyncio_it_says_what_to_install(tmp_path: Path) -> None:

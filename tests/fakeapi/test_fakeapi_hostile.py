@@ -1,4 +1,4 @@
-"""Requests that nobody sends on purpose: each gets an answer of its own, as from the API server."""
+"""Requests that are hostile or broken: each gets an answer of its own, as from the API server."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ COMPARED: Final = {
 
 
 class Silent:
-    """Nobody is told of events here; failures are."""
+    """Takes events and forgets them; an event of a pod is a failure of the test."""
 
     def node_event(self, event_type: str, reason: str, message: str) -> None:
         assert event_type == "Normal", message

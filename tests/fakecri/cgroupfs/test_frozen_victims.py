@@ -1,4 +1,4 @@
-"""Who is frozen cannot die, so the OOM killer does not wait for it (CG-132, CG-144)."""
+"""A frozen process cannot die, so the OOM killer does not wait for it (CG-132, CG-144)."""
 
 from __future__ import annotations
 

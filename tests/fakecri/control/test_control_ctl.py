@@ -1,4 +1,4 @@
-"""The control socket for real: who may connect, what HTTP may do, and the command line over it."""
+"""The control socket for real: its permissions, what HTTP may do, and the command line over it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_sandbox_and_container_have_directories_side_by_side_while_they_ru
 @pytest.mark.virtual_time
 @VERSIONS
 async def test_a_container_ends_where_its_directories_were_taken_away(version: Any) -> None:
-    """Somebody moved its processes and removed its group: no other group is touched at its end."""
+    """Its processes were moved and its group removed: no other group is touched at its end."""
 
     pods = world(version)
     container = await pods.started()

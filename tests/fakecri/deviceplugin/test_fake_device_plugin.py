@@ -71,7 +71,7 @@ async def test_watchers_get_every_list_until_the_plugin_dies() -> None:
     with pytest.raises(CriError) as error:
         await watching
     assert error.value.code() is grpc.StatusCode.UNAVAILABLE
-    # what changed before anybody looked is one list or two, never an old one
+    # what changed between two looks is one list or two, never an old one
     assert (seen[0], seen[-1]) == (["a Healthy"], ["b Healthy"])
 
 

@@ -33,7 +33,7 @@ NO_READY = b"cat: can't open '/tmp/ready': No such file or directory\n"
         (("id",), (0, b"uid=1001 gid=7 groups=7\n", b"")),
         (("id", "-Z"), (2, b"", b"id: the fake knows only: -u, -g, -G, -n\n")),
         (("sleep", "soon"), (1, b"", b"sleep: invalid number 'soon'\n")),
-        # Files that nobody made are there; programs that nobody made are not.
+        # Files that the test did not make are there; programs that it did not make are not.
         (("cat", "/tmp/ready"), (0, b"", b"")),
         (("sh", "-c", "rm /tmp/ready; cat /tmp/ready"), (1, b"", NO_READY)),
         (("sh", "-c", "test -f /x && pg_isready"), (127, b"", b"sh: pg_isready: not found\n")),

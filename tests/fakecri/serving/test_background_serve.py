@@ -199,7 +199,7 @@ def test_it_starts_in_less_than_150_ms_and_in_any_number() -> None:
 def test_what_a_test_does_to_the_node_is_told_at_once(
     fakecri_server: fakecri.ServedFake, client: Client, how: str
 ) -> None:
-    """The fake lives in another thread: nobody would wake the calls that wait there."""
+    """The fake lives in another thread: nothing would wake the calls that wait there."""
     fakecri_server.behaves(fakecri.uses(memory_bytes=50 << 20), container="web")
     container = client.start("web", "/kubepods/podu1")
     events = client.runtime.GetContainerEvents(pb.GetEventsRequest(), timeout=10)

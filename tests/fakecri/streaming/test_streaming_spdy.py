@@ -20,7 +20,15 @@ HEADERS = st.dictionaries(NAMES, VALUES, max_size=5).map(lambda d: tuple(d.items
 IDS = st.integers(1, 2**31 - 1)
 WORDS = st.integers(0, 2**32 - 1)
 FRAMES = st.one_of(
-    st.builds(frames.SynStream, IDS, HEADERS, st.booleans(), st.booleans(), IDS, st.integers(0, 7)),
+    st.builds(
+        frames.SynStream,
+        IDS,
+        HEADERS,
+        fin=st.booleans(),
+        unidirectional=st.booleans(),
+        associated_id=IDS,
+        priority=st.integers(0, 7),
+    ),
     st.builds(frames.SynReply, IDS, HEADERS, st.booleans()),
     st.builds(frames.MoreHeaders, IDS, HEADERS, st.booleans()),
     st.builds(frames.RstStream, IDS, WORDS),

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import socket
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -154,7 +155,10 @@ def test_an_unreachable_registry_is_noticed() -> None:
         def info(self) -> dict[str, object]:
             return self._info
 
-    assert not registry_answers(Client(IndexServerAddress="https://127.0.0.1:1/v1/"))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}/v1/"
+        assert not registry_answers(Client(IndexServerAddress=address))
     assert registry_answers(Client(HttpsProxy="http://proxy:3128"))
 
 

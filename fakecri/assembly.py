@@ -37,7 +37,7 @@ from simtime import Clock, Ids
 from simtime.distribution import own_version
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """The parts of a fake runtime that others than `assemble` use."""
 
@@ -102,7 +102,7 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
         now_ns=clock.wall_ns,
         stir=lambda: clockwork.stir(),
         watch=lambda news: events.publish(news),
-        identity=Identity(options.runtime_name, options.runtime_version or own_version()),
+        identity=Identity(options.runtime_name, lambda: options.runtime_version or own_version()),
         handlers=tuple(options.runtime_handlers),
         addresses=Addresses(options.pod_network),
         cgroup_driver=CGROUP_DRIVERS[options.cgroup_driver],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from typing import Any
 
 NAME = "refkubelet"
 
 
+@cache
 def own_version() -> str:
     """The version of this distribution; 0.0.0 where it is not installed."""
     # Imported here, since it takes 10 ms that few users need.

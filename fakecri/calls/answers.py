@@ -47,7 +47,7 @@ _IN_BYTES: Final[Mapping[str, Callable[[Core, Any], bytes]]] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Outage:
     """Whether the runtime is down, and since when."""
 

@@ -21,7 +21,7 @@ def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
     return pb.VersionResponse(
         version=CRI_VERSION,
         runtime_name=core.identity.name,
-        runtime_version=core.identity.version,
+        runtime_version=core.identity.version_of(),
         runtime_api_version=API_VERSION,
     )
 

@@ -154,7 +154,7 @@ def registry_of(images: Mapping[str, RegistryImage] | Iterable[str]) -> Registry
     return table.get
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ImageStore:
     """The images of the node. Pulls ask `registry`."""
 

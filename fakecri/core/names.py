@@ -27,7 +27,7 @@ def name_of_create(request: Message) -> Name:
     return "container", container_name(request.config.metadata, request.sandbox_config.metadata)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class NameTable:
     """Which object has which name."""
 

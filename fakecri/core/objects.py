@@ -50,7 +50,7 @@ TRANSITIONS: Final = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Sandbox:
     """One pod sandbox."""
 
@@ -98,7 +98,7 @@ class Sandbox:
         return self.config.linux.security_context.namespace_options.network == pb.NODE
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Container:
     """One container, and what its run has come to. Kept by `containers.py` and `running.py`."""
 

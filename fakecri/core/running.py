@@ -18,8 +18,7 @@ from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMe
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
-from fakecri.machine.node import NEVER_A_VICTIM
-from fakecri.machine.values import Victim
+from fakecri.machine.values import NEVER_A_VICTIM, Victim
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.processes import Process

@@ -18,7 +18,7 @@ import heapq
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from criapi.v1 import api_pb2 as pb
 
@@ -56,15 +56,15 @@ class News:
     time_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """What Version says the runtime is."""
 
     name: str = "fakecri"
-    version: str = "0.0.0"
+    version_of: Callable[[], str] = lambda: "0.0.0"
+    """Gives the version; called when it is asked for, since it may take a while to find out."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Core:
     """The state. Every field but the first five has a default."""
 
@@ -200,7 +200,7 @@ class Core:
         """What a verbose Status tells of the runtime (CRI-132)."""
         return {
             "runtimeName": self.identity.name,
-            "runtimeVersion": self.identity.version,
+            "runtimeVersion": self.identity.version_of(),
             "handlers": ["", *self.handlers],
             "sandboxes": len(self.sandboxes),
             "containers": len(self.containers),

@@ -28,7 +28,7 @@ class Amounts(NamedTuple):
 NOTHING: Final = Amounts()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class UsageLedger:
     """Memory of running containers and disk of all; times are nanoseconds since 1970.
 

@@ -24,7 +24,7 @@ USAGE: Final = 2
 PIECE_BYTES: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Invocation:
     """One run of one program. Every field but `command` has a default."""
 

@@ -56,7 +56,7 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
         self._more.set()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class KernelLog:
     """`lines` are the last 1000, as the ring buffer of a kernel. `error` set: reading fails so."""
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
-from fakecri.machine.topology import HugePages, MachineTopology, page_size_name, uniform_topology
 from fakecri.machine.values import (
     GIB,
     Filesystem,
@@ -31,15 +30,10 @@ if TYPE_CHECKING:
     from fakecri.cgroupfs import CgroupFS, CgroupPath, tree
     from fakecri.cgroupfs.processes import Process
     from fakecri.cgroupfs.tree import Cgroup
+    from fakecri.machine.node_cgroups import NodeCgroups
+    from fakecri.machine.topology import MachineTopology
 
-NEVER_A_VICTIM: Final = -1000
 _OTHER_PID: Final = 700
-_FIRST_FREE_PID: Final = 1 << 20
-"""Of processes that tests make in cgroups; a runtime numbers its own."""
-NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
-"""What an x86 machine could have."""
-
-
 _SETTINGS: Final = (
     "memory_bytes",
     "base_memory_used_bytes",
@@ -103,7 +97,7 @@ class FakeNode:
     """The kernel's log."""
     logind: FakeLogind = field(default_factory=FakeLogind)
     """Holds up shutdowns, and tells kubelets of them."""
-    _cgroups: CgroupFS | None = field(default=None, init=False, repr=False, compare=False)
+    _cgroups: NodeCgroups | None = field(default=None, init=False, repr=False, compare=False)
 
     def settings(self) -> dict[str, Any]:
         """What it was given, for `restore`: sizes, filesystems, image directories, layout."""
@@ -143,13 +137,13 @@ class FakeNode:
         if self._cgroups is None:
             return self.usage().memory_bytes
         self.tenant.settle()
-        return self.usage().memory_bytes + charged_bytes(self._cgroups)
+        return self.usage().memory_bytes + self._cgroups.charged_bytes()
 
     def use_memory(self, base_used_bytes: int) -> None:
         """Others than containers use that much from now on; thresholds on the root cgroup fire."""
         self.base_memory_used_bytes = base_used_bytes
         if self._cgroups is not None:
-            self._cgroups.before_use()
+            self._cgroups.fs.before_use()
 
     def filesystem(self, path: str) -> FilesystemStats:
         """The filesystem that holds `path`. Raises FileNotFoundError when none is mounted there."""
@@ -185,40 +179,26 @@ class FakeNode:
     def cgroups(self) -> CgroupFS:
         """What is mounted at /sys/fs/cgroup, made when first asked for; set it to have another."""
         if self._cgroups is None:
-            # 35 ms to import, and only kubelets want cgroups.
-            from fakecri.cgroupfs import CgroupFS, Machine
+            # The kernel's cgroups take 35 ms to import; only kubelets want them.
+            from fakecri.machine.node_cgroups import NodeCgroups
 
-            topology = self.topology()
-            sizes = {pages.page_bytes for node in topology.nodes for pages in node.hugepages}
-            machine = Machine(
-                cpus=self.cpu_count(),
-                memory_nodes=len(topology.nodes),
-                hugepage_sizes=tuple(map(page_size_name, sorted(sizes, reverse=True))),
-            )
-            fs = CgroupFS(self.cgroups_version, machine=machine, clock=self.clock)
-            fs.processes.next_id = _FIRST_FREE_PID
-            self.cgroups = fs
-            return fs
-        return self._cgroups
+            made = NodeCgroups.of(self.topology(), self.cgroups_version, self.clock)
+            self.cgroups = made.fs
+            return made.fs
+        return self._cgroups.fs
 
     @cgroups.setter
     def cgroups(self, cgroups: CgroupFS) -> None:
-        self._cgroups = cgroups
+        from fakecri.machine.node_cgroups import NodeCgroups  # as above
+
+        self._cgroups = NodeCgroups(cgroups)
         self.cgroups_version = 1 if cgroups.version == 1 else 2
         cgroups.belongs_to(self)
 
     def forget_cgroups(self) -> None:
         """Nothing is left in them, as after a reboot."""
-        if self._cgroups is None:
-            return
-        fs = self._cgroups
-        for process in list(fs.processes.processes.values()):
-            if process not in (fs.init, fs.writer):
-                process.kill()
-                process.reap()
-        for hierarchy in fs.mounts.values():
-            for cgroup in reversed(list(hierarchy.root.down())[1:]):
-                cgroup.rmdir()
+        if self._cgroups is not None:
+            self._cgroups.clear()
 
     def before_use(self) -> None:
         """A cgroup file is about to be opened: what was used up to now is charged."""
@@ -269,6 +249,8 @@ class FakeNode:
     def topology(self) -> MachineTopology:
         if self.layout is not None:
             return self.layout
+        from fakecri.machine.topology import NO_HUGEPAGES, uniform_topology  # with the cgroups
+
         return uniform_topology(
             cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=NO_HUGEPAGES
         )
@@ -290,8 +272,9 @@ class FakeNode:
         return best
 
     def kill_for_memory(self, process: Process) -> None:
-        """The machine is out of memory, and that one is killed."""
-        victim = _victim(process, noticed=self.cgroups_version == 2)
+        """Kill a process in a cgroup: the machine is out of memory."""
+        assert self._cgroups is not None, "the process is in a cgroup"
+        victim = self._cgroups.victim(process)
         self._say_killed(victim)
         victim.kill()
 
@@ -301,28 +284,14 @@ class FakeNode:
         return victim
 
     def _say_killed(self, victim: Victim) -> None:
-        lines = oom_report.of_machine(
-            name=victim.name,
-            pid=victim.pid,
-            memory_bytes=victim.memory_bytes,
-            oom_score_adj=victim.oom_score_adj,
-            path=victim.cgroup,
-        )
-        for line in lines:
+        for line in oom_report.of_machine(victim):
             self.kernel_says(line)
 
     def _candidates_in_cgroups(self) -> list[Victim]:
         if self._cgroups is None:
             return []
         self.tenant.settle()
-        fs = self._cgroups
-        return [
-            _victim(process, noticed=self.cgroups_version == 2)
-            for process in fs.processes.processes.values()
-            if process.alive
-            and process not in (fs.init, fs.writer)
-            and process.oom_score_adj > NEVER_A_VICTIM
-        ]
+        return self._cgroups.candidates()
 
     def kernel_says(self, text: str) -> None:
         """A line in the kernel's log."""
@@ -331,27 +300,6 @@ class FakeNode:
     def kernel_log(self) -> KernelLogReader:
         """What the kernel says from now on. Raises what `log.error` is set to."""
         return self.log.reader()
-
-
-def charged_bytes(cgroups: CgroupFS) -> int:
-    """The working set of all cgroups, but for that of process 1, which stands for the rest."""
-    for hierarchy in cgroups.mounts.values():
-        memory = hierarchy.root.states.get("memory")
-        if memory is not None:
-            return int(memory.usage_bytes - memory.cache_bytes - cgroups.init.memory_bytes)
-    return 0
-
-
-def _victim(process: Process, *, noticed: bool) -> Victim:
-    leaf = next(iter(process.leader.at.values()))
-    return Victim(
-        name=process.name,
-        pid=process.pid,
-        memory_bytes=process.memory_bytes,
-        oom_score_adj=process.oom_score_adj,
-        cgroup=leaf.path,
-        kill=lambda: process.oom_kill(noticed=noticed),
-    )
 
 
 def _below(path: str, mount: str) -> bool:

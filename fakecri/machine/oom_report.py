@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fakecri.machine.values import Victim
+
 if TYPE_CHECKING:
     from fakecri.cgroupfs.tree import Cgroup, Process
 
@@ -21,24 +23,20 @@ def of_memcg(full: Cgroup, victims: Sequence[Process], group: Cgroup | None) -> 
         _invoked(victim.name, victim.oom_score_adj),
         _choice("CONSTRAINT_MEMCG", f"oom_memcg={full.path},task_memcg={path}", victim),
     ]
-    killed = [
-        "Memory cgroup out of memory: "
-        + _killed(process.pid, process.name, process.memory_bytes, process.oom_score_adj)
-        for process in victims
-    ]
+    killed = ["Memory cgroup out of memory: " + _killed(process) for process in victims]
     if group is not None:
         told = f"Tasks in {group.path} are going to be killed due to memory.oom.group set"
         return [*lines, killed[0], told, *killed]
     return [*lines, *killed]
 
 
-def of_machine(name: str, pid: int, memory_bytes: int, oom_score_adj: int, path: str) -> list[str]:
-    """The machine is out of memory; `path`: the victim's cgroup."""
+def of_machine(victim: Victim) -> list[str]:
+    """The machine is out of memory."""
     return [
-        _invoked(name, oom_score_adj),
+        _invoked(victim.name, victim.oom_score_adj),
         "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
-        f"task_memcg={path},task={name},pid={pid},uid=0",
-        "Out of memory: " + _killed(pid, name, memory_bytes, oom_score_adj),
+        f"task_memcg={victim.cgroup},task={victim.name},pid={victim.pid},uid=0",
+        "Out of memory: " + _killed(victim),
     ]
 
 
@@ -56,9 +54,10 @@ def _choice(constraint: str, where: str, victim: Process) -> str:
     )
 
 
-def _killed(pid: int, name: str, memory_bytes: int, oom_score_adj: int) -> str:
-    kib = memory_bytes // 1024
+def _killed(victim: Victim | Process) -> str:
+    kib = victim.memory_bytes // 1024
     return (
-        f"Killed process {pid} ({name}) total-vm:{kib}kB, anon-rss:{kib}kB, file-rss:0kB, "
-        f"shmem-rss:0kB, UID:0 pgtables:{kib // 512 + 40}kB oom_score_adj:{oom_score_adj}"
+        f"Killed process {victim.pid} ({victim.name}) total-vm:{kib}kB, anon-rss:{kib}kB, "
+        "file-rss:0kB, "
+        f"shmem-rss:0kB, UID:0 pgtables:{kib // 512 + 40}kB oom_score_adj:{victim.oom_score_adj}"
     )

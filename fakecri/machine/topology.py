@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 LOCAL_DISTANCE = 10
 REMOTE_DISTANCE = 20
@@ -55,6 +56,10 @@ class MachineTopology:
 
     cpus: tuple[Cpu, ...]
     nodes: tuple[NumaNode, ...]
+
+
+NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
+"""The sizes that an x86 machine has, with no pages set aside."""
 
 
 def uniform_topology(

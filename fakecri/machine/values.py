@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 GIB: Final = 1024**3
+NEVER_A_VICTIM: Final = -1000
+"""The oom_score_adj of a process that the kernel does not kill for memory."""
 
 
 @dataclass(frozen=True, slots=True)

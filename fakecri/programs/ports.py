@@ -60,7 +60,7 @@ class Visit:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Ports:
     """The ports of all pods of a fake. `visits`: the clients that connected, oldest first; the last
     10,000."""

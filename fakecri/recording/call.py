@@ -18,7 +18,7 @@ DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
 """A list that `CallLog` puts here; fault rules of a proxy add the methods that they acted on."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Kept:
     """A message as bytes; parsed when it is first looked at."""
 
@@ -32,7 +32,7 @@ class Kept:
         return self.parsed
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Question:
     """A request, shared by all calls with an equal one; equal answers in a row share their bytes,
     too.
@@ -46,7 +46,7 @@ class Question:
     answer: Kept | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """One call that the runtime got."""
 

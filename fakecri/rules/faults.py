@@ -24,7 +24,7 @@ R = TypeVar("R", bound="Rule")
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Condition:
     """When a rule applies. `nth` counts the calls that fit the rest, from 1."""
 

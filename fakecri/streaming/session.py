@@ -51,7 +51,7 @@ class Outcome:
         return json.dumps(status, separators=(",", ":")).encode()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Runtime:
     """The parts of a fake runtime that streams use."""
 
@@ -61,7 +61,7 @@ class Runtime:
     programs_of: Callable[[Container], Known]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Channels:
     """The streams of one caller; None: the caller did not ask for that one."""
 

@@ -97,6 +97,15 @@ def counts(name: str, help: str, label: str, counted: Mapping[str, int]) -> Numb
     )
 
 
+def prometheus_text(collector: Any) -> str:
+    """What a collector of the Prometheus library collects now, in the Prometheus text format."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return generate_latest(registry).decode()
+
+
 class MetricsPage:
     """The text of a scrape."""
 
@@ -112,11 +121,7 @@ class MetricsPage:
 
     def text(self) -> str:
         """In the Prometheus text format."""
-        from prometheus_client import CollectorRegistry, generate_latest
-
-        registry = CollectorRegistry()
-        registry.register(self)
-        return generate_latest(registry).decode()
+        return prometheus_text(self)
 
     def collect(self) -> Iterator[Any]:
         """As a collector of the Prometheus library."""

@@ -49,6 +49,18 @@ class StateFile(Generic[F, S]):
             raise ValueError(self.refusal(text)) from None
         return first
 
+    def restore_checked(self, first: S, check: Callable[[S], S]) -> S:
+        """As `restore`, but the state that `check` makes of it, which is written where it differs.
+        `check` raises `StateFileError` for a state of another machine: a start failure, too."""
+        restored = self.restore(first)
+        try:
+            state = check(restored)
+        except StateFileError as error:
+            raise ValueError(self.refusal(str(error))) from None
+        if state is not restored:
+            self.store(state)
+        return state
+
     def refusal(self, text: str) -> str:
         """Why the kubelet does not start, and what to do."""
         problem = f"start {self.kind.lower()} manager error: {text}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from refkubelet.metrics import Durations
+from refkubelet.metrics import Durations, prometheus_text
 from refkubelet.model.pod import name_and_namespace, uid
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import ProbeTarget
@@ -51,11 +51,7 @@ class ProbeMetrics:
 
     def text(self) -> str:
         """The metrics in the Prometheus text format."""
-        from prometheus_client import CollectorRegistry, generate_latest
-
-        registry = CollectorRegistry()
-        registry.register(self)
-        return generate_latest(registry).decode()
+        return prometheus_text(self)
 
     def collect(self) -> Iterator[Any]:
         """The metric families, for the registry of the Prometheus library."""

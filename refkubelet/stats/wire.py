@@ -79,7 +79,7 @@ def pressured(found: Json, pressure: Mapping[str, Any]) -> Json:
     return {**found, "psi": pressure}
 
 
-def swap_of(time_ns: int, used_bytes: int, left_bytes: int | None) -> Json:
+def swap_of(time_ns: int, used_bytes: int | None, left_bytes: int | None) -> Json:
     """Swap of a cgroup."""
     return {
         "time": shown_time(time_ns),
@@ -119,10 +119,7 @@ def container_memory(row: ContainerUsage) -> Json:
 
 def swap(row: ContainerUsage) -> Json:
     """Swap of a container; the zero time where the runtime tells nothing."""
-    return {
-        "time": shown_time(row.swap_time_ns),
-        **known(swapAvailableBytes=row.swap_available_bytes, swapUsageBytes=row.swap_usage_bytes),
-    }
+    return swap_of(row.swap_time_ns, row.swap_usage_bytes, row.swap_available_bytes)
 
 
 def rlimit(pids: PidStats) -> Json:

@@ -34,26 +34,13 @@ def build_loop(
     work: Work,
     admission: tuple[AdmitHandler, ...],
 ) -> Loop:
-    handlers = _handlers(
-        base=base,
-        sources=sources,
-        resources=resources,
-        runtime=runtime,
-        work=work,
-        admission=admission,
-    )
-    housekeeping = _housekeeping(
-        base=base,
-        sources=sources,
-        resources=resources,
-        runtime=runtime,
-        work=work,
-        handlers=handlers,
-    )
+    given = _Given(base, sources, resources, runtime=runtime, work=work)
+    handlers = given.handlers(admission)
+    housekeeping = given.housekeeping(handlers)
     loop = LoopDeps(
         clock=base.deps.clock,
         rng=base.deps.rng,
-        queues=_queues(sources, runtime, work),
+        queues=given.queues(),
         handlers=handlers,
         statuses=work.statuses,
         housekeeping=housekeeping.handle_pod_cleanups,
@@ -63,69 +50,65 @@ def build_loop(
     return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
 
 
-def _handlers(
-    base: Base,
-    sources: Sources,
-    resources: Resources,
-    runtime: RuntimeParts,
-    work: Work,
-    admission: tuple[AdmitHandler, ...],
-) -> PodHandlers:
-    allocation = resources.allocation
-    return PodHandlers(
-        HandlerDeps(
-            clock=base.deps.clock,
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the parts of the loop are made from."""
+
+    base: Base
+    sources: Sources
+    resources: Resources
+    runtime: RuntimeParts
+    work: Work
+
+    def handlers(self, admission: tuple[AdmitHandler, ...]) -> PodHandlers:
+        sources, work, allocation = self.sources, self.work, self.resources.allocation
+        new_pods = NewPods(
+            handlers=admission,
+            allocations=allocation.manager,
             pods=sources.pods,
             workers=work.workers,
             statuses=work.statuses,
-            cache=runtime.pleg.cache,
-            deletor=runtime.deletions,
-            sources_ready=sources.seen.ready,
-            new_pods=NewPods(
-                handlers=admission,
-                allocations=allocation.manager,
+            recorder=self.base.recorder,
+        )
+        return PodHandlers(
+            HandlerDeps(
+                clock=self.base.deps.clock,
                 pods=sources.pods,
                 workers=work.workers,
                 statuses=work.statuses,
-                recorder=base.recorder,
-            ),
-            resizes=ResizeTriggers(allocation.manager, allocation.conditions),
+                cache=self.runtime.pleg.cache,
+                deletor=self.runtime.deletions,
+                new_pods=new_pods,
+                sources_ready=sources.seen.ready,
+                resizes=ResizeTriggers(allocation.manager, allocation.conditions),
+            )
         )
-    )
 
-
-def _housekeeping(
-    base: Base,
-    sources: Sources,
-    resources: Resources,
-    runtime: RuntimeParts,
-    work: Work,
-    handlers: PodHandlers,
-) -> Housekeeping:
-    return Housekeeping(
-        CleanupDeps(
-            clock=base.deps.clock,
-            pods=sources.pods,
-            workers=work.workers,
-            handlers=handlers,
-            statuses=work.statuses,
-            probes=work.probes,
-            runtime=runtime.manager,
-            mirrors=sources.mirrors,
-            root_dir=base.deps.root_dir,
-            cgroups=work.cgroups,
-            allocations=resources.allocation.manager,
-            mounts=base.deps.mounts,
+    def housekeeping(self, handlers: PodHandlers) -> Housekeeping:
+        sources, work, deps = self.sources, self.work, self.base.deps
+        return Housekeeping(
+            CleanupDeps(
+                clock=deps.clock,
+                pods=sources.pods,
+                workers=work.workers,
+                handlers=handlers,
+                statuses=work.statuses,
+                probes=work.probes,
+                runtime=self.runtime.manager,
+                mirrors=sources.mirrors,
+                root_dir=deps.root_dir,
+                cgroups=work.cgroups,
+                allocations=self.resources.allocation.manager,
+                mounts=deps.mounts,
+            )
         )
-    )
 
-
-def _queues(sources: Sources, runtime: RuntimeParts, work: Work) -> LoopQueues:
-    probes = work.probes
-    return LoopQueues(
-        config=sources.config.updates,
-        pleg=runtime.pleg.generic.events,
-        liveness=probes.liveness.updates,
-        readiness=probes.readiness.updates,
-        startup=probes.startup.updates,
-    )
+    def queues(self) -> LoopQueues:
+        probes = self.work.probes
+        return LoopQueues(
+            config=self.sources.config.updates,
+            pleg=self.runtime.pleg.generic.events,
+            liveness=probes.liveness.updates,
+            readiness=probes.readiness.updates,
+            startup=probes.startup.updates,
+        )

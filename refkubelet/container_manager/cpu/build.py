@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from refkubelet.checkpoints.content import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cpu.manager import CpuManager
@@ -57,13 +56,7 @@ def cpu_manager(
         raise ValueError(f"unknown policy: {quoted(config.cpu_manager_policy)}")
     policy = _policy(config, cpu_topology(machine), reserved)
     file = _file(root_dir, STATIC)
-    restored = file.restore(CpuState())
-    try:
-        state = policy.checked(restored)
-    except StateFileError as error:
-        raise ValueError(file.refusal(str(error))) from None
-    if state is not restored:
-        file.store(state)
+    state = file.restore_checked(CpuState(), policy.checked)
     return CpuManager(policy, state=state, store=file.store, affinities=affinities, active=active)
 
 

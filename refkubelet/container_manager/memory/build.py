@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from refkubelet.checkpoints.content import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import parsed
@@ -55,13 +54,7 @@ def memory_manager(
     reservations = [Reservation(r.numa_node, parsed(r.limits)) for r in config.reserved_memory]
     fresh = machine_memory(machine.nodes, reservations, reserved)
     file = _file(root_dir, STATIC)
-    restored = file.restore(MemoryState())
-    try:
-        state = checked(restored, fresh)
-    except StateFileError as error:
-        raise ValueError(file.refusal(str(error))) from None
-    if state is not restored:
-        file.store(state)
+    state = file.restore_checked(MemoryState(), lambda restored: checked(restored, fresh))
     return MemoryManager(state, file.store, affinities, active)
 
 

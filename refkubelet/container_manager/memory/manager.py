@@ -10,7 +10,7 @@ Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager: memory_manager.go, policy
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
@@ -71,23 +71,21 @@ class MemoryManager:
         )
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:
-        self.drop_stale(pod)
-        requests = pinned_memory(pod, container)
-        if not requests:
-            return NO_PREFERENCE
-        blocks = self.state.of(uid(pod), container.name)
-        if blocks is not None:
-            return hints_of_blocks(blocks, requests)
-        hints = memory_hints(self.state.nodes, requests, self._reusable_by(pod))
-        return hints_for_requests(hints, requests)
+        return self._hints(pod, pinned_memory(pod, container), (container,))
 
     def pod_topology_hints(self, pod: Pod) -> Hints:
+        # Upstream, too, compares the first allocated container with the whole pod's requests.
+        return self._hints(pod, pod_pinned_memory(pod), containers(pod))
+
+    def _hints(
+        self, pod: Pod, requests: Mapping[str, int], allocated: Iterable[Container]
+    ) -> Hints:
+        """The nodes of the first container of `allocated` that has memory already, else those that
+        can hold the requests."""
         self.drop_stale(pod)
-        requests = pod_pinned_memory(pod)
         if not requests:
             return NO_PREFERENCE
-        for container in containers(pod):
-            # Upstream, too, compares the first allocated container with the whole pod's requests.
+        for container in allocated:
             blocks = self.state.of(uid(pod), container.name)
             if blocks is not None:
                 return hints_of_blocks(blocks, requests)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eviction_helpers import MI, hard, soft
+from eviction_world import MI, hard, soft
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from eviction_helpers import DISK, MEMORY, Node, row, run_until
+from eviction_world import DISK, MEMORY, Node, row, run_until
 from pods import container, make_pod
 
 from refkubelet.eviction.manager import PressureCondition

@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from eviction_helpers import DISK, MEMORY, MI, Node, row, run_until
+from eviction_world import DISK, MEMORY, MI, Node, row, run_until
 from loops import virtual_loop
 from pods import container, make_pod
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eviction_helpers import MI, hard, row, soft, uses
+from eviction_world import MI, hard, row, soft, uses
 from pods import container, make_pod
 
 from refkubelet.admission.node_fit import MEMORY_TAINT, admit_under_pressure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eviction_helpers import MI
+from eviction_world import MI
 
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import ThresholdValue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eviction_helpers import row
+from eviction_world import row
 from pods import container, make_pod
 
 from refkubelet.config.eviction_grammar import parse_thresholds

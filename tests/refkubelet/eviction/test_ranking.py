@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eviction_helpers import MI, uses
+from eviction_world import MI, uses
 from hypothesis import given
 from hypothesis import strategies as st
 from pods import container, make_pod

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 import pytest
-from eviction_helpers import MEMORY, MI, Node
+from eviction_world import MEMORY, MI, Node
 from pods import container, make_pod
 
 from refkubelet.config.eviction_grammar import parse_thresholds

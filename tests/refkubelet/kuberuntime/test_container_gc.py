@@ -33,9 +33,15 @@ from refkubelet.kuberuntime.decisions.gc_choice import (
     removable_containers,
     removable_sandboxes,
 )
-from refkubelet.kuberuntime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
+from refkubelet.kuberuntime.gc import (
+    CONTAINER_GC_PERIOD_S,
+    DELETOR_SLOTS,
+    ContainerDeletor,
+    ContainerGC,
+    GarbageCollection,
+)
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
-from simtime import Ids, RealClock, Rng, VirtualLoop
+from simtime import Clock, Ids, RealClock, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -397,3 +403,29 @@ def test_one_that_cannot_be_removed_in_a_new_way_keeps_no_other_GC_001(
     removed = [r.pod_sandbox_id for r in target.requests("RemovePodSandbox")]
     assert sorted(removed) == ["s0", "s1", "s2"]
     assert caplog.text.count("Traceback") == 1
+
+
+class SurprisingCollector:
+    """Fails at every run."""
+
+    runs = 0
+
+    async def garbage_collect(self, all_sources_ready: bool, evict_terminated: bool) -> list[str]:
+        self.runs += 1
+        raise ValueError("surprise")
+
+
+async def test_container_gc_runs_again_and_tells_the_node_GC_001(
+    caplog: pytest.LogCaptureFixture, clock: Clock
+) -> None:
+    collector: Any = SurprisingCollector()
+    events = Events()
+    task = asyncio.ensure_future(GarbageCollection(collector, lambda: True, events, clock).run())
+    await clock.sleep(CONTAINER_GC_PERIOD_S + 1)
+    assert collector.runs == 2
+    assert events.seen == 2 * [("Warning", "ContainerGCFailed", "surprise", "")]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert caplog.text.count("Traceback") == 2

@@ -9,13 +9,10 @@ import pytest
 from loop_world import LoopWorld, running_loop
 from pods import make_pod
 
-from refkubelet.cri.records import RuntimeConditions
 from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.sync_loop.inputs import Inputs
-from refkubelet.sync_loop.runtime_state import RuntimeState
-from simtime import Clock
 
 pytestmark = pytest.mark.virtual_time
 
@@ -256,32 +253,3 @@ async def test_inputs_are_chosen_among_the_ready_ones_and_none_is_lost_LIFE_001(
     await inputs.close()
     assert sorted(taken) == [("a", 0), ("a", 3), ("b", 1), ("b", 4), ("c", 2)]
     assert all(set(names) <= set("abc") for names in offered)
-
-
-async def test_a_full_queue_is_no_reason_to_stop_emptying_it_PLEG_303(clock: Clock) -> None:
-    state = RuntimeState(clock, lambda: None, lambda: "the channel is full")
-    state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
-    assert state.runtime_errors() is None
-    assert state.not_ready() == ["EventedPLEG is not healthy: the channel is full"]
-
-
-async def test_runtime_errors_NODE_050_PLEG_202(clock: Clock) -> None:
-    pleg: list[str | None] = [None]
-    state = RuntimeState(clock, lambda: pleg[0])
-    assert "may not have completed" in str(state.runtime_errors())
-    state.observe(RuntimeConditions(runtime_ready=True, network_ready=False))
-    assert state.runtime_errors() is None  # the network does not stop the loop
-    assert state.network_error() is not None
-    assert state.not_ready()
-    state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
-    assert state.not_ready() == []
-    await clock.sleep(29.9)
-    assert state.runtime_errors() is None
-    await clock.sleep(0.1)
-    assert state.runtime_errors() == "container runtime is down"
-    state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
-    pleg[0] = "pleg was last seen active 4m ago"
-    assert str(state.runtime_errors()).startswith("PLEG is not healthy: ")
-    pleg[0] = None
-    state.observe(RuntimeConditions(runtime_ready=False, network_ready=True))
-    assert "not ready" in str(state.runtime_errors())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from eviction_helpers import hard, soft
+from eviction_world import hard, soft
 from hypothesis import given
 from hypothesis import strategies as st
 

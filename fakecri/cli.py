@@ -13,8 +13,8 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,20 +92,17 @@ def _learn(path: Path) -> int:
 async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.fake import FakeCRI
     from fakecri.machine.node import FakeNode
+    from fakecri.serving.fake_arguments import node_of, options_of
 
     if not arguments.image_root.is_dir():
         raise CommandError(f"--image-root {arguments.image_root}: no such directory")
     try:
-        # A kubelet on this machine stats the image directory and reads the log files.
-        cri = FakeCRI(
-            node=FakeNode(
-                image_root=str(arguments.image_root), cgroups_version=arguments.cgroup_version
-            ),
-            write_logs=True,
-            pod_network=arguments.pod_network,
-            call_limit=arguments.keep_calls,
-            script=arguments.script,
-        )
+        fields = node_of(arguments)
+        disk = fields.pop("disk", None)
+        node = FakeNode(**fields)
+        if disk is not None:
+            node.filesystems["/"].capacity_bytes = disk
+        cri = FakeCRI(node=node, **options_of(arguments))
     except ValueError as error:  # of the script or the options
         raise CommandError(str(error).replace("pod_network", "--pod-network")) from None
     try:
@@ -190,20 +187,43 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
             target = log = _call_log(instrumented, arguments.record)
             stack.callback(log.close)
         try:
-            lines = []
-            if arguments.control:
+            server = await stack.enter_async_context(serve(target, arguments.listen))
+            lines = [f"listening on {server.endpoint}"]
+            if arguments.control:  # the last: that it answers means that all is served
                 manual = loop if isinstance(loop, ManualLoop) else None
                 serving = serve_control(instrumented, arguments.control, manual)
                 lines.append(f"control on {await stack.enter_async_context(serving)}")
-            server = await stack.enter_async_context(serve(target, arguments.listen))
-            lines.insert(0, f"listening on {server.endpoint}")
         except EndpointError as error:
             raise CommandError(str(error)) from None
+        if arguments.listen.startswith("tcp://"):
+            warning = "every process that reaches this port can use the fake"
+            print(f"fakecri {arguments.command}: warning: {warning}", file=sys.stderr)
         for line in lines:
             print(f"fakecri {arguments.command}: {line}", flush=True)
+        stack.enter_context(_ready_file(arguments.ready_file, server.endpoint))
         await ended.wait()
     for rule in instrumented.unused_rules():
         print(f"fakecri {arguments.command}: never hit: {rule.what}", file=sys.stderr)
+
+
+@contextmanager
+def _ready_file(file: Path | None, endpoint: str) -> Iterator[None]:
+    """A file that is there, whole, as long as calls are answered."""
+    if file is None:
+        yield
+        return
+    half = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        half.write_text(f"{endpoint}\n")
+        half.replace(file)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write --ready-file {file}: {(error.strerror or '').lower()}"
+        ) from None
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def _call_log(instrumented: Instrumented, file: Path) -> CallLog:

@@ -15,14 +15,25 @@ from typing import Any, Final
 
 import grpc
 import grpc.aio
+from criapi.own_pool import POOL
 from google.protobuf.message import Message
 
-from fakecri.cri.endpoint import make_room, require_listener, socket_path
-from fakecri.cri.services import API_VERSIONS, METHODS, CriHandlers, CriTarget
+from fakecri.cri.endpoint import (
+    EndpointError,
+    make_room,
+    require_listener,
+    socket_path,
+    tcp_address,
+)
+from fakecri.cri.services import (
+    API_VERSIONS,
+    MAX_MESSAGE_BYTES,
+    METHODS,
+    CriHandlers,
+    CriTarget,
+    served_names,
+)
 from simtime import VirtualLoop
-
-MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
-"""Largest message in both directions (CRI-005)."""
 
 _SIZES: Final = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -33,15 +44,15 @@ _SIZES: Final = (
 class CriServer:
     """A running server; `serve` makes it."""
 
-    def __init__(self, server: Any, path: Path) -> None:
+    def __init__(self, server: Any, endpoint: str) -> None:
         self._server = server
-        self.path = path
-        """Path of the unix socket."""
+        self.endpoint = endpoint
+        """What a kubelet takes as its container runtime endpoint."""
 
     @property
-    def endpoint(self) -> str:
-        """What a kubelet takes as its container runtime endpoint."""
-        return f"unix://{self.path}"
+    def path(self) -> Path:
+        """Path of the unix socket. Raises: EndpointError on TCP."""
+        return socket_path(self.endpoint)
 
     async def wait_closed(self) -> None:
         """Wait until the server was stopped."""
@@ -50,17 +61,20 @@ class CriServer:
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop serving and remove the socket; calls under way get `grace_s` seconds (none: 0)."""
         await self._server.stop(grace_s)
-        self.path.unlink(missing_ok=True)
+        if not tcp_address(self.endpoint):
+            self.path.unlink(missing_ok=True)
 
 
 @asynccontextmanager
 async def serve(
     target: CriTarget, listen: str, *, api_versions: tuple[str, ...] = API_VERSIONS
 ) -> AsyncIterator[CriServer]:
-    """Serve `target` on `listen` (`unix:///path`) until the block ends; the socket goes with it.
+    """Serve `target` on `listen` (`unix:///path`, or `tcp://HOST:PORT` without any protection)
+    until the block ends; the socket goes with it.
 
     Every API version has the same target behind it. The caller's deadline reaches the target as
-    `timeout_s`. A dead process's socket file is replaced.
+    `timeout_s`. A dead process's socket file is replaced. With the extra `reflection` installed the
+    server tells its services and messages (grpcurl asks for them).
 
     Raises EndpointError if the endpoint is malformed, in use, or its directory is missing;
     RuntimeError in virtual time.
@@ -70,12 +84,11 @@ async def serve(
             "a gRPC server needs real time: serve the target on an ordinary loop; in virtual time "
             "call it directly"
         )
-    path = socket_path(listen)
-    make_room(path)
     server = grpc.aio.server(options=_SIZES, handlers=(CriHandlers(target, api_versions),))
-    server.add_insecure_port(f"unix:{path}")
+    _reflect(server, api_versions)
+    endpoint = _bind(server, listen)
     await server.start()
-    running = CriServer(server, path)
+    running = CriServer(server, endpoint)
     try:
         yield running
     finally:
@@ -83,6 +96,34 @@ async def serve(
         stop_streaming = getattr(target, "stop_streaming", None)
         if stop_streaming is not None:
             await stop_streaming()
+
+
+def _bind(server: Any, listen: str) -> str:
+    """Give the server its socket; returns the endpoint. Raises: EndpointError."""
+    address = tcp_address(listen)
+    if address is None:
+        path = socket_path(listen)
+        make_room(path)
+        server.add_insecure_port(f"unix:{path}")
+        return f"unix://{path}"
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError:
+        raise EndpointError(
+            f"cannot listen on tcp://{address}: the port is taken or the host is not of this "
+            "machine; choose another one, port 0 is any free one"
+        ) from None
+    return f"tcp://{address.rpartition(':')[0]}:{port}"
+
+
+def _reflect(server: Any, api_versions: tuple[str, ...]) -> None:
+    """Let clients without stubs ask for services and messages, if the extra is installed."""
+    try:
+        from grpc_reflection.v1alpha import reflection
+    except ImportError:
+        return
+    names = (*served_names(api_versions), reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(names, server, pool=POOL)
 
 
 class GrpcUpstream:

@@ -29,6 +29,17 @@ def to_dict(behavior: Behavior) -> dict[str, Any]:
     return {name: _given(behavior)}
 
 
+def shown(behavior: Behavior) -> str:
+    """A behaviour as a sentence has it: `exits(code=1, after_s=2.0)`; code is shown as `...`."""
+    name = next(n for n, kind in KINDS.items() if type(behavior) is kind)
+    given = (
+        f"{f.name}={'...' if f.name in PYTHON_FIELDS else repr(getattr(behavior, f.name))}"
+        for f in fields(behavior)
+        if getattr(behavior, f.name) != f.default
+    )
+    return f"{name}({', '.join(given)})"
+
+
 def _given(value: Any) -> dict[str, Any]:
     """The fields that are not at their default."""
     return {

@@ -13,15 +13,13 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
 
 from fakecri.channel.rpc import Metadata, Rpc, Status, as_metadata
-
-MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
-"""Largest message in both directions (CRI-005)."""
+from fakecri.cri.services import MAX_MESSAGE_BYTES
 
 Coder = Callable[[Any], Any] | None
 

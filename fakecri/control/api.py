@@ -192,6 +192,11 @@ class Control:
             return Response(container_row(done))
         return Response(sandbox_row(done) if isinstance(done, Sandbox) else {"done": verb})
 
+    async def reset(self, request: Request) -> Response:
+        await self._cri.reset()
+        self._numbers.clear()
+        return Response({"done": "reset"})
+
     def node(self, request: Request) -> Response:
         return Response(node_row(self._cri.node))
 
@@ -264,6 +269,7 @@ ROUTES: Final = (
     Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox, "
           "stop_sandbox; lose_network, restore_network; crash, restart, reboot; oom, "
           "kernel_says", fake_only=True),
+    Route("POST", "/v1/reset", Control.reset, "the fake as it was started", fake_only=True),
     Route("GET", "/v1/node", Control.node, "memory, processes and filesystems", fake_only=True),
     Route("PATCH", "/v1/node", Control.change_node, "change them", fake_only=True),
     Route("GET", "/v1/clock", Control.clock, "what time it is"),

@@ -109,6 +109,22 @@ class ControlClient:
             select.select([], [], [], _POLL_S)  # another process: there is no event to wait for
         return count
 
+    def wait_until_ready(self, *, within_s: float) -> None:
+        """Wait until the other side answers; it does once the CRI is served.
+
+        Raises WaitTimeout, with what was in the way last, once `within_s` seconds have passed.
+        """
+        clock = RealClock()
+        end_s = clock.monotonic_s() + within_s
+        while True:
+            try:
+                self.request("GET", "/v1")
+                return
+            except EndpointError as error:
+                if clock.monotonic_s() >= end_s:
+                    raise WaitTimeout(412, f"not ready within {within_s:g} s: {error}") from None
+            select.select([], [], [], _POLL_S)  # another process: there is no event to wait for
+
     def _count(self, method: str, filters: Mapping[str, Any]) -> int:
         answer = self.request("GET", "/v1/calls/count", query={"method": method, **filters})
         return int(answer["count"])

@@ -20,7 +20,8 @@ def add_calls(verbs: Any) -> None:
     calls.add_argument("--limit", type=int, metavar="N", help="only the last N")
     add_verb(verbs, "clear", _run_clear, "forget the recorded calls")
     wait = add_verb(verbs, "wait", _run_wait, "wait until there were so many calls")
-    wait.add_argument("method", metavar="METHOD")
+    wait.add_argument("method", nargs="?", metavar="METHOD")
+    wait.add_argument("--ready", action="store_true", help="wait until the fake is served instead")
     wait.add_argument("--times", type=int, default=1, metavar="N", help="default: %(default)s")
     wait.add_argument(
         "--timeout", type=float, default=10.0, metavar="S", help="seconds (default: %(default)g)"
@@ -51,6 +52,11 @@ def _run_clear(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 
 def _run_wait(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    if arguments.ready == (arguments.method is not None):
+        raise UsageError("wait: wanted a METHOD or --ready")
+    if arguments.ready:
+        client.wait_until_ready(within_s=arguments.timeout)
+        return {"done": "ready"}
     filters = given(arguments, *_FILTERS)
     count = client.wait_for_calls(
         arguments.method, times=arguments.times, within_s=arguments.timeout, **filters

@@ -56,6 +56,7 @@ def _run_action(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 def add_state(verbs: Any) -> None:
     add_verb(verbs, "state", _run_state, "everything there is, as JSON")
+    add_verb(verbs, "reset", _run_reset, "the fake as it was started, for the next test")
     containers = add_verb(verbs, "containers", _run_list, "the containers")
     add_selectors(containers, "pod", "container")
     sandboxes = add_verb(verbs, "sandboxes", _run_list, "the sandboxes")
@@ -76,6 +77,10 @@ def add_state(verbs: Any) -> None:
 
 def _run_state(client: ControlClient, arguments: argparse.Namespace) -> Any:
     return client.request("GET", "/v1/state")
+
+
+def _run_reset(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    return client.request("POST", "/v1/reset")
 
 
 def _run_list(client: ControlClient, arguments: argparse.Namespace) -> Any:

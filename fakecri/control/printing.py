@@ -15,7 +15,7 @@ def print_plain(verb: str, answer: Any, *, as_json: bool = False) -> None:
             print(json.dumps(row, separators=(",", ":")))
     elif as_json or verb in ("state", "node"):
         print(json.dumps(answer, indent=2))
-    elif verb in ("wait", "count"):
+    elif verb in ("wait", "count") and "count" in answer:
         print(answer["count"])
     elif verb in ("clear", "remove") and "removed" in answer:
         print(f"removed {answer['removed']}")

@@ -1,4 +1,4 @@
-"""Unix socket endpoints: reading `unix:///path`, and what listens there.
+"""Endpoints: reading `unix:///path` and `tcp://HOST:PORT`, and what listens on a unix socket.
 
 What must never happen here: a living runtime's socket is taken away, or a file that is no socket
 is removed.
@@ -45,9 +45,28 @@ def socket_path(endpoint: str) -> Path:
     return Path(path)
 
 
+def tcp_address(endpoint: str) -> str | None:
+    """`HOST:PORT` of `tcp://HOST:PORT`; None for another endpoint. Port 0 is any free one.
+
+    Raises: EndpointError for what is no host and port.
+
+    >>> tcp_address("tcp://127.0.0.1:3333")
+    '127.0.0.1:3333'
+    """
+    if not isinstance(endpoint, str) or not endpoint.startswith("tcp://"):
+        return None
+    address = endpoint.removeprefix("tcp://")
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise EndpointError(f"endpoint {endpoint!r}: wanted tcp://HOST:PORT with a port to 65535")
+    return address
+
+
 def require_two_sockets(listen: str, control: str | None) -> None:
     """Check that the CRI and its control have sockets of their own. Raises EndpointError."""
-    if control and socket_path(listen).resolve() == socket_path(control).resolve():
+    if not control or tcp_address(listen):
+        return
+    if socket_path(listen).resolve() == socket_path(control).resolve():
         raise EndpointError(
             f"listen and control are both {listen}: the CRI and its control need a socket "
             "each; choose another path for one of them"

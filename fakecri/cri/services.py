@@ -22,6 +22,8 @@ from fakecri.errors import did_you_mean
 
 log = logging.getLogger("fakecri.cri.services")
 
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+"""Largest message in both directions (CRI-005)."""
 API_VERSIONS: Final = ("v1", "v1alpha2")
 
 _AFTER_V1ALPHA2: Final = frozenset(
@@ -145,6 +147,12 @@ def served_by(api_version: str) -> tuple[RpcMethod, ...]:
     return tuple(
         m for m in METHODS.values() if api_version == "v1" or m.name not in _AFTER_V1ALPHA2
     )
+
+
+def served_names(api_versions: tuple[str, ...]) -> tuple[str, ...]:
+    """The full names of the services: `runtime.v1.RuntimeService`, ..."""
+    services = dict.fromkeys(method.service for method in METHODS.values())
+    return tuple(f"runtime.{version}.{name}" for version in api_versions for name in services)
 
 
 class CriHandlers(grpc.GenericRpcHandler):  # type: ignore[misc,unused-ignore]

@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from fakecri.serving.fake_arguments import add_fake_arguments
 from simtime.distribution import add_version
 
 _EXAMPLES: Final = """\
@@ -60,30 +61,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _of_a_fake(serve: argparse.ArgumentParser) -> None:
-    serve.add_argument(
-        "--image-root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="directory that the images are said to be in; a kubelet on this machine looks at the "
-        "filesystem below it, so it must exist (default: %(default)s)",
-    )
-    serve.add_argument(
-        "--pod-network",
-        default="10.88",
-        metavar="RANGE",
-        help="where pods have their addresses: 10.88 (10.88.0.0/16), 10.88.1, a range of IPv4 or "
-        "IPv6, or one of each with a comma between; with 127.A[.B] what containers serve is really "
-        "listened on (default: %(default)s)",
-    )
+    add_fake_arguments(serve)
     serve.add_argument(
         "--cgroups",
         type=Path,
         metavar="DIR",
         help="mount the cgroups of the fake's containers at this empty directory (needs FUSE)",
-    )
-    serve.add_argument(
-        "--cgroup-version", type=int, choices=(1, 2), default=2, help="(default: %(default)s)"
     )
     serve.add_argument(
         "--clock",
@@ -95,7 +78,16 @@ def _of_a_fake(serve: argparse.ArgumentParser) -> None:
 
 def _of_whatever_listens(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
+        "--listen",
+        required=True,
+        metavar="unix:///PATH",
+        help="socket to serve the CRI on; tcp://HOST:PORT is taken too, and has no protection",
+    )
+    command.add_argument(
+        "--ready-file",
+        type=Path,
+        metavar="FILE",
+        help="is written, with the endpoint, when calls are answered; removed at the end",
     )
     command.add_argument(
         "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"

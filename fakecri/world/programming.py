@@ -12,6 +12,7 @@ from functools import partial
 from google.protobuf.message import Message
 
 from fakecri.behaviors.behavior import KINDS, Behavior, StartFails
+from fakecri.behaviors.behavior_data import shown
 from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.matching import Match, require_count
 from fakecri.behaviors.plan import Plan, plan_for
@@ -45,7 +46,8 @@ class BehaviorRule(Rule):
         if first_attempts is not None:
             require_count("first_attempts", first_attempts)
         when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
-        super().__init__(f"containers ({match}) behave{when}", times)
+        what = ", ".join(map(shown, behaviors))
+        super().__init__(f"containers ({match}){when}: {what}", times)
         self.match = match
         self.behaviors = behaviors
         self._before_attempt = first_attempts

@@ -73,7 +73,7 @@ async def test_serve_tells_at_its_end_which_rules_were_never_hit(tmp_path: Path)
     )
     words = ("serve", "--listen", f"unix://{tmp_path}/cri.sock", "--script", str(script))
     says = (
-        b"fakecri serve: never hit: containers (container='wep') behave\n"
+        b"fakecri serve: never hit: containers (container='wep'): exits()\n"
         b"fakecri serve: never hit: Version (anything) hangs\n"
     )
     async with running(*words, says=says):
@@ -123,7 +123,7 @@ def test_wrong_endpoints_are_one_line_and_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listen = f"unix://{tmp_path}/cri.sock"
-    code, error = run(capsys, "serve", "--listen", "tcp://127.0.0.1:1")
+    code, error = run(capsys, "serve", "--listen", "http://127.0.0.1:1")
     assert (code, error.count("\n")) == (2, 1)
     assert "wanted unix:///absolute/path.sock" in error
     code, error = run(capsys, "proxy", "--upstream", f"unix://{tmp_path}/no", "--listen", listen)

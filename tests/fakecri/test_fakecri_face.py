@@ -51,7 +51,7 @@ async def test_objects_tell_what_they_are() -> None:
     assert repr(fake.container("web")) == f"<Container ns/shop/web/0 EXITED 137 Error {web}>"
     assert repr(fake.sandboxes()[0]) == f"<Sandbox ns/shop READY {sandbox.pod_sandbox_id[:13]}>"
     assert repr(fake.calls()[-1]) == "<Call 0.000 s  StartContainer shop/web#0 (0.000 s)>"
-    assert repr(fake.rules()[0]) == "<containers (container='web') behave, 0 hits>"
+    assert repr(fake.rules()[0]) == "<containers (container='web'): exits(code=1), 0 hits>"
     assert repr(fake.on("Version", pod="a")) == "<on Version (pod='a'), no verb yet>"
     assert repr(fake.images) == "<ImageStore localhost/busybox:1>"
     fake.crash()

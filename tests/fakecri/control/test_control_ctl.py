@@ -115,7 +115,10 @@ async def test_ctl_programs_drives_and_questions_a_fake(
 ) -> None:
     assert ctl(fake, "behave", "--container", "web", "exits: {code: 3, after_s: 60}") == 0
     assert ctl(fake, "fault", "Status", "--nth", "2", "fails: {code: UNAVAILABLE}") == 0
-    assert "containers (container='web') behave (0 hits)" in capsys.readouterr().out
+    assert (
+        "containers (container='web'): exits(code=3, after_s=60) (0 hits)"
+        in capsys.readouterr().out
+    )
     async with GrpcUpstream(fake.endpoint) as client:
         await started(client, "web", "shop")
         sandbox = fake.sandboxes()[0].id
@@ -271,7 +274,7 @@ def test_several_behaviours_ports_and_first_attempts_in_one_line(
     assert ctl(fake, *words, "exits: {code: 1}", "prints: {text: 'a, b'}") == 0
     assert ctl(fake, "forward", "--pod", "shop", "80", "8080") == 0
     shown = capsys.readouterr().out
-    assert "behave in their first 2 attempts" in shown
+    assert "in their first 2 attempts: exits(code=1)" in shown
     assert "port 80 of pods (pod='shop')" in shown
     assert ctl(fake, "forward", "80", "nowhere") == 2
     assert "forwards[0].to: to: wanted a port" in capsys.readouterr().err

@@ -223,13 +223,29 @@ def _resources(field: str) -> Callable[[View], int]:
     return lambda view: max(0, int(getattr(view.container.resources, field)))
 
 
+def _streams(view: View) -> int:
+    """A process has its input, its output and its errors open."""
+    return 3 * _pids(view)
+
+
 _PROCESSES: Final = (
     MetricKind("container_processes", "processes inside", _GAUGE, _pids),
+    MetricKind("container_file_descriptors", "open files of its processes", _GAUGE, _streams),
     MetricKind("container_threads", "threads inside", _GAUGE, _pids),
     MetricKind("container_threads_max", "threads allowed inside; 0: any", _GAUGE, _none),
     MetricKind("container_sockets", "open sockets", _GAUGE, _none),
 )
+_ULIMIT: Final = 1_048_576
+"""Open files that a process may have under containerd."""
 _OTHERS: Final = (
+    MetricKind(
+        name="container_ulimits_soft",
+        help="soft limits of the main process",
+        type=_GAUGE,
+        read=lambda view: _ULIMIT,
+        more=("ulimit",),
+        rows=(("max_open_files",),),
+    ),
     MetricKind(
         "container_spec_memory_limit_bytes",
         "memory limit, bytes; 0 for none",
@@ -242,7 +258,14 @@ _OTHERS: Final = (
         _GAUGE,
         _resources("memory_swap_limit_in_bytes"),
     ),
+    MetricKind(
+        "container_spec_memory_reservation_limit_bytes",
+        "memory below which nothing is taken back, bytes; 0 for none",
+        _GAUGE,
+        _none,
+    ),
     MetricKind("container_spec_cpu_period", "CPU period, us", _GAUGE, _resources("cpu_period")),
+    MetricKind("container_spec_cpu_quota", "CPU quota, us", _GAUGE, _resources("cpu_quota")),
     MetricKind("container_spec_cpu_shares", "CPU shares", _GAUGE, _resources("cpu_shares")),
     MetricKind(
         "container_start_time_seconds",
@@ -257,4 +280,37 @@ _OTHERS: Final = (
         lambda view: view.now_ns // _S,
     ),
 )
-METRICS: Final = (*_CPU, *_MEMORY, *_NETWORK, *_DISK, *_PROCESSES, *_OTHERS)
+_PRESSURE: Final = tuple(
+    MetricKind(
+        f"container_pressure_{resource}_{kind}_seconds_total",
+        f"seconds in which processes were {kind} for {resource}",
+        _COUNTER,
+        _none,
+    )
+    for resource in ("cpu", "memory", "io")
+    for kind in ("waiting", "stalled")
+)
+_HUGE_PAGES: Final = tuple(
+    MetricKind(
+        name=f"container_hugetlb_{what}_bytes",
+        help=help,
+        type=_GAUGE,
+        read=_none,
+        more=("pagesize",),
+        rows=(("2MB",), ("1GB",)),
+    )
+    for what, help in (
+        ("usage", "huge pages in use, bytes"),
+        ("max_usage", "most huge pages in use so far, bytes"),
+    )
+)
+METRICS: Final = (
+    *_CPU,
+    *_MEMORY,
+    *_NETWORK,
+    *_DISK,
+    *_PROCESSES,
+    *_OTHERS,
+    *_PRESSURE,
+    *_HUGE_PAGES,
+)

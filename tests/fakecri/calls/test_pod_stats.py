@@ -79,3 +79,21 @@ async def test_metrics_have_the_labels_that_their_descriptors_name_CRI_125() -> 
     assert used.value.value == 4096
     labels = dict(zip(keys[used.name], used.label_values, strict=True))
     assert (labels["pod"], labels["container"], labels["id"]) == ("web", "c", container)
+
+
+@pytest.mark.virtual_time
+async def test_an_idle_container_has_the_metrics_of_cadvisor_CRI_125() -> None:
+    fake = FakeCRI()
+    await started(fake)
+    answer: Any = await fake.call("ListPodSandboxMetrics", cri.ListPodSandboxMetricsRequest())
+    rows = answer.pod_metrics[0].container_metrics[0].metrics
+    values = {m.name: m.value.value for m in rows}
+    assert values["container_memory_working_set_bytes"] > 0
+    assert (values["container_processes"], values["container_file_descriptors"]) == (1, 3)
+    assert values["container_ulimits_soft"] == 1_048_576
+    assert {
+        "container_pressure_io_stalled_seconds_total",
+        "container_hugetlb_max_usage_bytes",
+        "container_spec_cpu_quota",
+        "container_spec_memory_reservation_limit_bytes",
+    } <= set(values)

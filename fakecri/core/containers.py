@@ -44,7 +44,7 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
     require_short_labels(request.config.labels)
     identity, config = core.ids.hex(), copied(request.config)
     check_container(identity, config, sandbox.config)
-    resolve_image_volumes(config, core.images)
+    volumes = resolve_image_volumes(config, core.images)
     container = Container(
         id=identity,
         sandbox=sandbox,
@@ -55,7 +55,9 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
         created_at_ns=core.stamp_ns(),
         log_path=log_path(request),
     )
-    container.image_uid, container.now_ns = image.uid or 0, core.now_ns
+    container.image_volumes = volumes
+    container.accounts, container.now_ns = image.accounts, core.now_ns
+    container.image_uid = image.runs_as
     container.resources.CopyFrom(request.config.linux.resources)
     complete(container.resources)
     container.stop_signal = stop_signals.effective(request.config.stop_signal, image.stop_signal)

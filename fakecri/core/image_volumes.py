@@ -15,17 +15,42 @@ from criapi.v1 import api_pb2 as pb
 from fakecri.core.images import Image, ImageStore
 from fakecri.core.lookup import shown
 from fakecri.errors import CriError, unknown
+from fakecri.invocations.accounts import text_of
 
 TOP: Final = ("bin", "etc", "root", "tmp", "var")
 _BEGUN: Final = "failed to mount image volume: "
 
 
-def resolve_image_volumes(config: pb.ContainerConfig, images: ImageStore) -> None:
-    """Each image that is mounted gets its `image_ref`. Raises CriError for one that cannot be."""
+def resolve_image_volumes(config: pb.ContainerConfig, images: ImageStore) -> dict[str, Image]:
+    """Each image that is mounted gets its `image_ref`, which is its id; the images by place. Raises
+    CriError for one that cannot be mounted."""
+    found = dict[str, Image]()
     for mount in config.mounts:
         if mount.HasField("image"):
-            image = _image_of(mount, images)
-            mount.image.image_ref = image.digests[0] if image.digests else image.id
+            image = found[mount.container_path] = _image_of(mount, images)
+            mount.image.image_ref = image.id
+    return found
+
+
+def files_in(image: Image, sub_path: str = "") -> dict[str, bytes | None]:
+    """What is in an image below `sub_path`: files by their path relative to it, "." for a file that
+    is named itself; None: a directory."""
+    wanted, found = posixpath.normpath(f"/{sub_path}").strip("/"), dict[str, bytes | None]()
+    for path, data in _whole(image).items():
+        if not wanted or f"{path}/".startswith(f"{wanted}/"):
+            found[posixpath.relpath(path, wanted or ".")] = data
+    return found
+
+
+def _whole(image: Image) -> dict[str, bytes | None]:
+    known = image.accounts
+    return {
+        **dict.fromkeys(TOP),
+        "bin/busybox": b"",
+        "etc/passwd": text_of(known.passwd),
+        "etc/group": text_of(known.group),
+        **dict.fromkeys((path.strip("/") for path in image.paths), b""),
+    }
 
 
 def _image_of(mount: pb.Mount, images: ImageStore) -> Image:
@@ -50,8 +75,7 @@ def _has(image: Image, sub_path: str) -> bool:
     wanted = posixpath.normpath(sub_path).strip("/")
     if wanted.startswith(".."):
         return False
-    paths = [path.strip("/") for path in (*TOP, "bin/busybox", *image.paths)]
-    return wanted == "." or any(f"{path}/".startswith(f"{wanted}/") for path in paths)
+    return wanted == "." or any(f"{path}/".startswith(f"{wanted}/") for path in _whole(image))
 
 
 def _mount(mount: pb.Mount) -> str:

@@ -19,6 +19,7 @@ from criapi.v1 import api_pb2 as pb
 from fakecri.behaviors import stop_signals
 from fakecri.core.lookup import shown
 from fakecri.errors import CriError, unknown
+from fakecri.invocations.accounts import Accounts
 
 _NAME: Final = re.compile(
     r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
@@ -102,12 +103,20 @@ class Image:
     paths: tuple[str, ...] = ()
     """What is in it beside the usual directories: files that image volumes may have as a
     sub-path."""
+    accounts: Accounts = field(default_factory=Accounts)
+    """The users and groups that it knows."""
+
+    @property
+    def runs_as(self) -> int:
+        """The number of the user it runs as; 0: not said, or a name that it does not know."""
+        named = self.accounts.named(self.username)
+        return named.uid if self.uid is None and named is not None else self.uid or 0
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryImage:
-    """What a registry says of one reference. Raises ValueError for a time, size or signal that is
-    none."""
+    """What a registry says of one reference. Raises ValueError for a time, size, signal or line
+    that is none."""
 
     content: str = ""
     """References with the same content are one image; "": the reference itself."""
@@ -127,11 +136,16 @@ class RegistryImage:
     """The image's STOPSIGNAL (CRI-061); "": none, then SIGTERM counts."""
     paths: tuple[str, ...] = ()
     """Files in it that image volumes may have as a sub-path."""
+    users: tuple[str, ...] = ()
+    """Lines of its /etc/passwd beside those of root and nobody."""
+    groups: tuple[str, ...] = ()
+    """Lines of its /etc/group beside those of root and nogroup."""
     credentials: tuple[str, str] | None = None
     """User and password that a pull must bring; None: none are needed."""
 
     def __post_init__(self) -> None:
         stop_signals.normal(self.stop_signal)  # a name that is none would only show at a create
+        Accounts().with_lines(self.users, self.groups)
         if not self.pull_s >= 0:
             raise ValueError(f"pull_s: wanted seconds from 0, got {self.pull_s!r}")
         if not self.size_bytes >= 1:  # kubelets refuse such an image
@@ -184,6 +198,7 @@ class ImageStore:
             username=source.username,
             stop_signal=source.stop_signal,
             paths=source.paths,
+            accounts=Accounts().with_lines(source.users, source.groups),
         )
         tags = (str(ref),) if ref.tag else ()
         new = replace(

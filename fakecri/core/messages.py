@@ -14,6 +14,7 @@ from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.curves import area
 from fakecri.behaviors.stop_signals import wire_value
+from fakecri.core.identities import groups_of, user_of
 from fakecri.core.images import Image, ImageStore
 from fakecri.core.objects import Container, Sandbox, State
 
@@ -107,7 +108,7 @@ def container_status(container: Container, images: ImageStore) -> pb.ContainerSt
     )
     status.resources.linux.CopyFrom(container.resources)
     status.stop_signal = wire_value(container.stop_signal)
-    _tell_user(status.user.linux, container, image)
+    _tell_user(status.user.linux, container)
     if container.oom_killed:  # CRI-071: also while it runs
         status.reason = OOM_KILLED
     if container.state is not State.CREATED:
@@ -120,17 +121,11 @@ def container_status(container: Container, images: ImageStore) -> pb.ContainerSt
     return status
 
 
-def _tell_user(user: pb.LinuxContainerUser, container: Container, image: Image | None) -> None:
-    """The user the process runs as: the request's, else the image's, else root (CRI-084)."""
-    security = container.config.linux.security_context
-    if security.HasField("run_as_user"):
-        user.uid = security.run_as_user.value
-    elif image is not None and image.uid is not None:
-        user.uid = image.uid
-    user.gid = security.run_as_group.value
-    user.supplemental_groups.extend(
-        dict.fromkeys((user.gid, *security.supplemental_groups))  # containerd puts the gid first
-    )
+def _tell_user(user: pb.LinuxContainerUser, container: Container) -> None:
+    """The user the process runs as (CRI-084)."""
+    found = user_of(container)
+    user.uid, user.gid = found.uid, found.gid
+    user.supplemental_groups.extend(groups_of(container))
 
 
 def _shown_image(container: Container, image: Image | None) -> pb.ImageSpec:

@@ -6,7 +6,7 @@ at most once; EXITED and NOTREADY are final. Times are nanoseconds since 1970.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -17,9 +17,11 @@ from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.file_work import LogLine
+from fakecri.invocations.accounts import Accounts
 
 if TYPE_CHECKING:
     from fakecri.core.container_cgroup import ContainerCgroup
+    from fakecri.core.images import Image
 
 
 class State(Enum):
@@ -171,6 +173,10 @@ class Container:
     """While it runs, if its pod has a cgroup."""
     files: object = field(default=None, repr=False, compare=False)
     """Its files, once they are asked for: see `programs.environment.files_of`."""
+    image_volumes: Mapping[str, Image] = field(default_factory=dict, repr=False)
+    """The images that are mounted, by place."""
+    accounts: Accounts = field(default_factory=Accounts, repr=False)
+    """The users and groups of its image."""
     image_uid: int = 0
     """The user of its image; 0: not said."""
     traps_stop: bool = False

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Final
 
-from fakecri.invocations.processes import GROUP, PASSWD
+from fakecri.invocations.accounts import Accounts, text_of
 
 _OF_IMAGE: Final = ("/bin", "/dev", "/dev/shm", "/etc", "/proc", "/root", "/sys", "/tmp", "/var")
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -163,8 +163,9 @@ def image_files() -> Files:
     return with_users(Files())
 
 
-def with_users(files: Files) -> Files:
+def with_users(files: Files, accounts: Accounts | None = None) -> Files:
     """The same files with those that name users and groups."""
-    files.put("/etc/passwd", PASSWD.encode())
-    files.put("/etc/group", GROUP.encode())
+    known = accounts or Accounts()
+    files.put("/etc/passwd", text_of(known.passwd))
+    files.put("/etc/group", text_of(known.group))
     return files

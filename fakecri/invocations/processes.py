@@ -1,7 +1,6 @@
 """What the processes of one program have in common: their user, their numbers, their jobs.
 
-The users of the fake's images are those of `PASSWD` and `GROUP` (CRI-084). A job is what a script
-starts with `&`.
+A job is what a script starts with `&`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,6 @@ from typing import Any, Final
 
 _FIRST_JOB: Final = 8
 _REMEMBERED: Final = 1000
-PASSWD: Final = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
-GROUP: Final = "root:x:0:\nnogroup:x:65534:\n"
-USERS: Final = {0: "root", 65534: "nobody"}
-GROUPS: Final = {0: "root", 65534: "nogroup"}
-_HOMES: Final = {0: "/root"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +21,6 @@ class Identity:
     uid: int
     gid: int
     groups: tuple[int, ...]
-
-    @property
-    def home(self) -> str:
-        return _HOMES.get(self.uid, "/")
 
 
 ROOT: Final = Identity(0, 0, (0,))

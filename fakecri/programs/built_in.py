@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
+from fakecri.invocations.accounts import Accounts, read_accounts
 from fakecri.invocations.escapes import unescaped
 from fakecri.invocations.invocation import USAGE, Invocation, Program
-from fakecri.invocations.processes import GROUPS, USERS
 
 
 async def _echo(run: Invocation) -> int:
@@ -102,20 +103,30 @@ async def _hostname(run: Invocation) -> int:
 
 async def _id(run: Invocation) -> int:
     """`id`. As in busybox, a user or group without a name in the image is an error for `-n`."""
-    own = run.identity
+    own, known = run.identity, _accounts(run)
+    users, names = known.user_names(), known.group_names()
     asked = "".join(sorted("".join(run.command[1:]).replace("-", "")))
     main_first = (own.gid, *(group for group in own.groups if group != own.gid))
     ids = {"u": (own.uid,), "g": (own.gid,), "G": main_first}
     if not asked:
-        groups = ",".join(_named(group, GROUPS) for group in own.groups)
-        shown = f"uid={_named(own.uid, USERS)} gid={_named(own.gid, GROUPS)} groups={groups}"
+        groups = ",".join(_named(group, names) for group in own.groups)
+        shown = f"uid={_named(own.uid, users)} gid={_named(own.gid, names)} groups={groups}"
         await run.out(f"{shown}\n")
         return 0
     kind = asked.replace("n", "")
     if kind not in ids or not all(word.startswith("-") for word in run.command[1:]):
         await run.err("id: the fake knows only: -u, -g, -G, -n\n")
         return USAGE
-    return await _tell_ids(run, ids[kind], USERS if kind == "u" else GROUPS, names="n" in asked)
+    return await _tell_ids(run, ids[kind], users if kind == "u" else names, names="n" in asked)
+
+
+def _accounts(run: Invocation) -> Accounts:
+    """The users and groups of its container's files."""
+    texts = [b"", b""]
+    for i, path in enumerate(("/etc/passwd", "/etc/group")):
+        with suppress(OSError):
+            texts[i] = run.files.read(path)
+    return read_accounts(*texts)
 
 
 def _named(number: int, names: Mapping[int, str]) -> str:
@@ -140,11 +151,11 @@ async def _groups(run: Invocation) -> int:
 
 
 async def _whoami(run: Invocation) -> int:
-    uid = run.identity.uid
-    if uid not in USERS:
+    uid, users = run.identity.uid, _accounts(run).user_names()
+    if uid not in users:
         await run.err(f"whoami: unknown uid {uid}\n")
         return 1
-    await run.out(f"{USERS[uid]}\n")
+    await run.out(f"{users[uid]}\n")
     return 0
 
 

@@ -6,135 +6,23 @@ a file of the machine that the fake really runs on is read or written.
 
 from __future__ import annotations
 
-import errno
-import posixpath
-from collections.abc import Mapping
 from typing import Any, Final
 
-from fakecri.core.image_volumes import TOP
+from fakecri.core.identities import identity_of, user_of
 from fakecri.core.objects import Container
-from fakecri.invocations.files import Files, with_users
 from fakecri.invocations.invocation import Invocation
-from fakecri.invocations.processes import USERS, Identity
+from fakecri.programs.container_files import files_of
 from fakecri.programs.known import Known
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_FOR_ALL: Final = ("/tmp", "/dev")
-_KERNEL: Final = ("/proc", "/sys")
-_NOT_DIRECTORIES: Final = (
-    "/dev/termination-log",
-    "/etc/hosts",
-    "/etc/resolv.conf",
-    "/etc/hostname",
-)
-_NAMESERVER: Final = "nameserver 127.0.0.53\n"
-
-
-def identity_of(container: Container) -> Identity:
-    """User and groups of a container: from the create request, else the image, else root. A user
-    that the image knows brings its group."""
-    security = container.config.linux.security_context
-    uid = container.image_uid
-    if security.HasField("run_as_user"):
-        uid = security.run_as_user.value
-    elif security.run_as_username:
-        names = {name: number for number, name in USERS.items()}
-        uid = names.get(security.run_as_username, 0)
-    gid = uid if uid in USERS else 0
-    if security.HasField("run_as_group"):
-        gid = security.run_as_group.value
-    return Identity(uid, gid, tuple(sorted({gid, *security.supplemental_groups})))
 
 
 def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
     """The environment of a program in a container."""
     env = {"PATH": PATH, "HOSTNAME": container.sandbox.config.hostname or container.pod.name}
-    env["HOME"] = identity_of(container).home
+    env["HOME"] = user_of(container).home
     env |= {"TERM": "xterm"} if tty else {}
     return env | {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
-
-
-def files_of(container: Container) -> Files:
-    """The files of a container; made when they are first asked for."""
-    if container.files is None:
-        container.files = _made(container)
-    assert isinstance(container.files, Files)
-    return container.files
-
-
-def _made(container: Container) -> Files:
-    files = with_users(Files(lambda path: _refusal(container, path)))
-    texts = {**_network_files(container), **_kernel_files(container)}
-    for path, text in texts.items():
-        files.put(path, text.encode())
-    if container.config.working_dir.startswith("/"):
-        files.put_directory(_absolute(container.config.working_dir))
-    for mount in container.config.mounts:
-        place = _absolute(mount.container_path)
-        if mount.HasField("image"):
-            for name in TOP:
-                files.put_directory(posixpath.join(place, name))
-        elif place in _NOT_DIRECTORIES:
-            files.put(place, texts.get(place, "").encode())
-        else:
-            files.put_directory(place)
-    return files
-
-
-def _network_files(container: Container) -> dict[str, str]:
-    """The files in /etc that containerd writes (CRI-045), by path."""
-    config = container.sandbox.config
-    name, dns = config.hostname or container.pod.name, config.dns_config
-    lines = []
-    if dns.searches:
-        lines.append(f"search {' '.join(dns.searches)}\n")
-    lines += [f"nameserver {server}\n" for server in dns.servers]
-    if dns.options:
-        lines.append(f"options {' '.join(dns.options)}\n")
-    own = f"{container.sandbox.ip}\t{name}\n" if container.sandbox.ip else ""
-    return {
-        "/etc/resolv.conf": "".join(lines) or _NAMESERVER,
-        "/etc/hostname": f"{name}\n",
-        "/etc/hosts": f"127.0.0.1\tlocalhost\n::1\tlocalhost\n{own}",
-    }
-
-
-def _kernel_files(container: Container) -> Mapping[str, str]:
-    """Files in /proc, by path: the sysctls of the pod, the ids of its user namespace."""
-    linux = container.sandbox.config.linux
-    found = {
-        f"/proc/sys/{name.replace('.', '/')}": "\t".join(value.split()) + "\n"
-        for name, value in linux.sysctls.items()
-    }
-    found.setdefault("/proc/sys/kernel/shm_rmid_forced", "0\n")
-    found.setdefault("/proc/sys/kernel/hostname", _network_files(container)["/etc/hostname"])
-    users = linux.security_context.namespace_options.userns_options
-    for name, mappings in (("uid_map", users.uids), ("gid_map", users.gids)):
-        rows = [(m.container_id, m.host_id, m.length) for m in mappings] or [(0, 0, 2**32 - 1)]
-        found[f"/proc/self/{name}"] = "".join(f"{a:10} {b:10} {c:10}\n" for a, b, c in rows)
-    return found
-
-
-def _refusal(container: Container, path: str) -> int:
-    """The errno of writing to a file or directory; 0: it may be written."""
-    security = container.config.linux.security_context
-    for mount in container.config.mounts:
-        if _is_in(path, _absolute(mount.container_path)):
-            return errno.EROFS if mount.readonly or mount.HasField("image") else 0
-    if any(_is_in(path, top) for top in _KERNEL) and not security.privileged:
-        return errno.EROFS
-    if security.readonly_rootfs and not _is_in(path, "/dev"):
-        return errno.EROFS
-    own = identity_of(container).uid == 0 or any(_is_in(path, top) for top in _FOR_ALL)
-    return 0 if own else errno.EACCES
-
-
-def _absolute(path: str) -> str:
-    return "/" + posixpath.normpath(f"/{path}").lstrip("/")
-
-
-def _is_in(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def invocation_in(

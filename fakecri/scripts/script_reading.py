@@ -84,6 +84,8 @@ _REGISTRY_IMAGE: Final[dict[str, Reader]] = {
     "uid": Value.integer,
     "username": Value.text,
     "stop_signal": Value.text,
+    "users": lambda value: tuple(value.texts()),
+    "groups": lambda value: tuple(value.texts()),
     "paths": lambda value: tuple(value.texts()),
     "credentials": _credentials,
 }

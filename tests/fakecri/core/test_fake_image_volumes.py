@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from runtime_calls import IMAGE, created, status
+from runtime_calls import IMAGE, created, run_exec, started, status
 
 from fakecri import FakeCRI
 from fakecri.core.images import RegistryImage
@@ -24,10 +24,10 @@ def volume(sub_path: str) -> cri.Mount:
 
 
 @pytest.mark.virtual_time
-async def test_the_status_tells_the_digest_of_a_mounted_image_CRI_084() -> None:
+async def test_the_status_tells_the_id_of_a_mounted_image_CRI_099() -> None:
     status = await status_of(FakeCRI(), volume(""))
     assert status.mounts[0].image.image == IMAGE
-    assert status.mounts[0].image.image_ref == status.image_ref
+    assert status.mounts[0].image.image_ref == status.image_id
 
 
 @pytest.mark.virtual_time
@@ -47,6 +47,23 @@ async def test_sub_paths_that_are_there_CRI_099(path: str) -> None:
     fake = FakeCRI(images=())
     fake.images.add(IMAGE, RegistryImage(paths=("model/v1/weights",)))
     assert (await status_of(fake, volume(path))).mounts[0].image_sub_path == path
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("sub_path", "shown"),
+    [
+        ("", "bin\netc\nmodel\nroot\ntmp\nvar\n"),
+        ("etc", "group\npasswd\n"),
+        ("model", "v1\n"),
+        ("model/v1/weights", "/v\n"),
+    ],
+)
+async def test_a_volume_shows_what_is_in_the_image_CRI_099(sub_path: str, shown: str) -> None:
+    fake = FakeCRI(images=())
+    fake.images.add(IMAGE, RegistryImage(paths=("model/v1/weights",)))
+    container = await started(fake, mounts=[volume(sub_path)])
+    assert (await run_exec(fake, container, "ls", "/v")).stdout.decode() == shown
 
 
 @pytest.mark.virtual_time

@@ -1,0 +1,42 @@
+"""Who the processes of a container are: user, group and further groups (CRI-084)."""
+
+from __future__ import annotations
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core.objects import Container
+from fakecri.invocations.accounts import User
+from fakecri.invocations.processes import Identity
+
+
+def user_of(container: Container) -> User:
+    """What the create request says, else the image, else root. A user that the image knows brings
+    its group and its home."""
+    security, accounts = container.config.linux.security_context, container.accounts
+    known = None
+    uid = container.image_uid
+    if security.HasField("run_as_user"):
+        uid = security.run_as_user.value
+    elif security.run_as_username:
+        known = accounts.named(security.run_as_username)
+        uid = 0
+    known = known or accounts.user(uid) or User("", uid, 0, "/")
+    if security.HasField("run_as_group"):
+        return User(known.name, known.uid, security.run_as_group.value, known.home)
+    return known
+
+
+def groups_of(container: Container) -> list[int]:
+    """As the runtime tells them: the main group, with the policy Merge those that the image says of
+    the user, then those of the request."""
+    security, user = container.config.linux.security_context, user_of(container)
+    of_image: tuple[int, ...] = ()
+    if security.supplemental_groups_policy == pb.Merge:
+        of_image = container.accounts.groups_of(user.name)
+    return list(dict.fromkeys((user.gid, *of_image, *security.supplemental_groups)))
+
+
+def identity_of(container: Container) -> Identity:
+    """As the kernel has it."""
+    user = user_of(container)
+    return Identity(user.uid, user.gid, tuple(sorted(groups_of(container))))

@@ -102,23 +102,11 @@ class Instrumented(Asked):
             request, in_theirs = exchange(method, request, response)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         answer = None
-        try:
+        with _Failures(self, call):
             if not self.faults.rules or not self.faults.concern(method):
                 answer = self._answerer.call_now(method, request)
             if answer is None:
                 answer = await self._in_time(call, request, timeout_s)
-        except TimeoutError:
-            self._note_error(call, late := deadline_exceeded())
-            raise late from None
-        except asyncio.CancelledError:
-            self._note_cancelled(call)
-            raise
-        except grpc.RpcError as error:
-            self._note_error(call, error)
-            raise
-        except BaseException as error:
-            self._note_mistake(call, error)
-            raise
         self.recorder.finish(call, self.clock.monotonic_s(), answer)
         return answer if in_theirs is None else in_theirs(answer)
 
@@ -136,14 +124,8 @@ class Instrumented(Asked):
             answer: Message = await self.call(method, request, timeout_s=timeout_s)
             return answer.SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
-        try:
+        with _Failures(self, call):
             data = self._answerer.call_bytes(method, request)
-        except grpc.RpcError as error:
-            self._note_error(call, error)
-            raise
-        except BaseException as error:
-            self._note_mistake(call, error)
-            raise
         self.recorder.finish_bytes(call, self.clock.monotonic_s(), kind, data)
         return data
 
@@ -162,20 +144,6 @@ class Instrumented(Asked):
         copy.CopyFrom(response)
         return copy
 
-    def _note_cancelled(self, call: Call) -> None:
-        ended_s = self.clock.monotonic_s()
-        self.recorder.finish(call, ended_s, error=("CANCELLED", "the caller went away"))
-
-    def _note_error(self, call: Call, error: Any) -> None:
-        text = (error.code().name, error.details() or "")
-        self.recorder.finish(call, self.clock.monotonic_s(), error=text)
-
-    def _note_mistake(self, call: Call, error: BaseException) -> None:
-        """Record that the call has ended by a mistake in a rule or a test's handler, which is no
-        status of a runtime."""
-        text = ("INTERNAL", f"{type(error).__name__}: {error}")
-        self.recorder.finish(call, self.clock.monotonic_s(), error=text)
-
     @typed_stream
     async def stream(
         self,
@@ -193,20 +161,9 @@ class Instrumented(Asked):
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         stream = OpenStream(call, timeout_s)
         try:
-            async for message in self._messages(stream, request, timeout_s):
-                yield message if in_theirs is None else in_theirs(message)
-        except TimeoutError:
-            self._note_error(call, late := deadline_exceeded())
-            raise late from None
-        except (asyncio.CancelledError, GeneratorExit):
-            self._note_cancelled(call)
-            raise
-        except grpc.RpcError as error:
-            self._note_error(call, error)
-            raise
-        except BaseException as error:
-            self._note_mistake(call, error)
-            raise
+            with _Failures(self, call):
+                async for message in self._messages(stream, request, timeout_s):
+                    yield message if in_theirs is None else in_theirs(message)
         finally:
             self._stream_faults.closed(stream)
         self.recorder.finish(call, self.clock.monotonic_s())
@@ -283,6 +240,38 @@ class Instrumented(Asked):
     def unused_rules(self) -> list[Rule]:
         """The rules that never acted, also those that have ended."""
         return [rule for book in self._books for rule in book.unused()]
+
+
+class _Failures:
+    """Around the work of a call: records its failure. A TimeoutError becomes DEADLINE_EXCEEDED."""
+
+    __slots__ = ("_call", "_target")
+
+    def __init__(self, target: Instrumented, call: Call) -> None:
+        self._target = target
+        self._call = call
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is None:
+            return
+        failure = deadline_exceeded() if isinstance(error, TimeoutError) else error
+        target, call = self._target, self._call
+        target.recorder.finish(call, target.clock.monotonic_s(), error=_told(failure))
+        if failure is not error:
+            raise failure from None
+
+
+def _told(error: Any) -> tuple[str, str]:
+    """The code and the text that a failure is recorded with. A mistake in a rule or a test's
+    handler has no status of a runtime."""
+    if isinstance(error, grpc.RpcError):
+        return error.code().name, error.details() or ""
+    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        return "CANCELLED", "the caller went away"
+    return "INTERNAL", f"{type(error).__name__}: {error}"
 
 
 async def close(answers: AsyncIterator[Message]) -> None:

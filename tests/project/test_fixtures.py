@@ -18,7 +18,6 @@ MANIFESTS = sorted((ROOT / "fixtures" / "manifests").glob("*.yaml"))
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
 def test_manifest_is_a_static_pod(path: Path) -> None:
     pod = read_manifest(path.read_bytes(), source=PodSource.FILE, origin=str(path), node_name="n")
-    assert pod.metadata is not None
     assert pod.metadata.name == f"{path.stem}-n"
     assert len(uid(pod)) == 32
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loops import virtual_loop
 from pods import container, make_pod
 
 from refkubelet.admission.admit_handler import Rejection
@@ -19,7 +20,6 @@ from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.pod_workers.resize_reports import ResizeReports
-from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -29,8 +29,7 @@ class World:
     there is no other `answer`."""
 
     def __init__(self, root: Path) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.pods: dict[str, Pod] = {}
         self.asked: list[tuple[float, str]] = []

@@ -12,6 +12,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import virtual_loop
 from pods import IMAGE, make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, record, status
 
@@ -41,7 +42,7 @@ from refkubelet.kuberuntime.gc import (
     GarbageCollection,
 )
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
-from simtime import Clock, Ids, RealClock, Rng, VirtualLoop
+from simtime import Clock, Ids, RealClock, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -158,34 +159,34 @@ def described(log_path: str = "") -> Any:
     )
 
 
-def test_removal_deletes_logs_link_and_container_GC_005(tmp_path: Path) -> None:
+async def test_removal_deletes_logs_link_and_container_GC_005(tmp_path: Path) -> None:
     for name in ("0.log", "0.log.20260101-000000", "1.log"):
         (tmp_path / name).touch()
     links = tmp_path / "links"
     links.mkdir()
     (links / "web_default_main-c.log").symlink_to(tmp_path / "0.log")
     target = ScriptedTarget(ContainerStatus=described(str(tmp_path / "0.log")))
-    asyncio.run(remove_container(CriClient(target), "c", links))
+    await remove_container(CriClient(target), "c", links)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["1.log", "links"]
     assert list(links.iterdir()) == []
     assert target.methods() == ["ContainerStatus", "RemoveContainer"]
 
 
-def test_removal_without_log_path_touches_no_file_GC_005(
+async def test_removal_without_log_path_touches_no_file_GC_005(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "precious").touch()
     monkeypatch.chdir(tmp_path)
     target = ScriptedTarget(ContainerStatus=described())
-    asyncio.run(remove_container(CriClient(target), "c", None))
+    await remove_container(CriClient(target), "c", None)
     assert (tmp_path / "precious").exists()
 
 
-def test_log_failure_keeps_the_container_GC_005(tmp_path: Path) -> None:
+async def test_log_failure_keeps_the_container_GC_005(tmp_path: Path) -> None:
     (tmp_path / "0.log").mkdir()  # cannot be unlinked
     target = ScriptedTarget(ContainerStatus=described(str(tmp_path / "0.log")))
     with pytest.raises(LogRemovalError, match="cannot delete the log of container c"):
-        asyncio.run(remove_container(CriClient(target), "c", None))
+        await remove_container(CriClient(target), "c", None)
     assert "RemoveContainer" not in target.methods()
 
 
@@ -210,7 +211,7 @@ def wire(name: str, uid: str, state: int, sandbox: str, created: int = 1) -> Any
     )
 
 
-def run_gc(
+async def run_gc(
     tmp_path: Path, target: ScriptedTarget, *, ready: bool, evict: bool = False
 ) -> list[str]:
     options = RuntimeOptions(
@@ -218,7 +219,7 @@ def run_gc(
     )
     deps = RuntimeDeps(RealClock(), Ids(Rng(0)), Events())
     collector = ContainerGC(CriClient(target), deps, options, Pods())
-    return asyncio.run(collector.garbage_collect(ready, evict))
+    return await collector.garbage_collect(ready, evict)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def run_gc(
         (True, True, ["done-a", "gone-a"]),
     ],
 )
-def test_content_goes_only_with_all_sources_ready_GC_003_GC_004(
+async def test_content_goes_only_with_all_sources_ready_GC_003_GC_004(
     tmp_path: Path, ready: bool, evict: bool, removed: list[str]
 ) -> None:
     (tmp_path / "logs" / "default_web_gone").mkdir(parents=True)
@@ -239,12 +240,12 @@ def test_content_goes_only_with_all_sources_ready_GC_003_GC_004(
         ListContainers=cri.ListContainersResponse(containers=containers),
         ContainerStatus=described(),
     )
-    assert run_gc(tmp_path, target, ready=ready, evict=evict) == []
+    assert await run_gc(tmp_path, target, ready=ready, evict=evict) == []
     assert sorted(r.container_id for r in target.requests("RemoveContainer")) == removed
     assert (tmp_path / "logs" / "default_web_gone").exists() is not ready  # GC-011
 
 
-def test_unknown_containers_are_stopped_first_and_kept_if_that_fails_GC_002(
+async def test_unknown_containers_are_stopped_first_and_kept_if_that_fails_GC_002(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lists = cri.ListContainersResponse(containers=[wire("a", "gone", cri.CONTAINER_UNKNOWN, "x")])
@@ -254,26 +255,29 @@ def test_unknown_containers_are_stopped_first_and_kept_if_that_fails_GC_002(
         StopContainer=Failure(grpc.StatusCode.UNKNOWN, "stuck"),
     )
     with caplog.at_level("WARNING"):
-        assert run_gc(tmp_path, target, ready=True) == []  # no failed run: the next one tries again
+        # no failed run: the next one tries again
+        assert await run_gc(tmp_path, target, ready=True) == []
     assert "stuck" in caplog.text
     assert "RemoveContainer" not in target.methods()
 
 
-def test_an_unknown_container_is_stopped_with_the_grace_noted_on_it_GC_002(tmp_path: Path) -> None:
+async def test_an_unknown_container_is_stopped_with_the_grace_noted_on_it_GC_002(
+    tmp_path: Path,
+) -> None:
     container = wire("a", "gone", cri.CONTAINER_UNKNOWN, "x")
     container.annotations["io.kubernetes.pod.terminationGracePeriod"] = "17"
     target = ScriptedTarget(
         ListContainers=cri.ListContainersResponse(containers=[container]),
         ContainerStatus=described(),
     )
-    run_gc(tmp_path, target, ready=True)
+    await run_gc(tmp_path, target, ready=True)
     assert [r.timeout for r in target.requests("StopContainer")] == [17]
     assert target.methods()[2:4] == ["ContainerStatus", "RemoveContainer"]
 
 
-def test_a_list_that_fails_makes_the_run_a_failed_one_GC_001(tmp_path: Path) -> None:
+async def test_a_list_that_fails_makes_the_run_a_failed_one_GC_001(tmp_path: Path) -> None:
     target = ScriptedTarget(ListPodSandbox=Failure(grpc.StatusCode.UNKNOWN, "no lists today"))
-    assert run_gc(tmp_path, target, ready=True) == [
+    assert await run_gc(tmp_path, target, ready=True) == [
         "rpc error: code = Unknown desc = no lists today"
     ]
 
@@ -282,7 +286,7 @@ def test_a_list_that_fails_makes_the_run_a_failed_one_GC_001(tmp_path: Path) -> 
     ("state", "stays"),
     [(cri.CONTAINER_EXITED, False), (cri.CONTAINER_CREATED, True), (None, False)],
 )
-def test_a_link_without_log_goes_unless_its_container_may_log_again_GC_011(
+async def test_a_link_without_log_goes_unless_its_container_may_log_again_GC_011(
     tmp_path: Path, state: int | None, stays: bool
 ) -> None:
     links = tmp_path / "containers"
@@ -296,35 +300,36 @@ def test_a_link_without_log_goes_unless_its_container_may_log_again_GC_011(
         answer = described()
         answer.status.state = state
     target = ScriptedTarget(ContainerStatus=answer)
-    assert run_gc(tmp_path, target, ready=True) == []
+    assert await run_gc(tmp_path, target, ready=True) == []
     assert dangling.is_symlink() is stays
     assert (links / "web_default_main-c2.log").exists()
     assert [r.container_id for r in target.requests("ContainerStatus")] == ["c1"]
 
 
-def test_sandboxes_of_deleted_pods_go_before_all_sources_are_seen_GC_010(tmp_path: Path) -> None:
+async def test_sandboxes_of_deleted_pods_go_before_all_sources_are_seen_GC_010(
+    tmp_path: Path,
+) -> None:
     item = cri.PodSandbox(
         id="x", state=cri.SANDBOX_NOTREADY, created_at=1, labels={POD_UID: "gone"}
     )
     target = ScriptedTarget(ListPodSandbox=cri.ListPodSandboxResponse(items=[item]))
-    run_gc(tmp_path, target, ready=False)
+    await run_gc(tmp_path, target, ready=False)
     assert "RemovePodSandbox" in target.methods()
 
 
-def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:
+async def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:
     item = cri.PodSandbox(
         id="x", state=cri.SANDBOX_NOTREADY, created_at=1, labels={POD_UID: "gone"}
     )
     target = ScriptedTarget(ListPodSandbox=cri.ListPodSandboxResponse(items=[item]))
-    assert run_gc(tmp_path, target, ready=True) == []
+    assert await run_gc(tmp_path, target, ready=True) == []
     calls = [m for m in target.methods() if not m.startswith("List")]
     assert calls == ["StopPodSandbox", "RemovePodSandbox"]
 
 
 def deletor_of(target: ScriptedTarget) -> ContainerDeletor:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None), loop.clock)
+    options = RuntimeOptions(container_logs_dir=None)
+    return ContainerDeletor(CriClient(target), options, virtual_loop().clock)
 
 
 async def test_what_finds_no_room_is_counted_and_told_once_GC_020(
@@ -382,7 +387,7 @@ async def test_deletor_removes_what_is_queued_GC_020() -> None:
     assert [r.container_id for r in target.requests("RemoveContainer")] == ["main-0"]
 
 
-def test_one_that_cannot_be_removed_in_a_new_way_keeps_no_other_GC_001(
+async def test_one_that_cannot_be_removed_in_a_new_way_keeps_no_other_GC_001(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def remove(request: Any) -> Any:
@@ -399,7 +404,7 @@ def test_one_that_cannot_be_removed_in_a_new_way_keeps_no_other_GC_001(
     target = ScriptedTarget(
         ListPodSandbox=cri.ListPodSandboxResponse(items=boxes), RemovePodSandbox=remove
     )
-    assert run_gc(tmp_path, target, ready=True) == []
+    assert await run_gc(tmp_path, target, ready=True) == []
     removed = [r.pod_sandbox_id for r in target.requests("RemovePodSandbox")]
     assert sorted(removed) == ["s0", "s1", "s2"]
     assert caplog.text.count("Traceback") == 1

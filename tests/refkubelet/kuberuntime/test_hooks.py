@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
+from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import UID, Events, ScriptedTarget, box_status
 
@@ -15,7 +16,7 @@ from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -48,8 +49,7 @@ class FakeNetwork:
 
 class Stage:
     def __init__(self, network: FakeNetwork | None, **answers: Any) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         labels = {"io.kubernetes.pod.uid": UID, "io.kubernetes.pod.name": "web"}
         listed = cri.PodSandbox(id="box", created_at=1, labels=labels)
         self.target = ScriptedTarget(
@@ -64,7 +64,6 @@ class Stage:
 
     async def run(self, handler: dict[str, Any], **container: Any) -> None:
         pod = make_pod({"name": "main", "lifecycle": {"preStop": handler}, **container})
-        assert pod.spec is not None
         main = pod.spec.containers[0]
         assert main.lifecycle is not None
         assert main.lifecycle.preStop is not None

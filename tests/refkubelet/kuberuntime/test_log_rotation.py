@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import virtual_loop
 
 from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
@@ -58,8 +59,7 @@ class World:
 @asynccontextmanager
 async def rotating(directory: Path, **policy: int | float) -> AsyncIterator[World]:
     """A world whose manager runs, and still does so at the end."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     world = World(loop, directory, LogPolicy(**{"max_size_bytes": 3, **policy}))  # type: ignore[arg-type]
     task = asyncio.create_task(world.manager.run())
     yield world

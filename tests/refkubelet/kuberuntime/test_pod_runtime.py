@@ -189,7 +189,6 @@ def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path
     mounts = [{"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": "Enabled"}]
     container = {"name": "main", "volumeMounts": mounts}
     wants = make_pod(containers=[container], volumes=[{"name": "d", "emptyDir": {}}])
-    assert wants.spec is not None
     (main,) = wants.spec.containers
     able = PodRuntime(recursive_read_only=True)
     (made,) = volume_mounts(main, wants, MountFacts(str(tmp_path), runtime=able))

@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
+from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
@@ -15,7 +16,7 @@ from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -27,8 +28,7 @@ async def test_attempts_that_end_with_a_failed_pull_grow_the_crash_loop_BACK_018
     the two waiting reasons take turns. What shows in between is what the last attempt left
     behind."""
 
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     deps = RuntimeDeps(loop.clock, Ids(Rng(0)), Events())
     options = RuntimeOptions(
         root_dir=tmp_path, pod_logs_dir=tmp_path / "logs", container_logs_dir=None

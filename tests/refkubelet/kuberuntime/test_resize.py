@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from loops import virtual_loop
 from pods import container, make_pod, sidecar
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
@@ -26,7 +26,7 @@ from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -160,10 +160,8 @@ def test_a_missing_limit_is_the_pods_own_CG_064() -> None:
 
 class Bench:
     def __init__(self, root: Path, **answers: Any) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
         self.target = ScriptedTarget(**answers)
-        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), Events())
+        deps = RuntimeDeps(virtual_loop().clock, Ids(Rng(0)), Events())
         options = RuntimeOptions(
             root_dir=root,
             pod_logs_dir=root / "logs",

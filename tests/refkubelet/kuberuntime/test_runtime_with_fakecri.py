@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loops import virtual_loop
 from places import GOLDEN
 from pods import make_pod
 from runtime_doubles import UID, Events, Probes
@@ -99,8 +100,7 @@ class OneWorker:
 @asynccontextmanager
 async def one_worker(root: Path, pod: Pod) -> AsyncIterator[tuple[OneWorker, FakeCRI]]:
     """The worker of the pod, at work."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     cri = FakeCRI()
     worker = OneWorker(cri, root, loop)
     task = asyncio.ensure_future(worker.run(pod))

@@ -7,10 +7,10 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from loops import virtual_loop
 
 from refkubelet.cri.records import ImageRecord
 from refkubelet.node.images import NodeImages, images_shown
-from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -30,10 +30,8 @@ def test_images_of_the_node_NODE_035() -> None:
 
 
 async def test_a_runtime_that_lists_no_images_changes_nothing_NODE_035() -> None:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
     answers: list[Any] = [(image(1, 9),), RuntimeError("gone"), (image(1, 9), image(2, 3))]
-    images = NodeImages(AsyncMock(side_effect=answers), -1, loop.clock)
+    images = NodeImages(AsyncMock(side_effect=answers), -1, virtual_loop().clock)
     assert images.fields() == {}
     task = asyncio.create_task(images.run())
     numbers = []

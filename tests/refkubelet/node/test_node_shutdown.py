@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import virtual_loop
 from pods import make_pod
 
 from fakecri.machine.logind import FakeLock, FakeLogind
@@ -34,7 +35,6 @@ from refkubelet.node.shutdown_manager import (
     ShutdownSourceError,
 )
 from refkubelet.node.shutdown_state import FILE_NAME, ShutdownTimes, load_times, store_times
-from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -198,8 +198,7 @@ class World:
     def __init__(
         self, directory: Path, *pods: Pod, slow: dict[str, float], logind: FakeLogind
     ) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
+        loop = virtual_loop()
         self.clock = loop.clock
         self.logind = logind
         self.log: list[tuple[float, str]] = []

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from loops import virtual_loop
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
@@ -82,8 +83,7 @@ class World:
 @asynccontextmanager
 async def registered(*, register: bool = True, started: bool = True) -> AsyncIterator[World]:
     """A registrar on a fake API server. Not `started`, it waits for `World.start`."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     world = World(loop, register=register)
     if started:
         world.start()
@@ -269,10 +269,8 @@ async def test_why_a_node_is_not_ready_NODE_022_NODE_024() -> None:
 
 
 async def test_texts_of_a_runtime_that_is_not_ready_NODE_023() -> None:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
     pleg: list[str | None] = ["pleg has yet to be successful"]
-    state = RuntimeState(loop.clock, lambda: pleg[0])
+    state = RuntimeState(virtual_loop().clock, lambda: pleg[0])
     assert state.not_ready() == [
         "container runtime status check may not have completed yet",
         "PLEG is not healthy: pleg has yet to be successful",

@@ -344,7 +344,6 @@ def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None
 )
 def test_pod_policy_decides_about_exits_LIFE_124(policy: str, code: int, wanted: bool) -> None:
     pod = make_pod(restartPolicy=policy)
-    assert pod.spec is not None
     assert starts_at_next_sync(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
 
@@ -356,11 +355,9 @@ def test_container_rules_come_first_LIFE_124(operator: str, code: int, wanted: b
     rule = {"action": "Restart", "exitCodes": {"operator": operator, "values": [42]}}
     spec = {"name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule]}
     pod = make_pod(spec)
-    assert pod.spec is not None
     assert starts_at_next_sync(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
 
 def test_nothing_restarts_in_a_deleted_pod_LIFE_114() -> None:
     pod = make_pod(meta=DELETED)
-    assert pod.spec is not None
     assert not starts_at_next_sync(pod.spec.containers[0], pod, None)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from loops import virtual_loop
 from msgspec.structs import replace
 from pods import make_pod, manifest
 
@@ -27,7 +28,7 @@ from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.writer import StatusDeps
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -38,9 +39,7 @@ class World:
     """A status manager, its pods, and the API server it writes to."""
 
     def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        self.clock = loop.clock
+        self.clock = virtual_loop().clock
         self.api = FakeApi(self.clock, Ids(Rng(1)))
         self.pods = PodManager()
         self.could_run = True
@@ -340,7 +339,6 @@ async def test_a_startup_result_leaves_the_conditions_to_the_next_sync_STAT_009_
 async def test_the_generation_of_a_status_is_the_pods_and_never_falls_STAT_005() -> None:
     async with running_manager() as w:
         pod = await w.post()
-        assert pod.metadata is not None
         for generation, shown in ((3, 3), (2, 3), (4, 4)):
             pod.metadata.generation = generation
             w.manager.set_pod_status(pod, running())
@@ -361,7 +359,6 @@ async def test_orphaned_statuses_are_forgotten_STAT_011() -> None:
 async def test_generation_is_passed_on_and_never_lowered_STAT_005() -> None:
     async with running_manager() as w:
         pod = await w.post()
-        assert pod.metadata is not None
         newer = replace(pod, metadata=replace(pod.metadata, generation=3))
         w.manager.set_pod_status(newer, running())
         status = w.manager.get(uid(pod))

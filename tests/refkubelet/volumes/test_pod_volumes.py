@@ -33,7 +33,6 @@ def volume_of(node: Node, uid: str, name: str = "v") -> Path:
 
 def uid_of(node: Node) -> str:
     (pod,) = node.shown()
-    assert pod.metadata is not None
     return pod.metadata.uid or ""
 
 

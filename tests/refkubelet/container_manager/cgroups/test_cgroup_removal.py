@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from loops import virtual_loop
 
 from refkubelet.container_manager.cgroups.removal import RMDIR_DELAYS_S, remove_all
-from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -42,9 +41,7 @@ class Directory:
 
 
 async def left_of(directory: Directory) -> list[Any]:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return list(await remove_all([directory], lambda pid: None, loop.clock))  # type: ignore[list-item]
+    return list(await remove_all([directory], lambda pid: None, virtual_loop().clock))  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("times", [1, 3, len(RMDIR_DELAYS_S)])

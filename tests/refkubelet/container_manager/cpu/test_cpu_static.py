@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -103,21 +102,21 @@ def test_a_pods_cpus_are_those_it_has_at_once(
 # -- allocation -----------------------------------------------------------------------------------
 
 
-def allocate(cpus: CpuManager, uid: str, count: int, name: str = "main") -> frozenset[int]:
+async def allocate(cpus: CpuManager, uid: str, count: int, name: str = "main") -> frozenset[int]:
     web = make_pod(sure(name, str(count)), uid=uid)
-    asyncio.run(cpus.allocate(web, named(web, name)))
+    await cpus.allocate(web, named(web, name))
     return cpus.own_cpus(uid, name)
 
 
-def test_cpus_leave_the_shared_pool_and_come_back_CG_081() -> None:
+async def test_cpus_leave_the_shared_pool_and_come_back_CG_081() -> None:
     around = Around()
     cpus, stored = manager(policy(), around)
-    own = allocate(cpus, "u", 2)
+    own = await allocate(cpus, "u", 2)
     assert own == {1, 5}
     assert cpus.cpus_of("u", "main") == own
     assert cpus.cpus_of("other", "main") == {0, 2, 3, 4, 6, 7}
     assert stored == [cpus.state]
-    assert allocate(cpus, "u", 2) == own  # asked again, after a restart
+    assert await allocate(cpus, "u", 2) == own  # asked again, after a restart
     assert len(stored) == 1
     cpus.drop_stale()
     assert not cpus.own_cpus("u", "main")
@@ -125,24 +124,24 @@ def test_cpus_leave_the_shared_pool_and_come_back_CG_081() -> None:
     assert cpus.allocatable() == frozenset(range(1, 8))
 
 
-def test_nothing_is_taken_back_before_all_pods_are_known_CG_081() -> None:
+async def test_nothing_is_taken_back_before_all_pods_are_known_CG_081() -> None:
     around = Around(ready=False)
     cpus, _ = manager(policy(), around)
-    allocate(cpus, "u", 2)
+    await allocate(cpus, "u", 2)
     cpus.drop_stale()
     assert cpus.own_cpus("u", "main")
 
 
-def test_hints_lead_to_the_node_and_a_shortage_is_an_error_CG_080() -> None:
+async def test_hints_lead_to_the_node_and_a_shortage_is_an_error_CG_080() -> None:
     around = Around()
     cpus, _ = manager(policy(), around)
     around.near(0b10)
     around.pods = [make_pod(container(), uid="u")]
-    assert allocate(cpus, "u", 3) == {2, 3, 6}
+    assert await allocate(cpus, "u", 3) == {2, 3, 6}
     around.pods.append(make_pod(container(), uid="v"))
-    assert allocate(cpus, "v", 2) == {7, 4}  # one near, one elsewhere
+    assert await allocate(cpus, "v", 2) == {7, 4}  # one near, one elsewhere
     with pytest.raises(AllocationError) as raised:
-        allocate(cpus, "w", 9)
+        await allocate(cpus, "w", 9)
     assert raised.value.reason == "UnexpectedAdmissionError"
     assert (
         raised.value.message
@@ -154,7 +153,7 @@ def test_hints_lead_to_the_node_and_a_shortage_is_an_error_CG_080() -> None:
     )
 
 
-def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
+async def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
     around = Around()
     cpus, _ = manager(policy(), around)
     web = make_pod(
@@ -164,7 +163,7 @@ def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
         uid="u",
     )
     for each in ("first", "side", "second", "main", "more"):
-        asyncio.run(cpus.allocate(web, named(web, each)))
+        await cpus.allocate(web, named(web, each))
     own = {each: cpus.own_cpus("u", each) for each in ("first", "side", "second", "main", "more")}
     assert own["side"] <= own["first"]  # the sidecar starts when the first has ended
     assert own["second"] <= own["first"] - own["side"]
@@ -178,11 +177,11 @@ def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
     assert cpus.state.shared == frozenset(range(8))
 
 
-def test_another_pod_cannot_use_what_an_init_container_left() -> None:
+async def test_another_pod_cannot_use_what_an_init_container_left() -> None:
     cpus, _ = manager(policy(), Around(ready=False))
     guaranteed = make_pod(sure("main", "1"), init=[sure("first", "2")], uid="u")
-    asyncio.run(cpus.allocate(guaranteed, named(guaranteed, "first")))
-    assert not allocate(cpus, "v", 2) & cpus.own_cpus("u", "first")
+    await cpus.allocate(guaranteed, named(guaranteed, "first"))
+    assert not await allocate(cpus, "v", 2) & cpus.own_cpus("u", "first")
 
 
 def test_full_pcpus_only_wants_whole_cores_CG_081() -> None:
@@ -277,7 +276,7 @@ def test_sockets_count_with_align_by_socket_CG_081() -> None:
     assert policy(halved).choose(few, 2, 0b0001) == {1, 4}
 
 
-def test_hints_of_a_manager_CG_083() -> None:
+async def test_hints_of_a_manager_CG_083() -> None:
     around = Around(ready=False)
     cpus, _ = manager(policy(), around)
     web = make_pod(sure("main", "2"), uid="u")
@@ -285,7 +284,7 @@ def test_hints_of_a_manager_CG_083() -> None:
     all_sets = {"cpu": tuple(TopologyHint(m, p) for m, p in ((1, True), (2, True), (3, False)))}
     assert cpus.topology_hints(web, main) == all_sets
     assert cpus.pod_topology_hints(web) == all_sets
-    asyncio.run(cpus.allocate(web, main))
+    await cpus.allocate(web, main)
     its_own = {"cpu": (TopologyHint(1, preferred=True), TopologyHint(3))}
     assert cpus.topology_hints(web, main) == its_own
     assert cpus.pod_topology_hints(web) == its_own
@@ -380,7 +379,7 @@ STEPS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), max_size
 
 
 @given(STEPS)
-def test_every_cpu_is_in_one_place(steps: list[tuple[str, int]]) -> None:
+async def test_every_cpu_is_in_one_place(steps: list[tuple[str, int]]) -> None:
     """Whatever is allocated and released, every CPU is shared or one container's, the reserved one
     always shared."""
     around = Around()
@@ -392,7 +391,7 @@ def test_every_cpu_is_in_one_place(steps: list[tuple[str, int]]) -> None:
             around.pods.append(web)
             cpus.drop_stale()
             try:
-                asyncio.run(cpus.allocate(web, named(web, "main")))
+                await cpus.allocate(web, named(web, "main"))
             except AllocationError:
                 around.pods.pop()
         cpus.drop_stale()

@@ -14,6 +14,7 @@ import grpc
 import pytest
 from criapi.podresources import api_pb2, api_pb2_grpc
 from device_world import WIDGET, asking
+from loops import virtual_loop
 from pods import make_pod, named
 
 from fakecri.deviceplugin import FakeDevicePlugin
@@ -24,7 +25,7 @@ from refkubelet.container_manager.devices.sockets import PluginSockets, remove_s
 from refkubelet.container_manager.providers.hints import AllocationError
 from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
-from simtime import RealClock, VirtualLoop
+from simtime import RealClock
 
 pytestmark = pytest.mark.slow
 ONE = make_pod(asking(1), name="one")
@@ -172,8 +173,7 @@ async def test_the_pod_resources_api_on_its_socket_CG_085(root: Path) -> None:
 
 @pytest.mark.virtual_time
 async def test_more_than_ten_calls_at_once_are_refused_CG_085(root: Path) -> None:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
+    loop = virtual_loop()
     server = PodResourcesServer(root, PodResourcesLister(lambda: (), lambda: ()), loop.clock)
     assert [server.allows() for _ in range(BURST + 1)] == [True] * BURST + [False]
     await loop.clock.sleep(0.01)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -317,21 +315,21 @@ def manager(around: Around) -> tuple[MemoryManager, list[MemoryState]]:
     return MemoryManager(state, stored.append, around, around.active), stored
 
 
-def allocate(memory: MemoryManager, web: Pod, *names: str) -> None:
+async def allocate(memory: MemoryManager, web: Pod, *names: str) -> None:
     for name in names:
-        asyncio.run(memory.allocate(web, named(web, name)))
+        await memory.allocate(web, named(web, name))
 
 
-def test_memory_is_given_and_taken_back_CG_082() -> None:
+async def test_memory_is_given_and_taken_back_CG_082() -> None:
     around = Around()
     memory, stored = manager(around)
     first = memory.state
     web = make_pod(sure("main", "1", "900Mi"), uid="u")
-    allocate(memory, web, "main")
+    await allocate(memory, web, "main")
     assert memory.nodes_of("u", "main") == (1,)  # node 0 has 768Mi
     assert memory.blocks("u", "main") == (Block((1,), "memory", 900 * MI),)
     assert memory.state.nodes[1].of("memory").reserved == 900 * MI
-    allocate(memory, web, "main")
+    await allocate(memory, web, "main")
     assert len(stored) == 1
     around.ready = False
     memory.drop_stale()
@@ -343,26 +341,26 @@ def test_memory_is_given_and_taken_back_CG_082() -> None:
     assert [block.size for block in memory.allocatable()] == [768 * MI, GI, GI, GI]
 
 
-def test_a_large_container_makes_a_group_CG_082() -> None:
+async def test_a_large_container_makes_a_group_CG_082() -> None:
     memory, _ = manager(Around(ready=False))
     large, small = (
         make_pod(sure("main", "1", "1500Mi"), uid="u"),
         make_pod(sure("m", "1", "1Mi"), uid="v"),
     )
-    allocate(memory, large, "main")
+    await allocate(memory, large, "main")
     assert memory.nodes_of("u", "main") == (0, 1)
-    allocate(memory, small, "m")
+    await allocate(memory, small, "m")
     assert memory.nodes_of("v", "m") == (2,)
     hints = memory.topology_hints(small, named(small, "m"))
     assert hints == {"memory": (TopologyHint(0b100, preferred=True),)}
 
 
-def test_memory_of_init_containers_is_used_again_CG_082() -> None:
+async def test_memory_of_init_containers_is_used_again_CG_082() -> None:
     """As kubelet 1.36.2: the blocks of the pod add up to what the node gave, the init container's
     shrink; when the regular container starts they are gone."""
     memory, _ = manager(Around(ready=False))
     web = make_pod(sure("main", "1", "64Mi"), init=[sure("first", "1", "100Mi")], uid="u")
-    allocate(memory, web, "first", "main")
+    await allocate(memory, web, "first", "main")
     sizes = {name: memory.state.of("u", name) for name in ("first", "main")}
     assert sizes == {
         "first": (Block((0,), "memory", 36 * MI),),
@@ -377,28 +375,28 @@ def test_memory_of_init_containers_is_used_again_CG_082() -> None:
     assert memory.state.nodes[0].of("memory").reserved == 64 * MI
 
 
-def test_sidecars_keep_their_memory_CG_082() -> None:
+async def test_sidecars_keep_their_memory_CG_082() -> None:
     memory, _ = manager(Around(ready=False))
     web = make_pod(
         sure("main", "1", "64Mi"),
         init=[sure("side", "1", "32Mi", restartPolicy="Always"), sure("first", "1", "16Mi")],
         uid="u",
     )
-    allocate(memory, web, "side", "first", "main")
+    await allocate(memory, web, "side", "first", "main")
     assert memory.state.nodes[0].of("memory").reserved == (32 + 64) * MI
     memory.starting(web, named(web, "main"))
     assert memory.state.of("u", "side") == (Block((0,), "memory", 32 * MI),)
     assert memory.state.of("u", "first") is None
 
 
-def test_hints_of_the_manager() -> None:
+async def test_hints_of_the_manager() -> None:
     memory, _ = manager(Around(ready=False))
     web = make_pod(sure("main", "1", "800Mi"), uid="u")
     before = memory.topology_hints(web, named(web, "main"))["memory"]
     assert before is not None
     assert [h.affinity for h in before if h.preferred] == [2, 4, 8]
     assert memory.pod_topology_hints(web) == {"memory": before}
-    allocate(memory, web, "main")
+    await allocate(memory, web, "main")
     its_own = {"memory": (TopologyHint(2, preferred=True),)}
     assert memory.topology_hints(web, named(web, "main")) == its_own
     assert memory.pod_topology_hints(web) == its_own

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -212,7 +211,7 @@ class Provider:
             raise AllocationError("no more")
 
 
-def admission(
+async def admission(
     policy: str, scope: str, hints: Hints, refuses: str = ""
 ) -> tuple[AllocationError | None, list[str], TopologyManager]:
     asked: list[str] = []
@@ -223,14 +222,14 @@ def admission(
         provider.manager = manager
     manager.providers = providers
     wanted = make_pod(container(), init=[container("first")], uid="u")
-    return asyncio.run(manager.admit(wanted)), asked, manager
+    return await manager.admit(wanted), asked, manager
 
 
 NODE_2: Hints = {"r": (TopologyHint(4, preferred=True),)}
 
 
-def test_every_provider_allocates_for_every_container_in_order_CG_080() -> None:
-    refusal, asked, _ = admission("none", "container", NODE_2)
+async def test_every_provider_allocates_for_every_container_in_order_CG_080() -> None:
+    refusal, asked, _ = await admission("none", "container", NODE_2)
     assert refusal is None
     assert asked == [
         f"{name} allocates {container} near None"
@@ -239,11 +238,11 @@ def test_every_provider_allocates_for_every_container_in_order_CG_080() -> None:
     ]
 
 
-def test_hints_are_asked_container_by_container_or_once_CG_083() -> None:
-    refusal, asked, manager = admission("restricted", "container", NODE_2)
+async def test_hints_are_asked_container_by_container_or_once_CG_083() -> None:
+    refusal, asked, manager = await admission("restricted", "container", NODE_2)
     assert refusal is None
     assert asked[:4] == ["a hints first", "b hints first", *_near_4("first")]
-    refusal, asked, manager = admission("restricted", "pod", NODE_2)
+    refusal, asked, manager = await admission("restricted", "pod", NODE_2)
     assert refusal is None
     assert asked == ["a hints", "b hints", *_near_4("first"), *_near_4("main")]
     assert manager.affinity("u", "main") == TopologyHint()  # the pod's admission is over
@@ -253,14 +252,14 @@ def _near_4(container: str) -> list[str]:
     return [f"{name} allocates {container} near 4" for name in ("a", "b")]
 
 
-def test_refusals_have_upstreams_reasons_LIFE_223() -> None:
+async def test_refusals_have_upstreams_reasons_LIFE_223() -> None:
     not_preferred: Hints = {"r": (TopologyHint(4),)}
-    refusal, asked, _ = admission("restricted", "container", not_preferred)
+    refusal, asked, _ = await admission("restricted", "container", not_preferred)
     assert refusal is not None
     assert refusal.reason == "TopologyAffinityError"
     assert refusal.message == "Resources cannot be allocated with Topology locality"
     assert asked == ["a hints first", "b hints first"]
-    refusal, asked, _ = admission("none", "container", {}, refuses="first")
+    refusal, asked, _ = await admission("none", "container", {}, refuses="first")
     assert refusal is not None
     assert refusal.reason == "UnexpectedAdmissionError"
     assert refusal.message == "Allocate failed due to no more, which is unexpected"

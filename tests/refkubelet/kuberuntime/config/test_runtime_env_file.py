@@ -83,7 +83,6 @@ def config(
     main = {"name": "main", "env": [{"name": "A", "valueFrom": {"fileKeyRef": ref}}]}
     writer = {"name": "writer", "volumeMounts": mounts}
     pod = make_pod(main, init=(writer,), volumes=[{"name": "shared", "emptyDir": {}}])
-    assert pod.spec is not None
     deps = RuntimeDeps(RealClock(), Ids(Rng(1)), Events())
     options = RuntimeOptions(root_dir=root, pod_logs_dir=root / "logs")
     run = run_container_options(pod.spec.containers[0], pod, RunFacts(), deps, options=options)

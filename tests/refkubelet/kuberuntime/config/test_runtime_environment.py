@@ -40,7 +40,6 @@ def variables(
 
 
 def first(pod: Pod) -> Any:
-    assert pod.spec is not None
     return pod.spec.containers[0]
 
 

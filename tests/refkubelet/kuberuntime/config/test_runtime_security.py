@@ -40,7 +40,6 @@ def security(
 ) -> Any:
     main = {"name": "main", "securityContext": own} if own is not None else {"name": "main"}
     pod = make_pod(main, meta={"annotations": annotations}, securityContext=shared)
-    assert pod.spec is not None
     return container_security(pod.spec.containers[0], pod, image, options)
 
 
@@ -334,6 +333,5 @@ def test_a_sidecar_dies_no_earlier_than_any_regular_container_LIFE_140() -> None
             memory("plain", "50Mi"),
         ),
     )
-    assert pod.spec is not None
     scores = [oom_score_adj(c, pod, 1000 << 20) for c in pod.spec.initContainers or ()]
     assert scores == [800, 600, 950]

@@ -169,14 +169,12 @@ def test_the_first_rule_that_matches_decides_LIFE_124(
     ]
     main = {"name": "main", "restartPolicy": "Never", "restartPolicyRules": made}
     pod = make_pod(main, "other")
-    assert pod.spec is not None
     assert restarts_after_exit(pod.spec.containers[0], pod, 2) is started
 
 
 def test_rules_count_only_beside_an_own_policy_LIFE_124() -> None:
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [2]}}
     pod = make_pod({"name": "main", "restartPolicyRules": [rule]}, restartPolicy="Never")
-    assert pod.spec is not None
     assert not restarts_after_exit(pod.spec.containers[0], pod, 2)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
 
@@ -29,7 +29,7 @@ from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, Cont
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -238,11 +238,11 @@ BIG_ASK = {
 
 class Bench:
     def __init__(self, root: Path, now: ResourceConfig, wanted: ResourceConfig, **answers: Any):
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
         self.cgroups = Cgroups(now, wanted)
         self.target = ScriptedTarget(**answers)
-        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), Events(), pod_cgroups=lambda: self.cgroups)
+        deps = RuntimeDeps(
+            virtual_loop().clock, Ids(Rng(0)), Events(), pod_cgroups=lambda: self.cgroups
+        )
         options = RuntimeOptions(root_dir=root, pod_logs_dir=root / "logs", container_logs_dir=None)
         self.manager = RuntimeManager(CriClient(self.target), deps, options)
 

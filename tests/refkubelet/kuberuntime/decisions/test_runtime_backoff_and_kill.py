@@ -10,6 +10,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, Slow, record, status
 
@@ -86,7 +87,6 @@ def test_old_entries_are_collected_against_now_BACK_004() -> None:
 def test_key_changes_with_image_and_resources_only_BACK_005() -> None:
     def key(**fields: Any) -> str:
         pod = make_pod({"name": "main", **fields})
-        assert pod.spec is not None
         return restart_key(pod, pod.spec.containers[0])
 
     assert key() == key(args=["x"])
@@ -129,7 +129,6 @@ def test_grace_LIFE_143(
     meta: dict[str, Any], spec: dict[str, Any], reason: KillReason | None, grace: int
 ) -> None:
     pod = make_pod({"name": "main", "livenessProbe": PROBE}, meta=meta, **spec)
-    assert pod.spec is not None
     assert container_grace_s(pod, pod.spec.containers[0], reason) == grace
 
 
@@ -137,12 +136,10 @@ def test_each_probe_has_its_own_grace_LIFE_143() -> None:
     startup = {**PROBE, "terminationGracePeriodSeconds": 3}
     container = {"name": "main", "livenessProbe": PROBE, "startupProbe": startup}
     pod = make_pod(container, terminationGracePeriodSeconds=30)
-    assert pod.spec is not None
     main = pod.spec.containers[0]
     assert container_grace_s(pod, main, KillReason.LIVENESS) == 7
     assert container_grace_s(pod, main, KillReason.STARTUP) == 3
     bare = make_pod(container)
-    assert bare.spec is not None
     for reason in KillReason:  # PROBE-037: without a grace of the pod, a probe's does not count
         assert container_grace_s(bare, bare.spec.containers[0], reason) == 2
 
@@ -175,9 +172,7 @@ class Stage:
 
 @pytest.fixture
 async def loop() -> VirtualLoop:
-    running = asyncio.get_running_loop()
-    assert isinstance(running, VirtualLoop)
-    return running
+    return virtual_loop()
 
 
 def pre_stop(name: str, **handler: Any) -> dict[str, Any]:

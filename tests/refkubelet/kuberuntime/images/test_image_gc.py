@@ -10,6 +10,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import virtual_loop
 from pods import IMAGE
 from runtime_doubles import Events, Failure, ScriptedTarget
 
@@ -112,7 +113,9 @@ class Disk:
     """A machine with one image filesystem."""
 
     def __init__(self, capacity_bytes: int, available_bytes: int) -> None:
-        self.stats = FilesystemStats("disk", capacity_bytes, available_bytes, 1, 1, 0)
+        self.stats = FilesystemStats(
+            "disk", capacity_bytes, available_bytes, inodes=1, inodes_free=1, time_ns=0
+        )
 
     def filesystem(self, path: str) -> FilesystemStats:
         assert path == "/images"
@@ -168,12 +171,6 @@ class Setup:
 
     def removed(self) -> list[str]:
         return [request.image.image for request in self.target.requests("RemoveImage")]
-
-
-def virtual_loop() -> VirtualLoop:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop
 
 
 async def test_images_of_dead_containers_and_mounted_ones_stay_EVIC_072_GC_102() -> None:

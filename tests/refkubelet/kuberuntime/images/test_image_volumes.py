@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from loops import virtual_loop
 from pods import IMAGE, make_pod
 from runtime_doubles import IMAGE_ID, Events, Failure, Probes, ScriptedTarget, record, status
 
@@ -18,7 +18,7 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.results import PodSyncResult
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -30,14 +30,12 @@ MOUNT = {"name": "data", "mountPath": "data", "subPath": "a/b"}
 
 class Bench:
     def __init__(self, root: Path, **answers: Any) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
         self.target = ScriptedTarget(**answers)
         self.events = Events()
         options = RuntimeOptions(
             root_dir=root / "kubelet", pod_logs_dir=root / "logs", container_logs_dir=None
         )
-        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), self.events)
+        deps = RuntimeDeps(virtual_loop().clock, Ids(Rng(0)), self.events)
         self.manager = RuntimeManager(CriClient(self.target), deps, options)
 
     async def sync(self, pod: Any, state: Any) -> PodSyncResult:

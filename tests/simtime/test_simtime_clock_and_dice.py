@@ -7,22 +7,17 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import virtual_loop
 
-from simtime import Clock, Ids, RealClock, Rng, VirtualLoop, format_rfc3339, run_virtual
+from simtime import Clock, Ids, RealClock, Rng, format_rfc3339, run_virtual
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 START_NS = 1_767_225_600_000_000_000
 
 
-def virtual_clock() -> Clock:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop.clock
-
-
 @pytest.mark.virtual_time
 async def test_the_wall_clock_follows_the_loop() -> None:
-    clock = virtual_clock()
+    clock = virtual_loop().clock
     assert (clock.monotonic_s(), clock.wall_ns()) == (0.0, START_NS)
     await clock.sleep(1.5)
     assert (clock.monotonic_s(), clock.wall_ns()) == (1.5, START_NS + 1_500_000_000)
@@ -30,8 +25,8 @@ async def test_the_wall_clock_follows_the_loop() -> None:
 
 
 async def clock_after(duration_s: float) -> Clock:
-    await virtual_clock().sleep(duration_s)
-    return virtual_clock()
+    await virtual_loop().clock.sleep(duration_s)
+    return virtual_loop().clock
 
 
 def test_the_start_can_be_chosen_in_any_zone() -> None:
@@ -49,7 +44,7 @@ def test_wall_time_is_the_start_plus_the_loops_time(duration_s: float) -> None:
 
 @pytest.mark.virtual_time
 async def test_sleeping_not_at_all_or_less_yields_once() -> None:
-    clock = virtual_clock()
+    clock = virtual_loop().clock
     seen: list[str] = []
     asyncio.get_running_loop().call_soon(seen.append, "other")
     await clock.sleep(-5)

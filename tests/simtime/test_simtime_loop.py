@@ -11,18 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inotify_simple import INotify, flags
+from loops import virtual_loop
 
 from simtime import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
 
 
 def loop_now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def virtual_loop() -> VirtualLoop:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop
 
 
 @pytest.mark.virtual_time

@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
+from loops import virtual_loop
 from runtime_calls import run_pod
 
 from fakecri import CriError, FakeCRI
@@ -21,7 +22,7 @@ from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.session import Outcome
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import LIFE_S, MAX_WAITING, Tokens
-from simtime import Rng, VirtualClock, VirtualLoop
+from simtime import Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -108,15 +109,8 @@ async def test_stty_knows_the_size_of_the_terminal() -> None:
 
 
 @pytest.fixture
-async def clock() -> VirtualClock:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop.clock
-
-
-@pytest.fixture
-async def tokens(clock: VirtualClock) -> Tokens:
-    return Tokens(clock, Rng(1))
+async def tokens() -> Tokens:
+    return Tokens(virtual_loop().clock, Rng(1))
 
 
 async def test_a_token_is_eight_url_safe_characters_and_serves_once_CRI_115(tokens: Tokens) -> None:
@@ -129,11 +123,11 @@ async def test_a_token_is_eight_url_safe_characters_and_serves_once_CRI_115(toke
 
 
 async def test_nobody_can_foresee_the_tokens_of_a_real_server_CRI_115(
-    monkeypatch: pytest.MonkeyPatch, clock: VirtualClock
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They come from the operating system, not from numbers that follow from earlier ones."""
     monkeypatch.setattr("simtime.dice.secrets.token_bytes", lambda count: b"\xff" * count)
-    assert Tokens(clock).put(cri.ExecRequest()) == "________"
+    assert Tokens(virtual_loop().clock).put(cri.ExecRequest()) == "________"
 
 
 async def test_a_token_lives_for_a_minute_CRI_115(tokens: Tokens) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,10 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from loops import virtual_loop
 
 from fakecri.errors import CriError
 from fakecri.recording.call_log import CallLog
-from simtime import VirtualClock
-
-_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class SlowTarget:
@@ -56,8 +53,7 @@ async def log(tmp_path: Path) -> AsyncIterator[CallLog]:
 
 
 def log_in(directory: Path) -> CallLog:
-    clock = VirtualClock(asyncio.get_running_loop(), _START)
-    return CallLog(SlowTarget(), directory / "calls.jsonl", clock)
+    return CallLog(SlowTarget(), directory / "calls.jsonl", virtual_loop().clock)
 
 
 @pytest.mark.virtual_time

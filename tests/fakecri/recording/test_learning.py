@@ -11,6 +11,7 @@ import grpc
 import pytest
 import yaml
 from criapi.v1 import api_pb2 as cri
+from loops import virtual_loop
 from runtime_calls import IMAGE, container_config, create, pod_config
 
 from fakecri import (
@@ -195,7 +196,7 @@ def test_the_command_prints_a_script(tmp_path: Path, capsys: pytest.CaptureFixtu
 async def test_what_a_proxy_did_to_calls_is_not_the_runtimes(tmp_path: Path) -> None:
     """Its rules fail and delay; the script has none of it, however the calls were recorded."""
     fake = FakeCRI(images=(IMAGE,))
-    proxy = RecordingProxy(fake, clock=asyncio.get_running_loop().clock)  # type: ignore[attr-defined]
+    proxy = RecordingProxy(fake, clock=virtual_loop().clock)
     proxy.on("RunPodSandbox").fails("UNAVAILABLE", "of the proxy", times=1)
     proxy.on("StartContainer").fails("UNKNOWN", "of the proxy", times=1)
     proxy.on("ExecSync").delays(7, times=1)

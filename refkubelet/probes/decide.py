@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from refkubelet.events.recorder import field_path
 from refkubelet.kuberuntime.decisions.restart_policy import (
     matching_action,
     restarts_after_exit,
@@ -69,8 +70,7 @@ class ProbeTarget:
 
     @property
     def field_path(self) -> str:
-        group = "initContainers" if self.init else "containers"
-        return f"spec.{group}{{{self.container.name}}}"
+        return field_path(self.pod, self.container.name)
 
 
 def probe_of(container: Container, probe_type: ProbeType) -> Probe | None:

@@ -9,6 +9,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from node_world import PODS, Node, running_node
 from pods import manifest
+from runtime_calls import left_by_a_kubelet
 
 from fakecri import exits
 
@@ -155,28 +156,7 @@ async def test_the_last_step_publishes_and_leaves_containers_to_the_collector_LI
 
 async def test_a_stranger_in_the_runtime_is_killed_LIFE_072(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
-        labels = {
-            "io.kubernetes.pod.name": "ghost",
-            "io.kubernetes.pod.namespace": "default",
-            "io.kubernetes.pod.uid": "ghost-uid",
-        }
-        config = cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(name="ghost", namespace="default", uid="ghost-uid"),
-            labels=labels,
-        )
-        made = await node.cri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-        container = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name="main"),
-            image=cri.ImageSpec(image="localhost/busybox:1"),
-            labels=labels | {"io.kubernetes.container.name": "main"},
-        )
-        request = cri.CreateContainerRequest(
-            pod_sandbox_id=made.pod_sandbox_id, config=container, sandbox_config=config
-        )
-        created = await node.cri.call("CreateContainer", request)
-        await node.cri.call(
-            "StartContainer", cri.StartContainerRequest(container_id=created.container_id)
-        )
+        await left_by_a_kubelet(node.cri, "ghost", "main")
         await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
         assert [c.request.timeout for c in node.cri.calls("StopContainer")] == [2]
         await node.until(lambda: not node.cri.sandboxes(), 70)

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from criapi.v1 import api_pb2 as cri_api
 from process_world import PROGRAM, end, running, until_runs, write_config
+from runtime_calls import left_by_a_kubelet
 
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
@@ -96,42 +96,12 @@ def with_events(config: Path) -> Path:
     return config
 
 
-async def run_outside(cri: FakeCRI, pods: int, containers: int) -> None:
-    """What an earlier kubelet left in the runtime: that many pods with that many containers."""
-    cri.images.add("img:1")
-    for number in range(pods):
-        labels = {
-            "io.kubernetes.pod.uid": f"uid-{number}",
-            "io.kubernetes.pod.name": f"old-{number}",
-            "io.kubernetes.pod.namespace": "default",
-        }
-        meta = cri_api.PodSandboxMetadata(
-            name=f"old-{number}", namespace="default", uid=f"uid-{number}"
-        )
-        config = cri_api.PodSandboxConfig(metadata=meta, labels=labels)
-        box = await cri.call("RunPodSandbox", cri_api.RunPodSandboxRequest(config=config))
-        for name in range(containers):
-            labels = {**labels, "io.kubernetes.container.name": f"c{name}"}
-            container = cri_api.ContainerConfig(
-                metadata=cri_api.ContainerMetadata(name=f"c{name}"),
-                image=cri_api.ImageSpec(image="img:1"),
-                labels=labels,
-            )
-            made = await cri.call(
-                "CreateContainer",
-                cri_api.CreateContainerRequest(
-                    pod_sandbox_id=box.pod_sandbox_id, config=container, sandbox_config=config
-                ),
-            )
-            start = cri_api.StartContainerRequest(container_id=made.container_id)
-            await cri.call("StartContainer", start)
-
-
 async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) -> None:
     config = with_events(write_config(tmp_path, healthz_port=0))
     (tmp_path / "manifests" / "new.yaml").write_text(POD.format(name="new"))
     cri = FakeCRI(node=FakeNode(image_root="/"))
-    await run_outside(cri, pods=260, containers=4)
+    for number in range(260):
+        await left_by_a_kubelet(cri, f"old-{number}", "c0", "c1", "c2", "c3")
     cri.on("Status").delays(8, times=1)  # so long nobody takes the events of the first list
     async with (
         serve(cri, f"unix://{tmp_path}/cri.sock") as server,

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from node_world import Node, running_node
 from pods import make_pod, manifest
+from runtime_calls import left_by_a_kubelet
 
 from refkubelet.model.objects import PodStatus
 from refkubelet.model.pod import uid
@@ -28,21 +28,10 @@ async def quiet(node: Node) -> None:
     await asyncio.sleep(QUIET_S)
 
 
-async def stranger(node: Node) -> None:
-    labels = {
-        "io.kubernetes.pod.name": "ghost",
-        "io.kubernetes.pod.namespace": "default",
-        "io.kubernetes.pod.uid": "ghost-uid",
-    }
-    metadata = cri.PodSandboxMetadata(name="ghost", namespace="default", uid="ghost-uid")
-    config = cri.PodSandboxConfig(metadata=metadata, labels=labels)
-    await node.cri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-
-
 async def test_a_stranger_that_comes_late_is_killed_LIFE_072(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await quiet(node)
-        await stranger(node)
+        await left_by_a_kubelet(node.cri, "ghost")
         await node.until(lambda: node.cri.count("StopPodSandbox", pod="ghost") == 1, 5)
 
 

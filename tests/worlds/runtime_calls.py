@@ -79,6 +79,20 @@ async def started(target: CriTarget, name: str = "c", pod: str = "web", **fields
     return container
 
 
+async def left_by_a_kubelet(target: CriTarget, pod: str, *containers: str) -> None:
+    """A new pod with running containers, labelled as an earlier kubelet would have left it."""
+    labels = {
+        "io.kubernetes.pod.name": pod,
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.pod.uid": f"uid-{pod}",
+    }
+    config = pod_config(pod, labels=labels)
+    sandbox = await run_pod(target, config)
+    for name in containers:
+        own = {**labels, "io.kubernetes.container.name": name}
+        await start(target, await create(target, sandbox, config, name, labels=own))
+
+
 async def run_exec(target: CriTarget, container: str, *command: str, timeout_s: int = 0) -> Any:
     """The answer of ExecSync."""
     request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=timeout_s)

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import pytest
 from criapi.v1 import api_pb2 as cri
 from loops import virtual_loop
+from runtime_calls import started
 
 from fakecri import FakeCRI, exits
 from refkubelet.cri.client import CriClient
@@ -337,30 +338,15 @@ async def test_the_events_of_a_runtime_as_values_CRI_141(clock: Clock) -> None:
     heard: list[PodEvent] = []
     task = asyncio.create_task(listen(PodEventReader(CriClient(fake), clock), heard))
     await asyncio.sleep(0)
-    meta = cri.PodSandboxMetadata(name="web", namespace="default", uid="u")
-    config = cri.PodSandboxConfig(metadata=meta)
-    box = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-    fake.images.add("img:1")
-    made = await fake.call(
-        "CreateContainer",
-        cri.CreateContainerRequest(
-            pod_sandbox_id=box.pod_sandbox_id,
-            config=cri.ContainerConfig(
-                metadata=cri.ContainerMetadata(name="main"), image=cri.ImageSpec(image="img:1")
-            ),
-            sandbox_config=config,
-        ),
-    )
-    start = cri.StartContainerRequest(container_id=made.container_id)
-    await fake.call("StartContainer", start)
+    made = await started(fake)
     await asyncio.sleep(3)
     kinds = [e.kind.value for e in heard]
     assert kinds == ["created", "started", "created", "started", "stopped"]
     last = heard[-1]
-    assert (last.container_id, last.status.uid) == (made.container_id, "u")
+    assert (last.container_id, last.status.uid) == (made, "uid-web")
     (container,) = last.status.containers
     assert (container.state, container.exit_code) == (ContainerState.EXITED, 3)
-    assert container.sandbox_id == last.status.sandboxes[0].id == box.pod_sandbox_id
+    assert container.sandbox_id == last.status.sandboxes[0].id == fake.sandboxes()[0].id
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 
 
 class FakeCRI(Instrumented, World):
-    """A programmable CRI runtime and image service.
+    """A programmable CRI runtime and image service, on any asyncio loop.
 
-    `clock` None: the running loop's (a VirtualLoop's own clock, else the machine's). `ids` makes
-    ids. Everything else is a field of `Options`, given as such or by name.
+    `clock`: by default that of the running loop (a VirtualLoop's own, else the machine's). `ids`:
+    gives ids to objects; by default the same ones in every run. `node`: the machine, by default a
+    new `FakeNode`. Everything else is a field of `Options`, given by name or as `options`.
+
+    Raises TypeError for an option that there is not, ValueError for a value that cannot be.
     """
 
     def __init__(
@@ -121,11 +124,15 @@ class FakeCRI(Instrumented, World):
         first_attempts: int | None = None,
         times: int | None = None,
     ) -> Rule:
-        """Containers that fit do this, from their next start on; later rules win, kind by kind.
+        """Let containers that fit do this, from their next start on. Returns the rule, which ends
+        the effect with `remove()` or as a `with` block.
 
-        `first_attempts`: only in so many first attempts of each container (attempt numbers from
-        0), so that what crashes at first runs in the end. `times`: how many starts the rule decides
-        in all, None for no limit. Names may be patterns (`web*`).
+        A container fits if everything given fits: `pod` (a name or a UID), `container` and `image`
+        may be patterns (`web*`); `attempt` is its attempt number. Of several rules the newest
+        decides, for each kind of behaviour. `first_attempts`: only so many first attempts of each
+        container (numbers from 0), so that what crashes at first runs in the end. `times`: how many
+        starts the rule decides in all; None: no limit. Raises BehaviorError for what is no
+        behaviour.
         """
         return self._programming.behaves(
             *behaviors,
@@ -143,11 +150,12 @@ class FakeCRI(Instrumented, World):
         return self.core.images
 
     def add_programs(self, names: Iterable[str]) -> None:
-        """Images have these programs, too, beside the fake's own; they succeed."""
+        """Put programs with these names into all images; they do nothing and succeed. `*`: every
+        name."""
         self._programs.of_images += tuple(names)
 
     def limit_list_batches(self, items: int) -> None:
-        """A message of a streaming list carries so many items at most (default 5000; CRI-150)."""
+        """Let a message of a streaming list carry at most so many items (default 5000; CRI-150)."""
         self._answers.list_batch_items = items
 
     async def stop_streaming(self) -> None:

@@ -34,7 +34,8 @@ from fakecri.invocations.invocation import Program
 
 
 def exits(code: int = 0, *, after_s: float = 0.0, reason: str = "", message: str = "") -> Exits:
-    """The container ends by itself with `code`, `after_s` seconds after its start."""
+    """The container ends by itself with `code` (0 to 255), `after_s` seconds after its start.
+    `reason`: "" for the one that follows from the code; `message`: its termination message."""
     return Exits(code, after_s, reason, message)
 
 
@@ -47,12 +48,14 @@ def stops(
 
 
 def ignores(signal: str = "SIGTERM", *, for_s: float = FOREVER) -> Ignores:
-    """The container does not react to the stop signal (for its first `for_s` seconds)."""
+    """The container does not react to the stop signal, in its first `for_s` seconds; by default
+    ever."""
     return Ignores(signal, for_s)
 
 
 def prints(text: str, *, at_s: float = 0.0, stream: str = "stdout") -> Prints:
-    """The container writes a line to `stream` (stdout or stderr), `at_s` after its start."""
+    """The container writes a line to `stream` (stdout or stderr), `at_s` seconds after its
+    start."""
     return Prints(text, at_s, stream)
 
 
@@ -108,7 +111,7 @@ def uses(
 
 
 def start_fails(message: str = StartFails().message) -> StartFails:
-    """StartContainer fails with this text."""
+    """StartContainer fails with this text: exit code 128, reason StartError (CRI-056)."""
     return StartFails(message)
 
 
@@ -131,17 +134,19 @@ def runs(what: Sequence[str] | str | Program | None = None) -> Runs:
 
 
 def oom_kills_child(*, at_s: float = 0.0) -> OomKillsChild:
-    """The kernel kills a child process of the container for memory, `at_s` after the start."""
+    """The kernel kills a child process of the container for memory, `at_s` seconds after the start;
+    the container runs on."""
     return OomKillsChild(at_s)
 
 
 def oom_at(at_s: float = 0.0) -> OomAt:
-    """The container wants more memory than it may have, `at_s` after the start: OOMKilled, 137."""
+    """The container uses more memory than it may, `at_s` seconds after the start, and is killed for
+    it: OOMKilled, 137."""
     return OomAt(at_s)
 
 
 def writes_termination_message(text: str) -> WritesTerminationMessage:
-    """The container leaves `text` as its termination message."""
+    """The container writes `text` into its termination message file before it ends."""
     return WritesTerminationMessage(text)
 
 

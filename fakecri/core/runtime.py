@@ -112,8 +112,11 @@ class Core:
     settled: tuple[object, ...] = ()
     """When all that grows was last charged, and what was used then."""
     _counter: int = 0
+    """How many ids and plans have been given out."""
     _last_stamp_ns: int = 0
+    """The last time stamp, which is never given again."""
     _most_due: int = _SPARE_DUE
+    """The length of `due` at which what is obsolete is removed from it."""
 
     # -- time ----------------------------------------------------------------------------------
 

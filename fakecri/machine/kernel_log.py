@@ -1,7 +1,4 @@
-"""The kernel's log of the fake machine: a reader gets what is said from then on.
-
-What must never happen here: a reader that is gone keeps lines, or one reader takes another's.
-"""
+"""The kernel's log of the fake machine. A reader gets the lines that are written while it reads."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ class KernelMessage:
 
 
 class KernelLogReader(AsyncIterator[KernelMessage]):
-    """The lines from when it was made; ends when it is closed."""
+    """Gives the lines that are written from its creation on, until it is closed."""
 
     def __init__(self) -> None:
         self._unread: deque[KernelMessage] = deque(maxlen=_KEPT)
@@ -43,7 +40,7 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
         return self._unread.popleft()
 
     def close(self) -> None:
-        """Nothing more is read or waited for."""
+        """Stop to read; what waits for a line ends."""
         self._closed = True
         self._unread.clear()
         self._more.set()
@@ -58,7 +55,8 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
 
 @dataclass(slots=True, eq=False)
 class KernelLog:
-    """`lines` are the last 1000, as the ring buffer of a kernel. `error` set: reading fails so."""
+    """The log. `lines`: the last 1000, as in a kernel's ring buffer. `error`: set it, and readers
+    fail with it."""
 
     lines: deque[KernelMessage] = field(default_factory=lambda: deque(maxlen=_KEPT))
     error: OSError | None = None
@@ -84,5 +82,5 @@ class KernelLog:
 
     @property
     def texts(self) -> list[str]:
-        """What the lines say."""
+        """The texts of the lines."""
         return [message.text for message in self.lines]

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class FakeLock:
-    """One delay lock."""
+    """A delay lock on shutdowns."""
 
     logind: FakeLogind
 
     async def release(self) -> None:
-        """Let go of it; once more is no error."""
+        """Release the lock. May be called again."""
         if self in self.logind.locks:
             self.logind.locks.remove(self)
 
 
 class Signals(AsyncIterator[bool]):
-    """What one listener has not heard yet; nothing is kept for it once it is closed."""
+    """The signals that one listener has not read yet; after `aclose` none are kept."""
 
     def __init__(self, listeners: list[Signals]) -> None:
         self.unheard: asyncio.Queue[bool] = asyncio.Queue()
@@ -33,7 +33,7 @@ class Signals(AsyncIterator[bool]):
         listeners.append(self)
 
     async def aclose(self) -> None:
-        """Listen no longer; once more is no error."""
+        """Stop to listen. May be called again."""
         if self in self._listeners:
             self._listeners.remove(self)
 
@@ -46,8 +46,9 @@ class Signals(AsyncIterator[bool]):
 
 @dataclass(slots=True, eq=False)
 class FakeLogind:
-    """`delay_s`: InhibitDelayMaxSec; a change of it is obeyed unless `stubborn`. `asked_s`: the
-    changes that were asked for. `locks`: those that are held."""
+    """The part of logind that delays shutdowns. `delay_s`: its InhibitDelayMaxSec. A client may
+    change it, unless logind is `stubborn`; `asked_s` has what clients asked for. `locks`: those
+    that are held."""
 
     delay_s: float = 5.0
     stubborn: bool = False
@@ -57,11 +58,11 @@ class FakeLogind:
     _listeners: list[Signals] = field(default_factory=list)
 
     def shut_down(self) -> None:
-        """A shutdown begins."""
+        """Begin a shutdown: listeners are told."""
         self._tell(True)
 
     def call_off(self) -> None:
-        """It does not happen after all."""
+        """Call the shutdown off: listeners are told."""
         self._tell(False)
 
     def _tell(self, begins: bool) -> None:
@@ -71,12 +72,12 @@ class FakeLogind:
 
     @property
     def listening(self) -> int:
-        """How many follow the signals."""
+        """How many clients listen to the signals."""
         return len(self._listeners)
 
     @property
     def delayed(self) -> bool:
-        """A shutdown is under way, and a lock holds it up."""
+        """Whether a shutdown is under way that a lock delays."""
         return self.shutting_down and bool(self.locks)
 
     # What a kubelet asks

@@ -58,20 +58,20 @@ def _copied(filesystems: dict[str, Filesystem]) -> dict[str, Filesystem]:
 
 @dataclass(slots=True)
 class FakeNode:
-    """A machine. Change its fields while a test runs: pressure comes and goes at once."""
+    """A machine. Change its fields while a test runs: they count at once."""
 
     memory_bytes: int = 8 * GIB
-    """RAM."""
+    """All RAM."""
     base_memory_used_bytes: int = 1 * GIB
-    """What others than containers use of it; see `use_memory`."""
+    """RAM that is used by others than containers; see `use_memory`."""
     cpus: int = 4
-    """How many, unless `layout` says it."""
+    """The number of CPUs, unless `layout` says it."""
     boot: str = "00000000-0000-4000-8000-000000000001"
     """The boot id."""
     filesystems: dict[str, Filesystem] = field(default_factory=lambda: {"/": Filesystem("disk0")})
     """What is mounted, by path prefix; the longest prefix of a path counts."""
     image_root: str = "/var/lib/containerd"
-    """Where images are."""
+    """The directory of the images, on one of the `filesystems`."""
     address: str = ""
     """Where pods on the host's network can be reached, beside 127.0.0.1."""
     container_root: str = ""
@@ -83,7 +83,7 @@ class FakeNode:
     clock: Clock | None = None
     """What the cgroup files read time from; the runtime of this node gives it its own."""
     cgroups_version: Literal[1, 2] = 2
-    """What is mounted at /sys/fs/cgroup."""
+    """The version of cgroups at /sys/fs/cgroup."""
     layout: MachineTopology | None = None
     """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`, and huge pages of the
     usual sizes, none of them set aside. Overrides `cpus`."""
@@ -92,7 +92,7 @@ class FakeNode:
     pid_limit: int = 32_768
     """The most tasks that there can be."""
     base_pids: int = 100
-    """Tasks of others than containers."""
+    """The number of tasks of others than containers."""
     log: KernelLog = field(default_factory=KernelLog)
     """The kernel's log."""
     logind: FakeLogind = field(default_factory=FakeLogind)
@@ -121,14 +121,15 @@ class FakeNode:
         return self.tenant.now_ns()
 
     def usage(self) -> Usage:
-        """What containers and images use of it now."""
+        """What containers and images use of the machine now."""
         return self.tenant.usage()
 
     def tasks(self) -> int:
-        """The processes of containers and sandboxes."""
+        """The number of processes of containers and sandboxes."""
         return self.tenant.tasks()
 
     def memory(self) -> MemoryStats:
+        """Total and used memory, base load and containers together."""
         used = self.base_memory_used_bytes + self.containers_memory_bytes()
         return MemoryStats(self.memory_bytes, min(used, self.memory_bytes), self.now_ns())
 
@@ -140,7 +141,8 @@ class FakeNode:
         return self.usage().memory_bytes + self._cgroups.charged_bytes()
 
     def use_memory(self, base_used_bytes: int) -> None:
-        """Others than containers use that much from now on; thresholds on the root cgroup fire."""
+        """Let others than containers use so much from now on. Thresholds on the root cgroup may
+        fire."""
         self.base_memory_used_bytes = base_used_bytes
         if self._cgroups is not None:
             self._cgroups.fs.before_use()
@@ -170,6 +172,7 @@ class FakeNode:
         )
 
     def cpu_count(self) -> int:
+        """The number of CPUs."""
         return self.cpus if self.layout is None else len(self.layout.cpus)
 
     def boot_id(self) -> str:
@@ -177,7 +180,8 @@ class FakeNode:
 
     @property
     def cgroups(self) -> CgroupFS:
-        """What is mounted at /sys/fs/cgroup, made when first asked for; set it to have another."""
+        """The file system at /sys/fs/cgroup. It is made when it is first asked for; set it to have
+        another."""
         if self._cgroups is None:
             # The kernel's cgroups take 35 ms to import; only kubelets want them.
             from fakecri.machine.node_cgroups import NodeCgroups
@@ -196,18 +200,18 @@ class FakeNode:
         cgroups.belongs_to(self)
 
     def forget_cgroups(self) -> None:
-        """Nothing is left in them, as after a reboot."""
+        """Empty the cgroup file system, as a reboot does."""
         if self._cgroups is not None:
             self._cgroups.clear()
 
     def before_use(self) -> None:
-        """A cgroup file is about to be opened: what was used up to now is charged."""
+        """Charge what was used up to now: a cgroup file is about to be opened."""
         self.tenant.settle()
 
     def out_of_memory(
         self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None
     ) -> None:
-        """The kernel's log tells of processes that die because the group `full` has no room."""
+        """Say in the kernel's log which processes die because the group `full` has no room."""
         for line in oom_report.of_memcg(full, victims, group):
             self.kernel_says(line)
 
@@ -220,8 +224,8 @@ class FakeNode:
     def watch_memory(
         self, cgroup: str, usage_bytes: int, passed: Callable[[], None]
     ) -> Callable[[], None]:
-        """Call `passed` each time memory of a cgroup v1 passes so many bytes, until the answer is
-        called (CG-133)."""
+        """Call `passed` each time the memory of a cgroup v1 passes so many bytes. Returns a
+        function that ends that (CG-133)."""
         directory = self.cgroups.path("/memory") / cgroup
         event = self.cgroups.eventfd()
         event.on_signal.append(passed)
@@ -231,12 +235,13 @@ class FakeNode:
         return event.close
 
     def kill_process(self, pid: int) -> None:
-        """SIGKILL; a pid that is gone is no error."""
+        """Send a process SIGKILL; one that is gone is no error."""
         process = self.cgroups.processes.processes.get(pid)
         if process is not None and process.alive:
             process.kill()
 
     def pids(self) -> PidStats:
+        """How many tasks there can be, and how many there are."""
         return PidStats(self.pid_limit, self.base_pids + self.tasks(), self.now_ns())
 
     def limits_swap(self) -> bool:
@@ -247,6 +252,7 @@ class FakeNode:
         return self.swap_total_bytes
 
     def topology(self) -> MachineTopology:
+        """CPUs, NUMA nodes and huge pages: `layout`, or one made for `cpus` and `memory_bytes`."""
         if self.layout is not None:
             return self.layout
         from fakecri.machine.topology import NO_HUGEPAGES, uniform_topology  # with the cgroups
@@ -256,10 +262,11 @@ class FakeNode:
         )
 
     def oom(self, process: str = "", pid: int = 0) -> Victim:
-        """The machine is out of memory: the kernel kills the process with the highest score in any
-        cgroup, or, with `process` given, one of that name outside of them, and says so in its log.
+        """Run out of memory: the kernel kills the process with the highest score in any cgroup, and
+        says so in its log. Returns that process.
 
-        Raises LookupError when nothing may be killed.
+        With `process` a process with that name outside of cgroups dies instead. Raises LookupError
+        when no process may be killed.
         """
         if process:
             return self._kill_outside(process, pid)
@@ -294,11 +301,11 @@ class FakeNode:
         return self._cgroups.candidates()
 
     def kernel_says(self, text: str) -> None:
-        """A line in the kernel's log."""
+        """Write a line into the kernel's log."""
         self.log.say(self.now_ns(), text)
 
     def kernel_log(self) -> KernelLogReader:
-        """What the kernel says from now on. Raises what `log.error` is set to."""
+        """A reader of what the kernel says from now on. Raises `log.error` if that is set."""
         return self.log.reader()
 
 

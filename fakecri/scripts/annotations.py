@@ -1,8 +1,8 @@
-"""Behaviours that a pod brings along: what its annotations say of its containers.
+"""Behaviours in the annotations of a pod.
 
 `fakecri/web: "exits: {code: 1, after_s: 2}"` on a pod is for its container `web`. A kubelet hands
-the annotations of pods on to the runtime, so a manifest alone can say what the fake does. What must
-never happen here: a mistake in an annotation is passed over.
+the annotations of pods on to the runtime, so a manifest alone can say what the fake does. A mistake
+in an annotation makes the start of the container fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ PREFIX: Final = "fakecri/"
 
 
 def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior, ...]:
-    """The behaviours for one container. Raises ScriptError, which names the annotation."""
+    """The behaviours for one container; () without an annotation for it. Raises ScriptError, which
+    names the annotation."""
     key = PREFIX + container
     if key not in annotations:
         return ()

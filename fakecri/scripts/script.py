@@ -39,16 +39,16 @@ from fakecri.scripts.yaml_reader import ScriptError, read_yaml
 def load_script(path: Path, *, faults_only: bool = False) -> Script:
     """Read a script file. `faults_only`: for a proxy, whose containers behave by themselves.
 
-    Raises ScriptError with file and line, what was wanted and what was there.
+    Raises ScriptError: file and line, what was wanted and what was there.
     """
     return read_script(read_yaml(path), faults_only=faults_only)
 
 
 def apply_script(script: Script, target: Any) -> list[Rule]:
-    """Program `target` (a FakeCRI, or a proxy for a script of faults) with everything in it.
+    """Program a FakeCRI, or a proxy with a script of faults, with everything in a script. Returns
+    the rules that were made, in the order of the script.
 
-    The rules it made, in the order of the script. Raises ScriptError for a fault that does not
-    fit its method; then no rule of the script stays.
+    Raises ScriptError for a fault that does not fit its method; then no rule of the script is left.
     """
     rules: list[Rule] = []
     if script.programs:

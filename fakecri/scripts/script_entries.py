@@ -14,7 +14,7 @@ from fakecri.scripts.yaml_reader import Value
 
 @dataclass(frozen=True, slots=True)
 class BehaviorEntry:
-    """Behaviours and which containers they are for."""
+    """Behaviours, and for which containers."""
 
     behaviors: tuple[Behavior, ...]
     selectors: dict[str, Any] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class BehaviorEntry:
 
 @dataclass(frozen=True, slots=True)
 class FaultEntry:
-    """One fault and which calls it is for."""
+    """One fault, and for which calls."""
 
     method: str
     action: str
@@ -32,12 +32,13 @@ class FaultEntry:
     selectors: dict[str, Any] = field(default_factory=dict)
     """Arguments of `on`: pod, container, image, attempt, nth."""
     place: Value | None = field(default=None, compare=False, repr=False)
-    """Where it was written."""
+    """Where it is in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardEntry:
-    """A port of pods that leads to a port of this machine."""
+    """A port of pods that leads to a port of this machine (`to`: `host:port`). `pod` None: all
+    pods."""
 
     port: int
     to: str

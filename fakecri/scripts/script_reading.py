@@ -1,7 +1,5 @@
-"""Reading a script: from YAML values to entries, strictly.
-
-What must never happen here: a mistake passes, or its message names no line.
-"""
+"""Reads a script, strictly: from YAML values to entries. Every mistake is an error with its
+line."""
 
 from __future__ import annotations
 
@@ -156,7 +154,8 @@ def _behavior_entry(value: Value) -> BehaviorEntry:
 
 
 def read_behaviors(value: Value) -> tuple[Behavior, ...]:
-    """Behaviours alone: `{prints: {text: hello}, exits: {code: 1}}`. Raises ScriptError."""
+    """Behaviours by their names: `{prints: {text: hello}, exits: {code: 1}}`. Raises
+    ScriptError."""
     return _behaviors(value, value.mapping(KINDS))
 
 

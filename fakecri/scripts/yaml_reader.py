@@ -1,6 +1,6 @@
-"""Strict reading of a YAML file: every value knows its line, every mistake is one sentence.
+"""Strict reading of a YAML file: every value knows its line, and every mistake is one sentence.
 
-What must never happen here: a wrong or repeated key passes silently, or YAML 1.1 turns text into
+What must never happen here: a wrong or repeated key is accepted, or YAML 1.1 turns text into
 something else (`no` stays the text "no": only `true` and `false` are booleans).
 """
 
@@ -26,7 +26,7 @@ class ScriptError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One YAML value with its place. The readers raise ScriptError for another type."""
+    """A YAML value with its place. Its readers raise ScriptError for a value of another type."""
 
     node: yaml.Node
     file: str
@@ -39,11 +39,12 @@ class Value:
         return ScriptError(f"{self.file}:{line}: {self.path + ': ' if self.path else ''}{text}")
 
     def wanted(self, what: str) -> ScriptError:
-        """The error of a wrong type: `what` was wanted, this value was there."""
+        """The error for a value of the wrong type; `what`: what was wanted."""
         return self.error(f"wanted {what}, got {self._shown()}")
 
     def mapping(self, allowed: Collection[str]) -> dict[str, Value]:
-        """The values by key. A key not in `allowed`, or one given twice, is an error."""
+        """The values of a mapping by key. A key that is not in `allowed`, or comes twice, is an
+        error."""
         if not isinstance(self.node, yaml.MappingNode):
             raise self.wanted("a mapping")
         found: dict[str, Value] = {}
@@ -59,7 +60,8 @@ class Value:
         return found
 
     def entries(self) -> dict[str, Value]:
-        """The values by key, of a mapping with keys of the user's own. None may repeat."""
+        """The values of a mapping whose keys are the user's own. A key that comes twice is an
+        error."""
         if not isinstance(self.node, yaml.MappingNode):
             raise self.wanted("a mapping")
         return self.mapping([str(key.value) for key, _ in self.node.value])
@@ -78,7 +80,7 @@ class Value:
         return isinstance(self.node, yaml.MappingNode)
 
     def plain(self) -> Any:
-        """The value as Python data; any key is taken, but none may repeat."""
+        """The value as Python data. Any key is allowed, but not twice."""
         if isinstance(self.node, yaml.SequenceNode):
             return [item.plain() for item in self.items()]
         if isinstance(self.node, yaml.MappingNode):

@@ -1,8 +1,8 @@
 """`fakecri.serve()`: a fake on a socket for tests without an event loop, and for other processes.
 
-The fake lives on a loop of its own in a background thread; every word of the facade is handed over
-to that loop and waited for, so tests stay ordinary blocking code. What must never happen: the fake
-is touched from another thread than its own, or the end of the block leaves a thread, a socket or a
+The fake lives on a loop of its own in a background thread; every call of the facade runs on that
+loop and is waited for, so tests stay ordinary blocking code. What must never happen: the fake is
+touched from another thread than its own, or the end of the block leaves a thread, a socket or a
 directory behind.
 """
 
@@ -64,10 +64,10 @@ def _on_loop(
 
 
 class ServedFake:
-    """A fake runtime on a socket, programmed and questioned by blocking calls from any thread.
+    """A fake runtime on a socket, with the methods of `FakeCRI` as blocking calls for any thread.
 
-    The methods are those of `FakeCRI`. Containers, sandboxes and calls come as copies. The wall
-    time of the fake passes by itself, or with `clock="manual"` by `advance`.
+    Containers, sandboxes and calls are copies. The wall time of the fake passes by itself, or with
+    `clock="manual"` by `advance`.
     """
 
     def __init__(self, thread: LoopThread, cri: FakeCRI, endpoint: str, control: str) -> None:
@@ -86,31 +86,34 @@ class ServedFake:
     assert_order = _on_loop(FakeCRI.assert_order)
 
     def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
-        """Calls of `method` (None: all) that fit pod=, container=, image=, attempt=."""
+        """The recorded calls that fit, oldest first. `method` None: of all methods; filters as of
+        `Recorder`."""
         return self._ask(lambda: self._cri.calls(method, since_s=since_s, **match))
 
     def count(self, method: str | None = None, **match: Any) -> int:
-        """How many such calls there were."""
+        """How many recorded calls fit."""
         return self._ask(lambda: self._cri.count(method, **match))
 
     def times_s(self, method: str | None = None, **match: Any) -> list[float]:
-        """When they arrived, the clock's monotonic seconds."""
+        """When the calls that fit arrived, in seconds on the clock's monotonic time."""
         return self._ask(lambda: self._cri.times_s(method, **match))
 
     def assert_called(self, method: str, *, times: int | None = None, **match: Any) -> None:
-        """Fails, with the nearest miss and the last calls, unless there were such calls."""
+        """Assert that calls fit: at least one, or exactly `times`. Raises AssertionError with the
+        nearest miss and the last calls."""
         __tracebackhide__ = True
         self._ask(lambda: self._cri.assert_called(method, times=times, **match))
 
     def assert_not_called(self, method: str, **match: Any) -> None:
-        """Fails if there was such a call."""
+        """Assert that no call fits. Raises AssertionError."""
         __tracebackhide__ = True
         self._ask(lambda: self._cri.assert_not_called(method, **match))
 
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **match: Any
     ) -> None:
-        """Fails unless those calls came at these seconds after the first one."""
+        """Assert that the calls that fit came `expected_s` seconds after the first of them, with at
+        most `slack_s` more in each gap. Raises AssertionError."""
         __tracebackhide__ = True
         self._ask(lambda: self._cri.assert_series(method, expected_s, slack_s=slack_s, **match))
 
@@ -194,8 +197,8 @@ class ServedFake:
     ) -> list[Call]:
         """Wait in real time until there were `times` such calls, and return them.
 
-        `filters` as of `calls`, but for predicates. Raises AssertionError with the calls there
-        were when `within_s` seconds have passed.
+        `filters`: as of `calls`, without predicates. Raises AssertionError with the calls that
+        there were, when `within_s` seconds have passed.
         """
         __tracebackhide__ = True
         for _ in range(max(1, round(within_s / 0.01))):

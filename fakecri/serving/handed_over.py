@@ -29,7 +29,7 @@ _LIVING_CGROUPS: Final = ("CgroupFS", "CgroupPath", "OpenFile", "Process")
 
 
 class _Handed:
-    """An object that lives on the loop; its attributes and methods are used there."""
+    """A handle of an object that lives on the loop: its attributes and methods are used there."""
 
     def __init__(self, thread: LoopThread, target: Any) -> None:
         object.__setattr__(self, "_thread", thread)
@@ -84,8 +84,8 @@ class _Handed:
 
 
 def hand_over(thread: LoopThread, work: Callable[[], Any]) -> Any:
-    """The result of `work()` on the loop: what lives there stays there behind a handle, what there
-    is in the world is copied."""
+    """The result of `work()`, which runs on the loop. An object that lives there stays there,
+    behind a handle; containers, sandboxes and values are copied."""
     __tracebackhide__ = True
     return thread.run(lambda: _outside(thread, work()))
 

@@ -1,8 +1,5 @@
-"""What tests tell a fake runtime beyond answers: behaviours of containers, names that stay taken,
-answers from the past, calls that break off.
-
-What must never happen here: a rule decides a start that it is not about.
-"""
+"""What tests program beyond answers to calls: behaviours of containers, names that stay taken,
+answers from the past, calls that break off."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from fakecri.scripts.annotations import annotated
 
 
 class BehaviorRule(Rule):
-    """A rule on what containers do; it is used up by the starts it decides."""
+    """A rule on what containers do. Each start that it decides is a use."""
 
     def __init__(
         self,
@@ -53,7 +50,7 @@ class BehaviorRule(Rule):
         self._before_attempt = first_attempts
 
     def fits(self, container: Container) -> bool:
-        """Whether it decides this start."""
+        """Whether it decides this start of a container."""
         if self._before_attempt is not None and container.attempt >= self._before_attempt:
             return False
         return self.match.fits(container.subject)
@@ -84,7 +81,7 @@ class Programming:
         return self.behaviors.add(rule)
 
     def plan_of(self, container: Container) -> Plan:
-        """What the next run of a container does; the rules that decide it are used up by it."""
+        """What the next run of a container does; counts as a use of the rules that decide it."""
         rules = [r for r in self.behaviors if isinstance(r, BehaviorRule) and r.fits(container)]
         for rule in rules:
             rule.take()
@@ -96,19 +93,21 @@ class Programming:
         return self._main_programs.check(container, plan_for(layers))
 
     def hold_name(self, request: Message) -> Callable[[], None]:
-        """Reserve the name that a create request takes; the function returned frees it.
-        Raises CriError if it is taken (CRI-025)."""
+        """Reserve the name that a create request takes; returns what frees it. Raises CriError if
+        it is taken (CRI-025)."""
         name = name_of_create(request)
         self._core.names.take(name, self._core.ids.hex())
         return partial(self._core.names.free, name)
 
     def as_of_now(self, method: str) -> Callable[[Message], Message]:
-        """Answers of `method` from what the runtime knows now, whatever happens later."""
+        """A function that answers `method` from what the runtime knows now, whatever happens
+        later."""
         self._clockwork.pump()
         return partial(HANDLERS[method], copies.snapshot(self._core))
 
     def do_half(self, method: str, request: Message) -> str:
-        """Do the first half of a call that breaks off in the middle; the text of its error."""
+        """Do the first half of a call that breaks off in the middle; returns the text of its
+        error."""
         try:
             return HALVES[method](self._core, request)
         finally:

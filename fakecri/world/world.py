@@ -50,7 +50,7 @@ class World:
         self._under_way = under_way
 
     def lives_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """What happens to the node in another thread is worked off on that loop."""
+        """Let what happens to the node in another thread take effect on that loop."""
         self._clockwork.home = loop
 
     @property
@@ -61,13 +61,14 @@ class World:
     # -- what there is -------------------------------------------------------------------------
 
     def containers(self, name: str | None = None, *, pod: str | None = None) -> list[Container]:
-        """The containers that exist, oldest first."""
+        """The containers that exist, oldest first. `name` and `pod` may be patterns, `pod` a UID;
+        None: any."""
         self._clockwork.pump()
         match = Match(pod=pod, container=name)
         return [c for c in self.core.containers.values() if match.fits(c.subject)]
 
     def container(self, name: str | None = None, *, pod: str | None = None) -> Container:
-        """The newest such container. Raises LookupError, listing those there are."""
+        """The newest container that fits. Raises LookupError, which lists those that there are."""
         found = self.containers(name, pod=pod)
         if not found:
             there = ", ".join(f"{c.pod.name}/{c.name}/{c.attempt}" for c in self.containers())
@@ -87,7 +88,8 @@ class World:
     # -- what happens to containers and sandboxes ----------------------------------------------
 
     def exit(self, name: str | None = None, *, pod: str | None = None, code: int = 0) -> Container:
-        """The newest running container that fits ends by itself with `code`."""
+        """Let the newest running container that fits end by itself with `code` (0 to 255). Raises
+        LookupError."""
         return self.kill(name, pod=pod, exit_code=code)
 
     def kill(
@@ -98,7 +100,9 @@ class World:
         exit_code: int = SIGKILLED,
         reason: str = "",
     ) -> Container:
-        """The newest running container that fits is killed from outside. Raises LookupError."""
+        """Kill the newest running container that fits, from outside. `reason` "": the one that
+        follows from the exit code. Raises LookupError, ValueError for an exit code that cannot
+        be."""
         if exit_code not in range(MAX_EXIT_CODE + 1):
             raise ValueError(f"exit code: wanted 0 to {MAX_EXIT_CODE}, got {exit_code!r}")
         found = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
@@ -109,7 +113,8 @@ class World:
         return found[-1]
 
     def drop(self, name: str | None = None, *, pod: str | None = None) -> Container:
-        """The newest container that fits vanishes from the runtime without a trace."""
+        """Let the newest container that fits vanish from the runtime: no event, no call tells of
+        it. Raises LookupError."""
         container = self.container(name, pod=pod)
         drop_container(self.core, container)
         self._clockwork.vanished(container)
@@ -117,14 +122,16 @@ class World:
         return container
 
     def kill_sandbox(self, *, pod: str | None = None) -> Sandbox:
-        """The sandbox process of the newest sandbox that fits dies (CRI-039)."""
+        """Kill the sandbox process of the newest sandbox that fits (CRI-039). Raises
+        LookupError."""
         sandbox = self._newest_sandbox(pod)
         lose_sandbox(self.core, sandbox)
         self._clockwork.pump()
         return sandbox
 
     def stop_sandbox(self, *, pod: str | None = None) -> Sandbox:
-        """Another client of the runtime stops the newest sandbox that fits."""
+        """Stop the newest sandbox that fits, as another client of the runtime would. Raises
+        LookupError."""
         sandbox = self._newest_sandbox(pod)
         stop_sandbox(self.core, sandbox)
         self._clockwork.pump()
@@ -139,12 +146,12 @@ class World:
     # -- what happens to the runtime and the node ----------------------------------------------
 
     def lose_network(self) -> None:
-        """The node has no pod network from now on: Status says so, and pods that want it can
-        neither be set up nor torn down (CRI-037, CRI-130)."""
+        """Let the node be without a pod network from now on: Status says so, and pods that want it
+        can neither be set up nor torn down (CRI-037, CRI-130)."""
         self.core.network_ready = False
 
     def restore_network(self) -> None:
-        """The pod network is back."""
+        """Give the node its pod network back."""
         self.core.network_ready = True
 
     @contextmanager
@@ -157,7 +164,7 @@ class World:
             self.restore_network()
 
     def crash(self, *, loses_state: bool = False) -> None:
-        """The runtime goes down: calls fail with UNAVAILABLE, also those under way (a stop that
+        """Take the runtime down: calls fail with UNAVAILABLE, also those under way (a stop that
         waits, a pull, a call that a rule holds up); containers run on (CRI-160).
 
         `loses_state`: it forgets its sandboxes and containers, as after the loss of its database;
@@ -179,14 +186,14 @@ class World:
 
     @property
     def is_down(self) -> bool:
-        """Between `crash` and `restart`."""
+        """Whether the runtime is down: between `crash` and `restart`."""
         return self._outage.error is not None
 
     def restart(self, *, lost_exits: bool = False) -> None:
-        """The runtime is up again, with everything it knew (CRI-160).
+        """Bring the runtime up again, with everything it knew (CRI-160).
 
-        `lost_exits`: containers that ended meanwhile show 255 `Unknown`, as containerd 1.7 and
-        later have it (CRI-161); else their own codes, as 1.6.
+        `lost_exits`: containers that ended meanwhile show 255 `Unknown`, as with containerd 1.7 and
+        later (CRI-161); else their own codes, as with 1.6.
         """
         self._clockwork.pump()
         if self.is_down and lost_exits:
@@ -203,19 +210,20 @@ class World:
             self.restart(lost_exits=lost_exits)
 
     def oom(self, process: str = "", pid: int = 0) -> Victim:
-        """The machine is out of memory: see `FakeNode.oom`."""
+        """Let the machine run out of memory, see `FakeNode.oom`."""
         try:
             return self.node.oom(process, pid)
         finally:
             self._clockwork.pump()
 
     def kernel_says(self, text: str) -> None:
-        """A line in the log of the machine's kernel."""
+        """Write a line into the log of the machine's kernel."""
         self.node.kernel_says(text)
 
     def reboot(self) -> None:
-        """The node reboots: calls under way break off as in a crash, every container has exited, no
-        sandbox is ready, no cgroup is left, a new boot id; the runtime is up again."""
+        """Reboot the node: calls under way break off as in a crash, every container has exited (255
+        `Unknown`), no sandbox is ready, no cgroup is left, there is a new boot id; the runtime is
+        up again."""
         self.crash()
         for container in list(self.core.containers.values()):
             running.kill(self.core, container, LOST, "Unknown")

@@ -1,8 +1,8 @@
 """The kubelet's configuration: KubeletConfiguration v1beta1 files, read strictly.
 
-`kubelet_config` is the schema, written with the functions of `fields`; `load` reads a file, by way
-of `decode` (types), `validation` (values) and the defaults that depend on other fields. The
-eviction thresholds are texts in the file; `eviction_grammar` makes `eviction_thresholds` of them.
+Read `kubelet_config` first, the schema, written with the functions of `fields`. `load` reads a
+file, with `decode` (types), `validation` (values), and the defaults that depend on other fields.
+`eviction_grammar` parses the texts of eviction thresholds into `eviction_thresholds`.
 """
 
 from refkubelet.config.kubelet_config import KubeletConfiguration

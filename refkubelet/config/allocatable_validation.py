@@ -1,4 +1,4 @@
-"""Checks of what is reserved of the node, and of what is enforced (CG-034, CG-035). Pure.
+"""Checks the reservations of the node, and enforceNodeAllocatable (CG-034, CG-035). Pure.
 
 Texts are those of the kubelet. Upstream: pkg/kubelet/apis/config/validation/validation.go.
 """
@@ -29,7 +29,8 @@ def allocatable_problems(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def _enforced(config: KubeletConfiguration) -> Iterator[str]:
-    """enforceNodeAllocatable: known words, each once, `none` alone, and what each of them needs."""
+    """Check enforceNodeAllocatable: known words, each once, `none` alone, and the fields that each
+    of them requires."""
     enforced = config.enforce_node_allocatable
     flag = "enforceNodeAllocatable (--enforce-node-allocatable)"
     for name in ("system-reserved", "kube-reserved"):

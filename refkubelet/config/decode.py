@@ -1,8 +1,8 @@
 """Decodes a YAML document into a frozen schema object and reports all mistakes of the file at once.
 
-Strict: an unknown field or a value of the wrong type is an error that names line, field, what was
-wanted and what was there (upstream only warns about unknown fields, CFG-002). `null` means "not
-set". What must never happen here: a value silently changed into another type.
+An unknown field or a value of the wrong type is an error with line, field, the wanted and the
+actual value (upstream only warns about unknown fields, CFG-002). `null` means "not set". No value
+is converted to another type.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Decoder:
     problems: list[str] = dataclasses.field(default_factory=list)
 
     def struct(self, cls: type[S], value: Any, path: Path, *, ignore: frozenset[str]) -> S:
-        """`cls` from a mapping; keys in `ignore` are passed over. Mistakes go to `problems`."""
+        """An object of `cls` from a mapping, without the keys in `ignore`. Mistakes go to
+        `problems`."""
         known = {info_of(f).wire: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
         arguments: dict[str, Any] = {}
         for key, item in value.items():
@@ -79,7 +80,7 @@ class Decoder:
         return cls(**arguments)
 
     def problem(self, path: Path, text: str) -> None:
-        """Note a mistake at that path of the document."""
+        """Record a mistake at that path of the document."""
         line = self.document.line_of(path)
         place = f"{self.file}:{line}" if line is not None else self.file
         name = dotted(path)

@@ -1,7 +1,7 @@
-"""Reads eviction thresholds from their texts in the configuration. Pure.
+"""Parses the eviction thresholds of the configuration. Pure.
 
-Rules: EVIC-001..005, EVIC-008. The texts of errors are wire facts: other tools match them. Where
-upstream shows the error of its parser, it comes after field and signal here.
+Rules: EVIC-001..005, EVIC-008. Error texts are upstream's, because other tools match them; an error
+of upstream's parser comes after field and signal here.
 Upstream: pkg/kubelet/eviction/helpers.go: ParseThresholdConfig.
 """
 
@@ -18,7 +18,7 @@ from refkubelet.golang.strconv import parse_float32
 from refkubelet.model.quantity import canonical, parse_integer
 
 PODS: Final = "pods"
-"""The word in enforceNodeAllocatable by which the cgroup of all pods is limited."""
+"""The word in enforceNodeAllocatable that limits the cgroup of all pods."""
 WRONG_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -27,12 +27,12 @@ WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _QUANTITY: Final = re.compile(r"([+-]?[0-9]*\.?[0-9]*)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _SUFFIX: Final = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"([0-9]+)\.?[0-9]*|\.[0-9]+")
-_MOST_DIGITS: Final = 19  # of a number that fits into 64 bits
+_MOST_DIGITS: Final = 19  # of a number in 64 bits
 _UNITS: Final = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
 
 
 class ThresholdError(ValueError):
-    """A threshold that a kubelet refuses to start with."""
+    """An invalid threshold, with which a kubelet does not start."""
 
 
 def parse_thresholds(
@@ -43,9 +43,7 @@ def parse_thresholds(
     enforced: Collection[str] = (),
 ) -> tuple[Threshold, ...]:
     """The thresholds of a configuration, hard ones first. `enforced`: enforceNodeAllocatable.
-
-    Raises `ThresholdError` with the text a kubelet shows.
-    """
+    Raises `ThresholdError` with upstream's text."""
     hard_values = _values("evictionHard", hard)
     soft_values = _values("evictionSoft", soft)
     grace = {_known(s): _parse_grace(s, text) for s, text in soft_grace_period.items()}
@@ -70,7 +68,7 @@ def _known(signal: str) -> str:
 
 
 def _values(field: str, texts: Mapping[str, str]) -> dict[str, ThresholdValue]:
-    """EVIC-003; `0%` and `100%` switch a signal off."""
+    """The thresholds by signal (EVIC-003); `0%` and `100%` disable a signal."""
     return {
         signal: _parse_value(f"{field}: {signal}", signal, text)
         for signal, text in texts.items()
@@ -93,7 +91,7 @@ def _parse_value(where: str, signal: str, text: str) -> ThresholdValue:
 
 
 def _parse_grace(signal: str, text: str) -> float:
-    """Seconds of a soft threshold's grace period, which must not be negative (EVIC-004)."""
+    """The grace period of a soft threshold in seconds, not negative (EVIC-004)."""
     try:
         grace_s = parse_duration_s(text)
     except ValueError:
@@ -139,7 +137,7 @@ def _parse_quantity(where: str, text: str) -> int:
 
 
 def quantity_complaint(text: str) -> str:
-    """Upstream's error for a text that is no quantity.
+    """Upstream's error for a text that is not a quantity.
 
     >>> quantity_complaint("1K"), quantity_complaint("Ei")
     ("unable to parse quantity's suffix", 'unable to parse numeric part of quantity')
@@ -151,7 +149,7 @@ def quantity_complaint(text: str) -> str:
 
 
 def duration_complaint(text: str) -> str:
-    """Upstream's error for a text that is no duration.
+    """Upstream's error for a text that is not a duration.
 
     >>> duration_complaint("10"), duration_complaint("1d")
     ('time: missing unit in duration "10"', 'time: unknown unit "d" in duration "1d"')
@@ -172,6 +170,6 @@ def duration_complaint(text: str) -> str:
 
 
 def _in_duration(text: str) -> str:
-    """Quoted as Go's package time does, byte by byte."""
+    """The text quoted as in errors of Go's package time, byte by byte."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').encode(errors="surrogateescape")
     return '"' + "".join(chr(b) if 0x20 <= b < 0x80 else f"\\x{b:02x}" for b in escaped) + '"'

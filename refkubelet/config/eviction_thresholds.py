@@ -1,4 +1,4 @@
-"""Eviction thresholds: signals, and what a threshold means in bytes, inodes or processes. Pure.
+"""Eviction thresholds: signals, and the value of a threshold in bytes, inodes or processes. Pure.
 
 Rules: EVIC-001, EVIC-009, EVIC-056, EVIC-060..062. Upstream: pkg/kubelet/eviction/api/types.go.
 """
@@ -36,8 +36,7 @@ SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ThresholdValue:
-    """A quantity, or a share of the capacity (`percent`, 0..100); `text` is as the user wrote
-    it."""
+    """A quantity, or a percentage of the capacity (`percent`, 0..100); `text`: as configured."""
 
     text: str
     quantity: int | None = None
@@ -49,15 +48,15 @@ class ThresholdValue:
         return _float32(_float32(self.percent or 0.0) / 100)
 
     def amount(self, capacity: int) -> int:
-        """Bytes, inodes or pids. Percentages show float32 rounding (EVIC-009). `NaN%` and shares
-        that 64 bits do not hold are the least amount there is: such a threshold is never met."""
+        """The value in bytes, inodes or pids; percentages with float32 rounding (EVIC-009). `NaN%`,
+        and amounts beyond 64 bits, give `LEAST`, so that such a threshold is never met."""
         if self.quantity is not None:
             return self.quantity
         amount = float(capacity) * self.share
         return int(amount) if LEAST <= amount < -LEAST else LEAST
 
     def shown(self, capacity: int) -> str:
-        """Canonical text of the amount: percentages are always in binary form (EVIC-092)."""
+        """The amount as a canonical text; percentages always in binary form (EVIC-092)."""
         if self.quantity is None:
             return format_binary(self.amount(capacity))
         return canonical(self.text)

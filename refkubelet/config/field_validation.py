@@ -1,4 +1,4 @@
-"""Checks of single fields of a KubeletConfiguration: each rule is a row (CFG-005). Pure.
+"""Checks single fields of a KubeletConfiguration; each check is a row of `RULES` (CFG-005). Pure.
 
 Texts are those of the kubelet where CFG-005 names them. Upstream:
 pkg/kubelet/apis/config/validation/validation.go.

@@ -1,8 +1,7 @@
-"""The functions that configuration schemas are written with: one for each kind of field.
+"""Functions that define the fields of a configuration schema, one for each kind of field.
 
-A schema is a frozen dataclass whose fields carry, as metadata, the name on the wire and the kind
-of value that the file may hold there; `decode.py` walks it. What must never happen here: a default
-that the file's own syntax could not express.
+A schema is a frozen dataclass; the metadata of each field has its name in the file and the kind of
+its value, which `decode.py` reads.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Kind(Enum):
-    """What a field may hold in the file."""
+    """The kind of value that a field has in the file."""
 
     BOOL = auto()
     INT32 = auto()
@@ -35,12 +34,12 @@ class Kind(Enum):
     STRINGS_MAP = auto()
     STRUCT = auto()
     STRUCTS = auto()
-    OPAQUE = auto()  # a mapping that is kept and not looked into
+    OPAQUE = auto()  # a mapping that is kept without checks
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """Metadata of one field: its name in the file, what it may hold, and for STRUCT and STRUCTS the
+    """The metadata of a field: its name in the file, its kind, and for STRUCT and STRUCTS the
     schema."""
 
     wire: str
@@ -118,7 +117,7 @@ def opaque(wire: str) -> Any:
 
 
 def _map(wire: str, kind: Kind, default: Mapping[str, Any] | None) -> Any:
-    # Mapping proxies are not hashable, and dataclasses take that for mutable: give a factory.
+    # A factory, because dataclasses refuse unhashable defaults, and mapping proxies are unhashable.
     return dataclasses.field(
         default_factory=lambda: default, metadata={"config": FieldInfo(wire, kind)}
     )

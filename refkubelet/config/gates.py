@@ -1,7 +1,4 @@
-"""The feature gates that refkubelet knows; all others are accepted, without effect. Pure.
-
-What must never happen here: a gate that some code asks for is missing (tested).
-"""
+"""The feature gates with an effect in refkubelet; all others are accepted and ignored. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ GATES: Final = (
 
 
 def others(names: Iterable[str]) -> list[str]:
-    """Those of `names` that have no effect here, each with a guess if it looks misspelt."""
+    """The gates of `names` without an effect, each with a suggestion if it looks misspelt."""
     return [_with_guess(name) for name in names if name not in GATES]
 
 

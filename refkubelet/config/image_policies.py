@@ -15,8 +15,8 @@ POLICIES: Final = (NEVER_VERIFY, NEVER_VERIFY_PRELOADED, NEVER_VERIFY_ALLOWLISTE
 
 
 def is_allowlist_entry(text: str) -> bool:
-    """Whether the text can be in preloadedImagesVerificationAllowlist: a name without tag and
-    digest, or the beginning of names up to a `/*`.
+    """Whether the text is valid in preloadedImagesVerificationAllowlist: a name without tag and
+    digest, or a prefix of names that ends with `/*`.
 
     >>> [is_allowlist_entry(t) for t in ("reg.io/app", "reg.io/*", "reg.io/app:1", "/*", "a*")]
     [True, True, False, False, False]

@@ -1,10 +1,10 @@
-"""KubeletConfiguration, kubelet.config.k8s.io/v1beta1: every field, with its default.
+"""The schema of KubeletConfiguration, kubelet.config.k8s.io/v1beta1: every field with its default.
 
-Durations are seconds (`..._s`), sizes bytes (`..._bytes`); names are the wire names in snake case.
-Fields below the line "accepted, not acted on" are checked for their type and otherwise ignored by
-refkubelet. Defaults: CFG-005's table, EVIC-006, EVIC-007, GC-101, GC-201.
+Durations are in seconds (`..._s`), sizes in bytes (`..._bytes`); names are those of the file in
+snake case. Fields below the line "accepted, not acted on" are checked for their type and then
+ignored. Defaults: CFG-005's table, EVIC-006, EVIC-007, GC-101, GC-201.
 
-One line a field, no logic. A field is documented at kubernetes.io under its wire name.
+kubernetes.io documents each field.
 """
 # ruff: noqa: RUF009 - the calls make `dataclasses.field`, once per class, as that rule wants it
 
@@ -109,8 +109,7 @@ class UserNamespaces:
 
 @dataclass(frozen=True, slots=True)
 class KubeletConfiguration:
-    """The configuration of one node. `KubeletConfiguration()` is that of an otherwise empty
-    file."""
+    """The configuration of a node. `KubeletConfiguration()` is that of an otherwise empty file."""
 
     # Pod sources.
     static_pod_path: str = f.path("staticPodPath")
@@ -182,8 +181,8 @@ class KubeletConfiguration:
     )
     max_pods: int = f.int32("maxPods", 110, zero_is_default=True)
     pods_per_core: int = f.int32("podsPerCore", 0)
-    # Eviction: texts, which config/eviction_grammar.py reads. After `load_config` the hard ones are
-    # complete (EVIC-006); None means that the file names none.
+    # Eviction: texts, which config/eviction_grammar.py parses. None: the file has no evictionHard;
+    # `load_config` replaces that with the defaults (EVIC-006).
     eviction_hard: Mapping[str, str] | None = f.string_map("evictionHard", None)
     eviction_soft: Mapping[str, str] = f.string_map("evictionSoft")
     eviction_soft_grace_period: Mapping[str, str] = f.string_map("evictionSoftGracePeriod")

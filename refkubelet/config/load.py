@@ -1,4 +1,4 @@
-"""Reading a KubeletConfiguration file: YAML or JSON, strict, with all mistakes in one error."""
+"""Reads a KubeletConfiguration file, YAML or JSON, strictly; all its mistakes are one error."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class ConfigErrors(ConfigError):
 
 
 def load_config(path: str | Path) -> KubeletConfiguration:
-    """The configuration in that file, complete and validated.
+    """The configuration in a file, with all defaults, validated.
 
-    Relative paths in it are resolved against its directory (CFG-002), hard eviction thresholds get
-    their defaults (EVIC-006). Raises `ConfigErrors`, one line per mistake; every line starts with
+    Relative paths in it are resolved against its directory (CFG-002); hard eviction thresholds get
+    their defaults (EVIC-006). Raises `ConfigErrors`, with a text for each mistake that begins with
     the file and, for a wrong field, its line.
     """
     try:
@@ -60,8 +60,8 @@ def load_config(path: str | Path) -> KubeletConfiguration:
 
 
 def parse_config(data: bytes, file: str) -> KubeletConfiguration:
-    """The configuration in these bytes, as `load_config`. `file` is the name in errors, and
-    relative paths are resolved against its directory. Raises `ConfigErrors`."""
+    """The configuration in these bytes, like `load_config`. `file`: the name in errors; relative
+    paths are resolved against its directory. Raises `ConfigErrors`."""
     try:
         document = read_yaml(data)
     except YamlError as e:
@@ -93,7 +93,7 @@ def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:
 
 
 def _complete(config: KubeletConfiguration, value: dict[str, Any]) -> KubeletConfiguration:
-    """With the defaults that depend on other fields of the file (`value`)."""
+    """`config` with the defaults that depend on other fields. `value`: the file's mapping."""
     hard = config.eviction_hard
     if hard is None:
         hard = DEFAULT_EVICTION_HARD
@@ -116,8 +116,8 @@ def _complete(config: KubeletConfiguration, value: dict[str, Any]) -> KubeletCon
 
 
 def defaults_without_file() -> KubeletConfiguration:
-    """The configuration of a kubelet without `--config` (CFG-004): its servers ask for no
-    credentials, and there is no eviction."""
+    """The configuration of a kubelet without `--config`: no authentication of its servers, and no
+    eviction (CFG-004)."""
     config = KubeletConfiguration(
         read_only_port=10255,
         eviction_hard=MappingProxyType({}),
@@ -131,7 +131,7 @@ def defaults_without_file() -> KubeletConfiguration:
 
 
 def fields_not_acted_on() -> tuple[str, ...]:
-    """The fields (wire names) that are accepted and otherwise ignored."""
+    """The names of the fields that are accepted and ignored."""
     names = [info_of(f).wire for f in fields(KubeletConfiguration)]
     return tuple(names[names.index(FIRST_FIELD_NOT_ACTED_ON) :])
 
@@ -142,7 +142,7 @@ def _tell_what_is_not_acted_on(file: str, value: dict[str, Any]) -> None:
         log.warning("%s: accepted, but refkubelet does not act on: %s", file, ", ".join(ignored))
     if unknown := gates.others(value.get("featureGates") or {}):
         log.warning(
-            "%s: featureGates: accepted, but nothing in refkubelet hangs on: %s",
+            "%s: featureGates: accepted, but without effect in refkubelet: %s",
             file,
             ", ".join(unknown),
         )

@@ -1,4 +1,4 @@
-"""Checks of reserved CPUs and reserved memory (CG-081, CG-082). Pure.
+"""Checks reserved CPUs and reserved memory (CG-081, CG-082). Pure.
 
 Texts are those of the kubelet. Upstream: pkg/kubelet/apis/config/validation: validation.go,
 validation_reserved_memory.go; cmd/kubelet/app/server.go: run.
@@ -40,7 +40,7 @@ def _reserved_cpus(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def _reserved_memory(config: KubeletConfiguration) -> Iterator[str]:
-    """reservedMemory: memory or huge pages, more than 0, each once for a NUMA node."""
+    """Check reservedMemory: memory or huge pages, above 0, each once for a NUMA node."""
     seen: set[tuple[int, str]] = set()
     for entry in config.reserved_memory:
         for name, text in entry.limits.items():
@@ -67,8 +67,8 @@ def _reserved_memory(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def with_named_cpus(config: KubeletConfiguration) -> KubeletConfiguration:
-    """With the number of CPUs in reservedSystemCPUs as systemReserved's CPU, in the place of what
-    kubeReserved and systemReserved name; unchanged if reservedSystemCPUs is empty (CG-081)."""
+    """`config` with the number of CPUs in reservedSystemCPUs as the only CPU reservation, that of
+    systemReserved; unchanged if reservedSystemCPUs is empty (CG-081)."""
     count = len(parse_cpuset(config.reserved_system_cpus))
     if not count:
         return config

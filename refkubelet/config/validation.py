@@ -1,7 +1,7 @@
-"""Checks of a KubeletConfiguration: every violation is reported (CFG-005). Pure.
+"""Validates a KubeletConfiguration and reports every violation (CFG-005). Pure.
 
-Here are those that concern several fields together. Texts after `invalid configuration: ` are those
-of the kubelet where CFG-005 names them. Upstream: pkg/kubelet/apis/config/validation/validation.go.
+This module has the checks of several fields together. Texts after `invalid configuration: ` are
+upstream's where CFG-005 names them. Upstream: pkg/kubelet/apis/config/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"
 
 
 def validate(config: KubeletConfiguration) -> list[str]:
-    """All violations, each a complete sentence; empty when the configuration is usable.
-
-    Eviction thresholds are read, and complained about, by `config.eviction_grammar`.
-    """
+    """All violations; empty: the configuration is valid. Eviction thresholds are checked by
+    `config.eviction_grammar`."""
     checks = (
         field_problems,
         _back_off,
@@ -45,7 +43,8 @@ def validate(config: KubeletConfiguration) -> list[str]:
 
 
 def _back_off(config: KubeletConfiguration) -> Iterator[str]:
-    """maxContainerRestartPeriod: 1 to 300 s, and the default if its gate is off (BACK-013)."""
+    """Check maxContainerRestartPeriod: 1 to 300 s, and the default if its gate is off
+    (BACK-013)."""
     period_s = config.crash_loop_back_off.max_container_restart_period_s
     if not 1 <= period_s <= 300:
         yield (
@@ -60,8 +59,8 @@ def _back_off(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def _shutdown(config: KubeletConfiguration) -> Iterator[str]:
-    """The grace periods of a shutdown: their order, their least values, their gates, and that those
-    by priority are not mixed with the others."""
+    """Check the grace periods of a shutdown: their order, minimum and gates, and that those by
+    priority are not combined with the others."""
     total_s, critical_s = (
         config.shutdown_grace_period_s,
         config.shutdown_grace_period_critical_pods_s,
@@ -101,4 +100,4 @@ def _addresses(config: KubeletConfiguration) -> Iterator[str]:
         try:
             ipaddress.ip_address(text)
         except ValueError:
-            yield f"{wire} {text!r} is no IP address"
+            yield f"{wire} {text!r} is not an IP address"

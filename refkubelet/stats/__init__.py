@@ -1,4 +1,4 @@
-"""What pods and the node use: the summary API and what evictions look at. Read `provider` first.
+"""Statistics of pods and the node, for the summary API and for eviction. Read `provider` first.
 
 Upstream: pkg/kubelet/server/stats, pkg/kubelet/stats.
 """

@@ -1,7 +1,7 @@
 """Reads memory and processes of one cgroup, v1 or v2 (EVIC-021, EVIC-026, EVIC-027, EVIC-029).
 
-What must never happen: a cgroup that is removed while it is read breaks the caller; it has then no
-numbers. Upstream: cAdvisor, container/libcontainer/handler.go.
+No function raises if the cgroup is removed meanwhile; it then has no numbers. Upstream: cAdvisor,
+container/libcontainer/handler.go.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, Literal
 from refkubelet.host.machine import CgroupDir, Machine
 from refkubelet.stats.usage import CgroupMemory
 
-UNLIMITED_BYTES: Final = 1 << 62  # EVIC-027: more than that is no limit
+UNLIMITED_BYTES: Final = 1 << 62  # EVIC-027: a greater value means no limit
 _STAT_KEYS: Final = {  # version: inactive file pages, resident pages, faults
     1: ("total_inactive_file", "total_rss", "total_pgfault", "total_pgmajfault"),
     2: ("inactive_file", "anon", "pgfault", "pgmajfault"),
@@ -22,7 +22,7 @@ _NO_PRESSURE: Final = {"total": 0, "avg10": 0.0, "avg60": 0.0, "avg300": 0.0}
 
 
 def memory_dir(machine: Machine, path: str) -> CgroupDir:
-    """Where memory of the cgroup with that absolute path is controlled."""
+    """The directory with the memory files of the cgroup at that absolute path."""
     root = machine.cgroup_root()
     if machine.cgroup_version() == 1:
         root = root / "memory"
@@ -31,7 +31,7 @@ def memory_dir(machine: Machine, path: str) -> CgroupDir:
 
 
 def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | None:
-    """Memory of the cgroup; None when there is no such cgroup."""
+    """The memory of the cgroup; None: it does not exist."""
     names = ("memory.usage_in_bytes", "memory.limit_in_bytes")
     usage_file, limit_file = names if version == 1 else ("memory.current", "memory.max")
     try:
@@ -55,7 +55,8 @@ def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | 
 
 
 def read_swap(directory: CgroupDir, version: Literal[1, 2]) -> tuple[int, int | None]:
-    """Swap in use and left, bytes; nothing is left where no limit says so, None without limit."""
+    """The used and the available swap, in bytes. Available is 0 if unknown, None without a
+    limit."""
     try:
         if version == 1:
             return _number((directory / "memory.stat").read_text(), "total_swap"), 0
@@ -67,22 +68,21 @@ def read_swap(directory: CgroupDir, version: Literal[1, 2]) -> tuple[int, int | 
 
 
 def read_pressure(directory: CgroupDir, resource: str) -> Mapping[str, Mapping[str, float]]:
-    """`some` and `full` of `<resource>.pressure`, in its own units; zeros where the kernel has no
-    such file, as with v1."""
-    found = {kind: dict(_NO_PRESSURE) for kind in ("full", "some")}
+    """`some` and `full` of `<resource>.pressure`, in the file's units; zeros without the file, as
+    with v1."""
+    pressure = {kind: dict(_NO_PRESSURE) for kind in ("full", "some")}
     try:
         text = (directory / f"{resource}.pressure").read_text()
     except OSError:
-        return found
+        return pressure
     for kind, *values in (line.split() for line in text.splitlines()):
         pairs = (value.partition("=") for value in values)
-        found[kind] = {name: int(v) if name == "total" else float(v) for name, _, v in pairs}
-    return found
+        pressure[kind] = {name: int(v) if name == "total" else float(v) for name, _, v in pairs}
+    return pressure
 
 
 def cpu_usage_ns(machine: Machine, path: str) -> int | None:
-    """CPU time of the cgroup with that absolute path since it was made; None when it does not
-    say."""
+    """The CPU time of the cgroup at that absolute path since it was made; None: unknown."""
     relative, root = path.strip("/"), machine.cgroup_root()
     try:
         if machine.cgroup_version() == 1:
@@ -95,8 +95,8 @@ def cpu_usage_ns(machine: Machine, path: str) -> int | None:
 
 
 def count_processes(directory: CgroupDir, container_ids: tuple[str, ...]) -> int:
-    """Processes in those cgroups directly below `directory` that are named after one of the
-    containers; runtimes put text around the ID (`cri-containerd-<id>.scope`)."""
+    """The number of processes in the cgroups directly below `directory` whose names contain one of
+    the container IDs (`cri-containerd-<id>.scope`)."""
     try:
         children = list(directory.iterdir())
     except OSError:
@@ -123,7 +123,7 @@ def _limit(text: str) -> int | None:
 
 
 def _number(text: str, key: str) -> int:
-    """The value of that key in a file of lines with a key and a value each; 0 without it. The files
-    are long, read at every cycle, and of interest for few keys."""
+    """The value of a key in lines of `key value`; 0 if it is missing. Faster than parsing the whole
+    text, which is long and read in every cycle."""
     _, _, rest = f"\n{text}".partition(f"\n{key} ")
     return int(rest.partition("\n")[0] or 0)

@@ -1,7 +1,7 @@
 """CPU, memory, swap and I/O of a cgroup in the form of the summary API (SRV-030).
 
-Cores in use are the difference to the summary before. Upstream: pkg/kubelet/stats/helper.go:
-cadvisorInfoToCPUandMemoryStats and its siblings.
+The cores in use are computed from the CPU time at the previous summary. Upstream:
+pkg/kubelet/stats/helper.go: cadvisorInfoToCPUandMemoryStats and its siblings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Json = dict[str, Any]
 
 
 class CpuRates:
-    """Cores in use, from two readings of the CPU time."""
+    """Computes the cores in use from two readings of the CPU time."""
 
     def __init__(self) -> None:
         self._before: dict[str, tuple[int, int]] = {}
         self._now: dict[str, tuple[int, int]] = {}
 
     def rate(self, key: str, time_ns: int, used_ns: int) -> int | None:
-        """Nano cores since the reading before; None for the first reading, or when the time or the
-        use went back."""
+        """Nano cores since the previous reading of `key`; None for the first one, or if the time or
+        the usage went back."""
         self._now[key] = (time_ns, used_ns)
         before = self._before.get(key)
         if before is None or time_ns <= before[0] or used_ns < before[1]:
@@ -40,20 +40,21 @@ class CpuRates:
         return (used_ns - before[1]) * 10**9 // (time_ns - before[0])
 
     def next(self) -> None:
-        """A summary is done: its readings are those before; what is gone is forgotten."""
+        """End a summary: its readings become the previous ones; keys without a reading are
+        dropped."""
         self._before, self._now = self._now, {}
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupStats:
-    """Reads cgroups by their absolute paths; "" is the root, which is the node."""
+    """Reads cgroups by their absolute paths; "" is the root: the node."""
 
     machine: Machine
     clock: Clock
     rates: CpuRates = field(default_factory=CpuRates)
 
     def of(self, path: str) -> Json | None:
-        """`cpu`, `memory`, `io` and `swap` of the cgroup; None when there is none."""
+        """`cpu`, `memory`, `io` and `swap` of the cgroup; None: it does not exist."""
         version, now_ns = self.machine.cgroup_version(), self.clock.wall_ns()
         directory = memory_dir(self.machine, path)
         memory = read_memory(directory, version)

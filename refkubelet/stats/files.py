@@ -1,8 +1,8 @@
-"""The size of a pod's files: logs, /etc/hosts and volumes, as `du` counts them.
+"""Measures a pod's files, logs, /etc/hosts and volumes, as `du` does.
 
 Logs are measured on request: for pods with storage limits, for ranking and for the summary. Volumes
-can be large: `measure` goes through them piece by piece and lets others run meanwhile. What must
-never happen: a file that vanishes meanwhile breaks the measuring. Upstream:
+can be large, so `measure` pauses and lets other tasks run. Files that vanish meanwhile are skipped.
+Upstream:
 pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
 """
 
@@ -30,12 +30,12 @@ PLUGINS: Final[Mapping[str, str]] = {
     "projected": "kubernetes.io/projected",
     "downwardAPI": "kubernetes.io/downward-api",
 }
-"""Kinds of volumes that the kubelet makes itself and can measure, and their plugins."""
+"""The kinds of volumes that the kubelet makes and can measure, and their plugins."""
 LOCAL: Final = frozenset({"emptyDir", "configMap", "gitRepo"})
-"""Those that count as ephemeral storage of the pod; of the others the summary tells only."""
+"""The kinds that count as ephemeral storage of the pod; the others are only in the summary."""
 BLOCK_BYTES: Final = 512  # the unit of st_blocks, whatever the filesystem
 PIECE: Final = 500
-"""So many files are looked at before others may run."""
+"""The number of files that are measured before other tasks run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PodFilesReader:
     logs_dir: str
 
     def files(self, pod: Pod) -> PodFiles:
-        """Logs and /etc/hosts of the pod, without volumes (EVIC-029, EVIC-101)."""
+        """The pod's logs and /etc/hosts, without volumes (EVIC-029, EVIC-101)."""
         name, namespace = name_and_namespace(pod)
         try:
             logs = pod_log_dir(self.logs_dir, namespace, name, uid(pod))
@@ -60,14 +60,14 @@ class PodFilesReader:
         )
 
     async def volumes(self, pod: Pod, now_ns: int) -> dict[str, VolumeUse]:
-        """The volumes that can be measured: those the kubelet makes itself. hostPath volumes have
-        no size of their own. Volumes that are not there yet are left out."""
-        found: dict[str, VolumeUse] = {}
+        """The sizes of the volumes that the kubelet made, by name, without those that do not exist
+        yet. hostPath volumes are not measured."""
+        sizes: dict[str, VolumeUse] = {}
         for volume in measured_volumes(pod):
             used = await measure(volume_dir(self.root_dir, pod, volume))
             if used.inodes:
-                found[volume.name] = VolumeUse(used, now_ns, _is_local(volume))
-        return found
+                sizes[volume.name] = VolumeUse(used, now_ns, _is_local(volume))
+        return sizes
 
 
 def measured_volumes(pod: Pod) -> list[Volume]:
@@ -77,7 +77,7 @@ def measured_volumes(pod: Pod) -> list[Volume]:
 
 
 def volume_dir(root_dir: str, pod: Pod, volume: Volume) -> str:
-    """Where a measured volume lies."""
+    """The path of a measured volume."""
     return pod_volume_dir(root_dir, uid(pod), PLUGINS[_kind(volume) or "emptyDir"], volume.name)
 
 
@@ -86,14 +86,16 @@ def _kind(volume: Volume) -> str | None:
 
 
 def _is_local(volume: Volume) -> bool:
-    """EVIC-044; an emptyDir in memory or in huge pages is not."""
+    """Whether the volume counts as the pod's ephemeral storage (EVIC-044); an emptyDir in memory or
+    huge pages does not."""
     if volume.emptyDir is not None and volume.emptyDir.medium not in (None, ""):
         return False
     return _kind(volume) in LOCAL
 
 
 def plain_files(directory: str) -> DiskUse:
-    """The files directly in a directory, without the directory; nothing where there is none."""
+    """The files directly in a directory, without the directory itself; nothing if it does not
+    exist."""
     try:
         with os.scandir(directory) as entries:
             return added(_entry(e.path) for e in entries if not e.is_dir(follow_symlinks=False))
@@ -102,16 +104,17 @@ def plain_files(directory: str) -> DiskUse:
 
 
 async def measure(path: str) -> DiskUse:
-    """The directory and all below it on the same filesystem; hard links count once."""
+    """The size of a directory and all below it on the same filesystem; hard links count once."""
     total = NOTHING
-    for seen, use in enumerate(_walk(path), start=1):
+    for number, use in enumerate(_walk(path), start=1):
         total += use
-        if seen % PIECE == 0:
+        if number % PIECE == 0:
             await asyncio.sleep(0)
     return total
 
 
 def _walk(top: str) -> Iterator[DiskUse]:
+    """The size of each file and directory at and below `top` on its filesystem."""
     try:
         device = os.lstat(top).st_dev
     except OSError:

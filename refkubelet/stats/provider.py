@@ -1,7 +1,7 @@
-"""Statistics of pods, made on request: the runtime's numbers, cgroups, files, volumes.
+"""Collects the statistics of pods on request: from the runtime, cgroups, files and volumes.
 
-The eviction manager and /stats/summary read the same values. Nothing is asked in an idle second;
-volumes alone are measured in the background (`volumes.py`). Rules: EVIC-029, EVIC-030.
+The eviction manager and /stats/summary read the same values. Only volumes are measured in the
+background (`volumes.py`). Rules: EVIC-029, EVIC-030.
 Upstream: pkg/kubelet/stats/cri_stats_provider.go.
 """
 
@@ -23,7 +23,7 @@ from refkubelet.stats.usage import CgroupMemory, PodUsage, VolumeUse, rows_by_po
 
 
 class StatsRuntime(Protocol):
-    """What of the runtime manager statistics are made from."""
+    """The part of the runtime manager with statistics."""
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
 
@@ -34,9 +34,9 @@ class StatsRuntime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PodStats:
-    """Made from the parts of a kubelet. `pod_cgroup`: path of a pod's cgroup, None where pods have
-    none. `files` None: nothing is known of files. `by_sandbox`: memory and processes of pods are
-    what ListPodSandboxStats says, where the runtime has that (EVIC-030)."""
+    """Collects statistics. `pod_cgroup`: returns the path of a pod's cgroup; None: pods have no
+    cgroups. `files` None: files are not measured. `by_sandbox`: memory and processes of pods come
+    from ListPodSandboxStats, if the runtime has it (EVIC-030)."""
 
     runtime: StatsRuntime
     machine: Machine
@@ -53,14 +53,14 @@ class PodStats:
         processes: bool = False,
         files: bool = False,
     ) -> Mapping[str, PodUsage]:
-        """Pod UID -> usage, of those pods that have any (EVIC-029). With `memory` and `processes`
-        of the pods' cgroups, and with `files`: logs and volumes. Raises `CriCallError`."""
+        """Pod UID -> usage, of the pods that have statistics (EVIC-029). `memory`, `processes`:
+        read those of the pods' cgroups; `files`: add logs and volumes. Raises `CriCallError`."""
         usages = await self._by_sandbox() if self.by_sandbox else None
         cgroup_of = self.pod_cgroup if usages is None and (memory or processes) else None
         if usages is None:
             rows = rows_by_pod(await self.runtime.container_stats(), await self._running())
             usages = {pod_uid: PodUsage(own) for pod_uid, own in rows.items()}
-        found: dict[str, PodUsage] = {}
+        result: dict[str, PodUsage] = {}
         for pod in pods:
             if (usage := usages.get(uid(pod))) is None:
                 continue
@@ -70,11 +70,11 @@ class PodStats:
                 usage = self._with_processes(path, usage) if processes else usage
             if files:
                 usage = self._with_files(pod, usage)
-            found[uid(pod)] = usage
-        return found
+            result[uid(pod)] = usage
+        return result
 
     async def _by_sandbox(self) -> Mapping[str, PodUsage] | None:
-        """None: the runtime cannot tell."""
+        """The usage of pods from ListPodSandboxStats; None: the runtime does not have that call."""
         try:
             rows = await self.runtime.sandbox_stats()
         except CriCallError as error:

@@ -1,9 +1,8 @@
-"""The summary of a node and its pods, as /stats/summary serves it.
+"""Makes the summary of the node and its pods for /stats/summary.
 
-Made anew for each request from the same sources that evictions look at (EVIC-020..029, SRV-030).
-CPU cores in use are what the runtime says, or the difference to the request before. Traffic of
-networks is not measured.
-What must never happen here: a summary changes anything, or costs anything between requests.
+Each request collects the values anew, from the sources that eviction uses (EVIC-020..029, SRV-030);
+between requests nothing is done. CPU cores in use come from the runtime, or from the CPU time at
+the previous request. Network traffic is not measured.
 Upstream: pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provider.go.
 """
 
@@ -31,7 +30,7 @@ PODS: Final = "pods"  # the name of the system container that holds all pods
 
 @dataclass(frozen=True, slots=True)
 class SummaryDeps:
-    """What a summary is made from."""
+    """The sources of a summary."""
 
     clock: Clock  # for the times of measurements
     machine: Machine  # memory, filesystems and cgroups of the node
@@ -40,17 +39,17 @@ class SummaryDeps:
     """The kubelet's directory; its disk is the node's."""
     stats: PodStats  # measures the pods
     pods: Callable[[], Sequence[Pod]]
-    """The pods that the summary names."""
+    """The pods for the summary."""
     image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
-    """The runtime's disks. May raise `CriCallError`."""
+    """The runtime's filesystems. May raise `CriCallError`."""
     pods_cgroup: str = ""
-    """The path of the cgroup of all pods; "" for none."""
+    """The path of the cgroup above all pods; "": pods have no cgroups."""
     container_disk: bool = False
-    """Whether containers may lie on another disk than images (EVIC-040)."""
+    """Whether containers may be on another disk than images (EVIC-040)."""
 
 
 class SummaryProvider:
-    """One per kubelet: it remembers CPU times of the request before."""
+    """Makes summaries, and keeps the CPU times of the previous one."""
 
     def __init__(self, deps: SummaryDeps) -> None:
         self._deps = deps
@@ -58,13 +57,14 @@ class SummaryProvider:
         self._cgroups = CgroupStats(deps.machine, deps.clock)
 
     async def summary(self, *, only_cpu_and_memory: bool = False) -> Json:
-        """The whole summary. Raises `CriCallError`, and `OSError` when a disk cannot be found."""
+        """The summary as JSON; `only_cpu_and_memory`: the short form. Raises `CriCallError`, and
+        `OSError` if a disk cannot be measured."""
         deps = self._deps
         pods = tuple(deps.pods())
         usage = await deps.stats.of(pods, memory=True, processes=True, files=True)
         listed = {pod.uid: pod for pod in await deps.stats.runtime.get_pods(all_states=True)}
         node_fs = deps.machine.filesystem(deps.root_dir)
-        found = {
+        summary = {
             "node": self._node(node_fs, await deps.image_fs_info()),
             "pods": [
                 self._pod(pod, usage[uid(pod)], listed[uid(pod)], node_fs)
@@ -73,7 +73,7 @@ class SummaryProvider:
             ],
         }
         self._cgroups.rates.next()
-        return wire.only_cpu_and_memory(found) if only_cpu_and_memory else found
+        return wire.only_cpu_and_memory(summary) if only_cpu_and_memory else summary
 
     def _node(self, node_fs: FilesystemStats, images: ImageFilesystems) -> Json:
         machine = self._deps.machine
@@ -123,26 +123,26 @@ class SummaryProvider:
         }
 
     def _pod_cgroup(self, pod: Pod, usage: PodUsage, parts: Sequence[Json]) -> Json:
-        """CPU, memory, I/O and swap: of the pod's cgroup, else what the runtime says of the pod,
-        else of all containers together."""
+        """CPU, memory, I/O and swap of the pod: of its cgroup, else from the runtime, else the sum
+        of its containers."""
         stats = self._deps.stats
         if stats.pod_cgroup is not None and not stats.by_sandbox:
             used = self._cgroups.of(stats.pod_cgroup(pod))
             if used is not None:
                 return used
-        found = added_up(parts)
+        sums = added_up(parts)
         if usage.memory is not None:
-            found["memory"] = wire.cgroup_memory(usage.memory, self._deps.clock.wall_ns())
-        return found
+            sums["memory"] = wire.cgroup_memory(usage.memory, self._deps.clock.wall_ns())
+        return sums
 
     def _volumes(self, pod: Pod, usage: PodUsage) -> Json:
-        seen = usage.files.volumes
-        found = [
-            self._volume(volume_dir(self._deps.root_dir, pod, v), v.name, seen[v.name])
+        sizes = usage.files.volumes
+        volumes = [
+            self._volume(volume_dir(self._deps.root_dir, pod, v), v.name, sizes[v.name])
             for v in measured_volumes(pod)
-            if v.name in seen
+            if v.name in sizes
         ]
-        return {"volume": found} if found else {}
+        return {"volume": volumes} if volumes else {}
 
     def _container(
         self,
@@ -151,6 +151,7 @@ class SummaryProvider:
         usage: PodUsage,
         node_fs: FilesystemStats,
     ) -> Json:
+        """The part of one container. `created_ns`: container ID -> its creation time."""
         core_ns, nano_cores = row.cpu_usage_core_ns, row.cpu_usage_nano_cores
         if nano_cores is None and core_ns is not None:
             nano_cores = self._cgroups.rates.rate(row.container_id, row.cpu_time_ns, core_ns)
@@ -173,12 +174,12 @@ class SummaryProvider:
         except OSError:
             return None
 
-    def _volume(self, path: str, name: str, seen: VolumeUse) -> Json:
+    def _volume(self, path: str, name: str, size: VolumeUse) -> Json:
         try:
             room = self._deps.machine.filesystem(path)
         except OSError:  # unmounted since it was measured
             room = None
-        return {**wire.filesystem(room, seen.used, seen.time_ns), "name": name}
+        return {**wire.filesystem(room, size.used, size.time_ns), "name": name}
 
 
 _ADDED: Final = {
@@ -192,7 +193,7 @@ _ADDED: Final = {
 
 
 def added_up(containers: Sequence[Json]) -> Json:
-    """CPU, memory and swap of all containers together, with the time of the last one."""
+    """The sums of CPU, memory and swap of all containers, with the time of the last one."""
     found = {}
     for part, names in _ADDED.items():
         rows = [container[part] for container in containers]

@@ -1,7 +1,7 @@
-"""What each pod uses: memory, processes, disk. The pods' part of the summary API, and what eviction
-ranks by.
+"""The usage of pods: memory, processes, disk; for the summary API and for ranking by eviction.
+Pure.
 
-Rules: EVIC-029, EVIC-101. Pure. A value of None was not measured.
+Rules: EVIC-029, EVIC-101. None: not measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from refkubelet.cri.usage import ContainerUsage
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """Bytes on disk and inodes, of one directory or of several together."""
+    """Used bytes and inodes of a disk."""
 
     bytes: int = 0
     inodes: int = 0
@@ -29,8 +29,8 @@ NOTHING = DiskUse()
 
 @dataclass(frozen=True, slots=True)
 class VolumeUse:
-    """One volume, when it was last measured. `local`: it counts as the pod's ephemeral storage and
-    when pods are ranked (EVIC-044, EVIC-101); one in memory does not."""
+    """The last measurement of a volume. `local`: it counts as the pod's ephemeral storage, also in
+    rankings (EVIC-044, EVIC-101); False for a volume in memory."""
 
     used: DiskUse
     time_ns: int
@@ -47,8 +47,8 @@ def _volumes() -> Mapping[str, VolumeUse]:
 
 @dataclass(frozen=True, slots=True)
 class PodFiles:
-    """Files of a pod on the disk of the kubelet's directory. `logs`: of containers that have log
-    files, by container; `pod_logs`: those beside the containers' directories."""
+    """A pod's files on the disk of the kubelet's directory. `logs`: by container; `pod_logs`: log
+    files beside the containers' directories."""
 
     logs: Mapping[str, DiskUse] = field(default_factory=_logs)
     volumes: Mapping[str, VolumeUse] = field(default_factory=_volumes)
@@ -56,7 +56,7 @@ class PodFiles:
     etc_hosts: DiskUse = NOTHING
 
     def local_volumes(self) -> DiskUse:
-        """Those that count when pods are ranked."""
+        """The sum of the volumes that count as ephemeral storage."""
         return added(volume.used for volume in self.volumes.values() if volume.local)
 
 
@@ -79,11 +79,9 @@ class CgroupMemory:
 
 @dataclass(frozen=True, slots=True)
 class PodUsage:
-    """One pod's use; exists only while a container of it runs and has statistics (EVIC-029).
-
-    `containers` keeps the order of the runtime's answer. `memory`: of the pod's cgroup, None where
-    there is none. `processes`: of its containers, as far as their cgroups are known.
-    """
+    """The usage of a pod with running containers that have statistics (EVIC-029). `containers`: in
+    the order of the runtime; `memory`: of the pod's cgroup, None without one; `processes`: of the
+    containers whose cgroups are found."""
 
     containers: tuple[ContainerUsage, ...]
     memory: CgroupMemory | None = None
@@ -92,43 +90,42 @@ class PodUsage:
 
     @property
     def memory_bytes(self) -> int:
-        """Working set: of the pod's cgroup if it has one, else of its containers together."""
+        """The working set of the pod's cgroup, or else the sum of its containers."""
         if self.memory is not None:
             return self.memory.working_set_bytes
         return sum(c.memory_working_set_bytes or 0 for c in self.containers)
 
     @property
     def layers(self) -> DiskUse:
-        """Writable layers of all containers."""
+        """The writable layers of all containers."""
         return added(layer(row) for row in self.containers)
 
     @property
     def logs(self) -> DiskUse:
-        """Logs of the containers that have statistics."""
+        """The logs of the containers that have statistics."""
         return added(self.files.logs.get(row.name, NOTHING) for row in self.containers)
 
     @property
     def ephemeral_storage(self) -> DiskUse:
-        """All that counts against the pod's limit (EVIC-101)."""
+        """Everything that counts against the pod's limit (EVIC-101)."""
         files = self.files
         return self.layers + self.logs + files.local_volumes() + files.pod_logs + files.etc_hosts
 
 
 def layer(row: ContainerUsage) -> DiskUse:
-    """The container's writable layer, nothing where the runtime gave no numbers."""
+    """The container's writable layer; nothing if the runtime does not report it."""
     return DiskUse(row.rootfs_used_bytes or 0, row.rootfs_inodes_used or 0)
 
 
 def added(parts: Iterable[DiskUse]) -> DiskUse:
-    """All together."""
+    """The sum of `parts`."""
     return sum(parts, NOTHING)
 
 
 def rows_by_pod(
     stats: Iterable[ContainerUsage], running: Iterable[str]
 ) -> Mapping[str, tuple[ContainerUsage, ...]]:
-    """Pod UID -> statistics of its containers, of those only that are among the IDs of running
-    containers (EVIC-029)."""
+    """Pod UID -> the statistics of its running containers. `running`: their IDs (EVIC-029)."""
     alive = frozenset(running)
     grouped: dict[str, list[ContainerUsage]] = {}
     for row in stats:

@@ -1,9 +1,8 @@
-"""Measures volumes of pods in the background, each pod's every one to two periods (EVIC-029,
-EVIC-103).
+"""Measures the volumes of pods in the background, those of each pod every one to two periods
+(EVIC-029, EVIC-103).
 
-New pods are looked for once a period, and measured at once when they are found. What must never
-happen: a large volume holds others up (`files.measure` pauses), or pods without volumes cost
-anything. Upstream: pkg/kubelet/server/stats: fs_resource_analyzer.go, volume_stat_calculator.go.
+New pods are searched for once a period, and measured at once. Upstream: pkg/kubelet/server/stats:
+fs_resource_analyzer.go, volume_stat_calculator.go.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from simtime import Clock
 class _Watched:
     pod: Pod
     due_s: float
-    seen: Mapping[str, VolumeUse] = field(default_factory=lambda: MappingProxyType({}))
+    sizes: Mapping[str, VolumeUse] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class VolumeStats:
-    """One per kubelet. `period_s`: volumeStatsAggPeriod; not positive: nothing is measured."""
+    """The last sizes of all volumes. `period_s`: volumeStatsAggPeriod; 0 or less: nothing is
+    measured."""
 
     def __init__(
         self,
@@ -46,9 +46,9 @@ class VolumeStats:
         self._watched: dict[str, _Watched] = {}
 
     def of(self, pod_uid: str) -> Mapping[str, VolumeUse]:
-        """The pod's volumes as they were last measured; nothing before that."""
+        """The last measurements of the pod's volumes, by name; empty before the first."""
         watched = self._watched.get(pod_uid)
-        return MappingProxyType({}) if watched is None else watched.seen
+        return MappingProxyType({}) if watched is None else watched.sizes
 
     async def run(self) -> None:
         """Measure until cancelled."""
@@ -64,7 +64,7 @@ class VolumeStats:
             await self._clock.sleep(max(0.0, next_s - self._clock.monotonic_s()))
 
     def _look(self) -> None:
-        """Take up new pods, forget those that are gone."""
+        """Add new pods with volumes, and drop those that are gone."""
         pods = {uid(pod): pod for pod in self._pods() if measured_volumes(pod)}
         for gone in [pod_uid for pod_uid in self._watched if pod_uid not in pods]:
             del self._watched[gone]
@@ -72,9 +72,9 @@ class VolumeStats:
             self._watched.setdefault(pod_uid, _Watched(pod, self._clock.monotonic_s())).pod = pod
 
     async def _measure(self) -> None:
-        """Those whose time has come."""
+        """Measure the volumes of pods that are due."""
         for watched in list(self._watched.values()):
             if watched.due_s <= self._clock.monotonic_s():
-                watched.seen = await self._files.volumes(watched.pod, self._clock.wall_ns())
+                watched.sizes = await self._files.volumes(watched.pod, self._clock.wall_ns())
                 jitter = 1.0 + self._random()
                 watched.due_s = self._clock.monotonic_s() + self._period_s * jitter

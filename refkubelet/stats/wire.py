@@ -1,6 +1,7 @@
-"""Statistics in the form of the summary API: upstream's JSON names. Pure.
+"""Statistics in the form of the summary API, with upstream's JSON names. Pure.
 
-What was not measured is left out. Upstream: k8s.io/kubelet pkg/apis/stats/v1alpha1: types.go.
+Values that were not measured are left out. Upstream: k8s.io/kubelet pkg/apis/stats/v1alpha1:
+types.go.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ CONTAINER_LITTLE: Final = ("name", "startTime", "cpu", "memory", "swap")
 
 
 def shown_time(time_ns: int) -> str | None:
-    """As `metav1.Time`; null for no time."""
+    """A time as `metav1.Time`; None for 0."""
     return format_rfc3339(time_ns) if time_ns else None
 
 
 def known(**values: Any) -> Json:
-    """The values that there are."""
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def filesystem(
     stats: FilesystemStats | None, used: DiskUse | None = None, time_ns: int | None = None
 ) -> Json:
-    """`used`: of one container, volume or pod; None: whatever is not available."""
+    """The part `fs` of a summary. `used`: by a container, volume or pod; None: the whole used
+    space. `time_ns`: by default that of `stats`."""
     if stats is None:
         room: Json = {}
     else:
@@ -51,13 +53,14 @@ def filesystem(
 
 
 def image_filesystem(stats: FilesystemStats, usage: FilesystemUsage) -> Json:
-    """Room of the machine, use and time of the runtime (EVIC-028)."""
+    """A filesystem of images: space measured on the machine, usage and time from the runtime
+    (EVIC-028)."""
     used = DiskUse(usage.used_bytes, usage.inodes_used)
     return filesystem(stats, used, usage.time_ns)
 
 
 def cpu(time_ns: int, core_ns: int | None, nano_cores: int | None) -> Json:
-    """CPU time since the start, and now."""
+    """The part `cpu`: the CPU time since the start, and the cores in use."""
     return {
         "time": shown_time(time_ns),
         **known(usageNanoCores=nano_cores, usageCoreNanoSeconds=core_ns),
@@ -65,7 +68,7 @@ def cpu(time_ns: int, core_ns: int | None, nano_cores: int | None) -> Json:
 
 
 def node_memory(stats: MemoryStats, root: Json) -> Json:
-    """What is available of the machine's memory, beside what the root cgroup says."""
+    """The node's memory: that of the root cgroup, with the machine's available memory."""
     return {
         **root,
         "time": shown_time(stats.time_ns),
@@ -75,12 +78,12 @@ def node_memory(stats: MemoryStats, root: Json) -> Json:
 
 
 def pressured(found: Json, pressure: Mapping[str, Any]) -> Json:
-    """With the time that processes lost waiting for the resource (PSI)."""
+    """`found` with the pressure stall information (PSI) of the resource."""
     return {**found, "psi": pressure}
 
 
 def swap_of(time_ns: int, used_bytes: int | None, left_bytes: int | None) -> Json:
-    """Swap of a cgroup."""
+    """The part `swap` of a cgroup."""
     return {
         "time": shown_time(time_ns),
         **known(swapAvailableBytes=left_bytes, swapUsageBytes=used_bytes),
@@ -88,7 +91,7 @@ def swap_of(time_ns: int, used_bytes: int | None, left_bytes: int | None) -> Jso
 
 
 def cgroup_memory(memory: CgroupMemory, time_ns: int) -> Json:
-    """Memory of a pod's cgroup or of the one that holds all pods."""
+    """The part `memory` of a cgroup."""
     return {
         "time": shown_time(time_ns),
         **known(
@@ -103,7 +106,7 @@ def cgroup_memory(memory: CgroupMemory, time_ns: int) -> Json:
 
 
 def container_memory(row: ContainerUsage) -> Json:
-    """As the runtime gave it."""
+    """The part `memory` of a container, from the runtime."""
     return {
         "time": shown_time(row.memory_time_ns),
         **known(
@@ -118,12 +121,12 @@ def container_memory(row: ContainerUsage) -> Json:
 
 
 def swap(row: ContainerUsage) -> Json:
-    """Swap of a container; the zero time where the runtime tells nothing."""
+    """The part `swap` of a container; the zero time if the runtime reports none."""
     return swap_of(row.swap_time_ns, row.swap_usage_bytes, row.swap_available_bytes)
 
 
 def rlimit(pids: PidStats) -> Json:
-    """Processes of the node (EVIC-025)."""
+    """The part `rlimit`: processes of the node (EVIC-025)."""
     return {"time": shown_time(pids.time_ns), "maxpid": pids.limit, "curproc": pids.running}
 
 

@@ -1,7 +1,7 @@
 """emptyDir volumes: made once per pod, owned by its fsGroup, removed with the pod (NODE-203).
 
-What must never happen here: a directory that is half made passes for one that is ready; removing
-follows a mount, or waits for a large tree.
+What must never happen here: a half-made directory counts as ready; a removal follows a mount, or
+blocks the event loop for a large tree.
 Upstream: pkg/volume/emptydir/empty_dir.go, pkg/volume/volume_linux.go.
 """
 
@@ -32,18 +32,18 @@ GROUP_DIRECTORY_BITS: Final = 0o2770
 
 @dataclass(frozen=True, slots=True)
 class EmptyDirs:
-    """Those below a kubelet's directory."""
+    """Makes and removes emptyDir volumes below the kubelet's directory `root_dir`."""
 
     root_dir: str
     mounts: Mounts
 
     def path(self, pod: Pod, volume: str) -> str:
-        """Where the volume is on the node."""
+        """The path of the volume on the node."""
         return pod_volume_dir(self.root_dir, uid(pod), EMPTY_DIR_PLUGIN, volume)
 
     def set_up(self, pod: Pod, volume: Volume, size_bytes: int) -> None:
-        """It is there afterwards; `size_bytes`: of one in memory. What is ready stays as it is.
-        Raises OSError."""
+        """Make the volume, if it is not ready yet. `size_bytes`: for one in memory. Raises
+        OSError."""
         path = self.path(pod, volume.name)
         in_memory = volume.emptyDir is not None and volume.emptyDir.medium == IN_MEMORY
         marker = self._marker(pod, volume.name)
@@ -53,7 +53,7 @@ class EmptyDirs:
         os.makedirs(path, mode=MODE, exist_ok=True)
         is_new = not os.path.exists(marker)
         if is_new:
-            os.chmod(path, MODE)  # the umask took bits away
+            os.chmod(path, MODE)  # makedirs applies the umask
         if in_memory:
             is_new |= self.mounts.tmpfs(path, size_bytes)
         group = _fs_group(pod)
@@ -63,7 +63,8 @@ class EmptyDirs:
         os.close(os.open(marker, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o640))
 
     async def tear_down(self, pod: Pod) -> None:
-        """All of the pod's, with what is mounted of them or below them. Raises OSError."""
+        """Unmount and remove all emptyDir volumes of the pod, and its subpath mounts. Raises
+        OSError."""
         directory = pod_dir(self.root_dir, uid(pod))
         above = os.path.dirname(self.path(pod, "any"))
         subpaths = os.path.join(directory, SUB_PATHS)
@@ -86,11 +87,11 @@ def _fs_group(pod: Pod) -> int | None:
 
 
 def give_to_group(directory: str, group: int) -> None:
-    """A volume that was just made belongs to the group, which may write, and so will what is made
-    in it. A kubelet that may not do that runs the pod all the same."""
+    """Make the group the owner of a new volume, with write permission and setgid, so that new files
+    belong to it, too. A failure is only logged."""
     try:
         os.chown(directory, -1, group)
         mode = stat.S_IMODE(os.stat(directory).st_mode)
         os.chmod(directory, mode | GROUP_DIRECTORY_BITS)
     except OSError as error:
-        log.warning("volume %s is not given to group %d: %s", directory, group, error)
+        log.warning("cannot make group %d the owner of volume %s: %s", group, directory, error)

@@ -1,4 +1,4 @@
-"""What a hostPath volume may be: its type is checked, and made where it says so (NODE-204).
+"""Checks the type of hostPath volumes, and makes the file or directory for `OrCreate` (NODE-204).
 
 What must never happen here: a FIFO or a device is opened.
 Upstream: pkg/volume/hostpath/host_path.go.
@@ -27,12 +27,12 @@ CHECKS: Final[dict[str, tuple[Callable[[int], bool], str]]] = {
 
 
 class HostPathError(Exception):
-    """The node has nothing of that kind there; the text is the kubelet's."""
+    """The path on the node is not of the required type; the text is upstream's."""
 
 
 def check_host_path(source: HostPathVolumeSource) -> None:
-    """Check what is there, links followed, and make what may be made. Raises `HostPathError`,
-    OSError."""
+    """Check the type of the path, following links; make it if the type ends with OrCreate. Raises
+    `HostPathError`, OSError."""
     path, kind = source.path, source.type
     if ".." in path.split("/"):
         raise HostPathError(f"invalid HostPath `{path}`: must not contain '..'")

@@ -1,8 +1,9 @@
-"""Volumes of pods before their containers, and after them (NODE-201, NODE-202, NODE-208).
+"""Sets up the volumes of pods before their containers start, and tears them down (NODE-201,
+NODE-202, NODE-208).
 
-A sync sets up what the pod uses, once; what fails is told as an event of the pod and tried again
-later, and until then nothing of the pod starts. What must never happen here: a failure of one pod's
-volume holds up another pod, or the end of its own.
+A sync sets up the volumes that the pod uses, once. A failure is recorded as an event of the pod and
+tried again later; until then no container of the pod starts. What must never happen here: a failure
+of one pod's volume delays another pod, or the end of its own pod.
 Upstream: pkg/kubelet/volumemanager, pkg/volume/util/operationexecutor.
 """
 
@@ -30,7 +31,7 @@ MAX_DELAY_S: Final = 122.0
 
 
 class VolumesNotReady(Exception):
-    """The pod cannot start yet; `retry_at_s` (monotonic): when to try again, None: as usual."""
+    """The pod cannot start yet. `retry_at_s`: when to try again, monotonic; None: as usual."""
 
     def __init__(self, message: str, retry_at_s: float | None = None) -> None:
         super().__init__(message)
@@ -46,14 +47,14 @@ class _Failure:
 
 @dataclass(slots=True)
 class _Pod:
-    """What is known of one pod's volumes, by name."""
+    """The state of one pod's volumes, by name."""
 
     ready: set[str] = field(default_factory=set)
     failed: dict[str, _Failure] = field(default_factory=dict)
 
 
 class PodVolumes:
-    """One per kubelet. `allocatable_bytes`: of the node's memory, 0: unknown."""
+    """The volumes of all pods. `allocatable_bytes`: of the node's memory; 0: unknown."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class PodVolumes:
         self._pods: dict[str, _Pod] = {}
 
     def set_up(self, pod: Pod) -> None:
-        """Everything the pod uses is there afterwards. Raises `VolumesNotReady`."""
+        """Set up all volumes that the pod uses. Raises `VolumesNotReady`."""
         used = volumes_of(pod)
         known = self._pods.get(uid(pod))
         if not used or (known is not None and known.ready >= used.keys()):
@@ -87,7 +88,7 @@ class PodVolumes:
             self._raise(known)
 
     async def tear_down(self, pod: Pod) -> None:
-        """The pod's containers have ended: nothing of its volumes stays. Raises OSError."""
+        """Remove the volumes of a pod whose containers have stopped. Raises OSError."""
         await self._empty_dirs.tear_down(pod)
         self._pods.pop(uid(pod), None)
 
@@ -108,8 +109,8 @@ class PodVolumes:
         known.ready.add(name)
 
     def _make(self, pod: Pod, volume: Volume) -> None:
-        """Make, or check, one volume. Raises HostPathError, OSError, ValueError (a name or a size
-        that cannot be)."""
+        """Make, or check, one volume. Raises HostPathError, OSError, ValueError (an invalid name or
+        size)."""
         kind = kind_of(volume)
         if kind == HOST_PATH and volume.hostPath is not None:
             check_host_path(volume.hostPath)
@@ -117,7 +118,8 @@ class PodVolumes:
             self._empty_dirs.set_up(pod, volume, self._memory_bytes(pod, volume))
 
     def _memory_bytes(self, pod: Pod, volume: Volume) -> int:
-        """The smallest of what there is, what the pod may have, and its own limit (NODE-203)."""
+        """The size of an emptyDir in memory: the smallest of the node's allocatable memory, the
+        pod's memory limit and the volume's sizeLimit (NODE-203); 0: none is known."""
         source = volume.emptyDir
         own = parse_integer(source.sizeLimit) if source and source.sizeLimit else 0
         of_pod = resource_config_for_pod(pod).memory_limit_bytes or 0

@@ -1,7 +1,7 @@
-"""The three ways to deal with mounts: real ones, none, and those of a simulated node.
+"""Mounts for volumes, in three variants: real ones, none, and those of a simulated node.
 
-What must never happen here: something is mounted or unmounted outside the directory of a pod; a
-mount that the runtime does not see passes for one that it does.
+What must never happen here: a mount or unmount outside the directory of a pod; a mount that the
+runtime does not see is used.
 Upstream: k8s.io/mount-utils.
 """
 
@@ -29,26 +29,26 @@ _PEER: Final = 4  # bytes of a process id in SO_PEERCRED's answer
 
 
 class Mounts(Protocol):
-    """What volumes need of the mount table."""
+    """What volumes ask of the mount table."""
 
     def bind(self, place: PathBelow, target: str) -> str:
-        """A path that names what `place` is: `target`, where it is mounted, or else where it was
-        found. Raises OSError."""
+        """Bind `place` to `target`; returns the path to use, `target`, or that of `place` if it was
+        not mounted. Raises OSError."""
         ...
 
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
-        """Mount a filesystem in memory, of that size (0: the kernel's default); False: there is one
+        """Mount a filesystem in memory of that size (0: the kernel's default); False: it is mounted
         already. Raises OSError."""
         ...
 
     def unmount_below(self, directory: str) -> None:
-        """Nothing is mounted at or below the directory afterwards. Raises OSError."""
+        """Unmount everything at or below the directory. Raises OSError."""
         ...
 
 
 class NoMounts:
-    """Where the kubelet may not mount, or the runtime would not see it. A container that writes
-    into a volume can exchange a part of it between the kubelet's look and CreateContainer."""
+    """For a kubelet that may not mount, or whose mounts the runtime would not see. A container that
+    writes into a volume could then replace a subpath between its check and CreateContainer."""
 
     def bind(self, place: PathBelow, target: str) -> str:
         """Where it was found."""
@@ -60,20 +60,21 @@ class NoMounts:
         raise OSError(errno.EPERM, text)
 
     def unmount_below(self, directory: str) -> None:
-        """A kubelet that cannot unmount must not delete through a mount either."""
+        """Raise OSError if anything is mounted there, so that nothing is deleted through a
+        mount."""
         if mount_points_below(directory):
             raise OSError(errno.EBUSY, f"something is mounted below {directory}")
 
 
 class SimulatedMounts:
-    """Of a node whose containers are simulated: nothing is mounted, as no process would see it."""
+    """For a node with simulated containers: nothing is mounted, since no process would see it."""
 
     def bind(self, place: PathBelow, target: str) -> str:
         """Where it was found."""
         return place.path
 
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
-        """The directory stands for it."""
+        """Use the plain directory."""
         return False
 
     def unmount_below(self, directory: str) -> None:
@@ -81,15 +82,15 @@ class SimulatedMounts:
 
 
 class RealMounts:
-    """Of this process's mount namespace. `runtime_pid`: a process that sees what the runtime sees;
-    None: it is in this namespace."""
+    """Mounts in this process's mount namespace. `runtime_pid`: a process in the runtime's mount
+    namespace; None: it is the same namespace."""
 
     def __init__(self, runtime_pid: int | None = None) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._runtime_pid = runtime_pid
 
     def bind(self, place: PathBelow, target: str) -> str:
-        """NODE-211: `target` is that very file or directory afterwards, and stays it."""
+        """Mount exactly the opened file or directory at `target` (NODE-211)."""
         if not _is_same(place.descriptor, target):
             self._unmount(target)
             _make_target(target, directory=place.is_directory)
@@ -100,7 +101,8 @@ class RealMounts:
         return place.path
 
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
-        """NODE-203. One that is mounted already stays; it may swap where the kernel is old."""
+        """Mount a tmpfs, if there is none yet (NODE-203); without swap, if the kernel supports
+        that."""
         is_new = not os.path.ismount(directory)
         if is_new:
             self._mount_tmpfs(directory, size_bytes)
@@ -121,7 +123,7 @@ class RealMounts:
             self._mount("tmpfs", directory, "tmpfs", 0, size)
 
     def unmount_below(self, directory: str) -> None:
-        """The newest first."""
+        """Unmount all, the newest first."""
         for point in mount_points_below(directory):
             self._unmount(point)
 
@@ -133,7 +135,7 @@ class RealMounts:
         try:
             return os.path.realpath(target) in mount_points_below(target, table)
         except OSError as error:
-            log.warning("what the runtime sees is not known any more: %s", error)
+            log.warning("cannot read the runtime's mounts: %s", error)
             return False
 
     def _mount(
@@ -142,7 +144,7 @@ class RealMounts:
         self._check(self._libc.mount(*map(_c, (source, target, kind)), flags, _c(options)), target)
 
     def _unmount(self, target: str) -> None:
-        """A mount that is still in use goes with its last user."""
+        """Detach a mount; one that is in use goes away with its last user."""
         try:
             self._check(self._libc.umount2(_c(target), MNT_DETACH | UMOUNT_NOFOLLOW), target)
         except OSError as error:
@@ -156,7 +158,8 @@ class RealMounts:
 
 
 def mounts_for(endpoint: str) -> Mounts:
-    """What this process can do for the runtime behind a `unix://` endpoint."""
+    """The mounts that work with the runtime behind a `unix://` endpoint: `RealMounts`, or
+    `NoMounts` if this process is not root or cannot find the runtime's process."""
     if os.geteuid() != 0:
         return NoMounts()
     try:
@@ -164,14 +167,14 @@ def mounts_for(endpoint: str) -> Mounts:
         same = os.path.samefile(f"/proc/{pid}/ns/mnt", "/proc/self/ns/mnt")
     except OSError as error:
         log.warning(
-            "what the runtime at %s sees is not known; nothing is mounted: %s", endpoint, error
+            "cannot find the mounts of the runtime at %s; nothing is mounted: %s", endpoint, error
         )
         return NoMounts()
     return RealMounts(None if same else pid)
 
 
 def _listener(path: str) -> int:
-    """The process that listens at a socket."""
+    """The id of the process that listens at a socket. Raises OSError."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1.0)
         client.connect(path)
@@ -184,7 +187,7 @@ def _c(text: str | None) -> Any:
 
 
 def _is_same(descriptor: int, target: str) -> bool:
-    """Whether that is mounted there already: the place itself would be another file."""
+    """Whether the opened file is mounted at `target` already."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(target))
     except FileNotFoundError:
@@ -192,7 +195,7 @@ def _is_same(descriptor: int, target: str) -> bool:
 
 
 def _make_target(target: str, *, directory: bool) -> None:
-    """Something of the right kind to mount on."""
+    """Make an empty directory or file as the mount point."""
     os.makedirs(os.path.dirname(target), mode=DIRECTORY_MODE, exist_ok=True)
     if os.path.isdir(target) != directory:
         try:

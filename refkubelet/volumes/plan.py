@@ -1,7 +1,7 @@
-"""Which volumes a pod uses, of which kind they are, and what keeps it waiting. Pure.
+"""Decides which volumes a pod uses, their kinds, and whether they can be set up. Pure.
 
-What must never happen here: a container starts without a volume or a device that it asked for; a
-mount that must be read-only all the way down is not.
+What must never happen here: a container starts without a volume or device that it requested; a
+mount that must be recursively read-only is not.
 Upstream: pkg/kubelet/volumemanager/populator, pkg/volume/util/util.go: GetPodVolumeNames;
 pkg/kubelet/kubelet_pods.go: resolveRecursiveReadOnly.
 """
@@ -27,12 +27,12 @@ MEDIA: Final = (None, "", IN_MEMORY)
 
 
 class SubPathError(Exception):
-    """A container cannot have that part of the volume; the text says no more than it may."""
+    """A subpath cannot be used; the text reveals nothing about the node's files."""
 
 
 def used_volumes(pod: Pod) -> dict[str, Volume | None]:
-    """By name, in the order of the spec: those that some container mounts, or wants as a device
-    (NODE-201); None for a name that the pod does not have."""
+    """The volumes that containers mount or use as devices, by name, in the order of the spec
+    (NODE-201); None for a volume that the pod does not have."""
     wanted = dict.fromkeys(_wanted(pod))
     volumes = {v.name: v for v in pod.spec.volumes or ()}
     known: dict[str, Volume | None] = {n: v for n, v in volumes.items() if n in wanted}
@@ -40,12 +40,12 @@ def used_volumes(pod: Pod) -> dict[str, Volume | None]:
 
 
 def kind_of(volume: Volume) -> str:
-    """The name of its source in the API; one without a source is an emptyDir."""
+    """The kind of a volume: the name of its source in the API; without a source emptyDir."""
     return next((key for key in to_dict(volume) if key != "name"), EMPTY_DIR)
 
 
 def refusals(pod: Pod) -> dict[str, str]:
-    """Why the pod cannot run here, by the name of the volume (NODE-202); empty: it can."""
+    """Why the pod's volumes cannot be set up, by volume name (NODE-202); empty: they can."""
     devices = frozenset(d.name for c in all_containers(pod) for d in c.volumeDevices or ())
     problems = (
         (name, _refusal(volume, as_device=name in devices))
@@ -84,8 +84,7 @@ def refusal_message(pod: Pod, refused: dict[str, str]) -> str:
 
 
 def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
-    """Whether everything below the mount is read-only, too. Raises ValueError where it must be and
-    cannot."""
+    """Whether the mount is recursively read-only. Raises ValueError if it must be and cannot."""
     mode = mount.recursiveReadOnly
     if mode in (None, "Disabled"):
         return False
@@ -102,7 +101,7 @@ def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
 
 
 def check_sub_path(path: str) -> None:
-    """Check the text of a subPath. Raises `SubPathError` for one that cannot be below a volume."""
+    """Raise `SubPathError` for a subPath that would lead out of the volume."""
     if path.startswith("/"):
         raise SubPathError(f"error SubPath `{path}` must not be an absolute path")
     if ".." in path.split("/"):

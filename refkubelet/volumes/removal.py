@@ -1,8 +1,8 @@
-"""Removes a tree that a container filled, however deep, wide or odd it is.
+"""Removes a directory tree that a container may have filled, of any depth and size.
 
-Only two directories are open at a time: what lies deeper is moved up to the top before it is
-looked into, so no depth is too much, and others run in between. A place where something is mounted
-cannot be moved. What must never happen here: a link is followed; a mount is emptied.
+Deeper directories are moved up to the top before they are emptied, so that only two directories are
+open at a time; other tasks run in between. A mount point cannot be moved, so mounts are never
+emptied. What must never happen here: a link is followed.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from itertools import count, islice
 from typing import Final
 
 PIECE: Final = 500
-"""So many entries are removed before others may run."""
+"""The number of entries that are removed before other tasks run."""
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 async def remove_tree(path: str) -> None:
-    """Remove the directory, or the file, and all below it; the directories above must be the
-    kubelet's own, and nothing be mounted at the place itself. Raises OSError, also where something
-    is mounted below."""
+    """Remove a file, or a directory and all below it. The directories above must be the kubelet's
+    own, and nothing may be mounted at `path`. Raises OSError, also if there is a mount below."""
     try:
         if not stat.S_ISDIR(os.lstat(path).st_mode):
             os.unlink(path)
             return
     except FileNotFoundError:
         return
-    for seen, _ in enumerate(_emptied(path), start=1):
-        if seen % PIECE == 0:
+    for removed, _ in enumerate(_emptied(path), start=1):
+        if removed % PIECE == 0:
             await asyncio.sleep(0)
     os.rmdir(path)
 
@@ -51,7 +50,7 @@ def _emptied(path: str) -> Iterator[None]:
 
 
 def _flattened(name: str, top: int, unused: Iterator[str]) -> Iterator[None]:
-    """Empty one directory of the top: files go, directories move up."""
+    """Empty one directory of the top: remove its files, move its directories up."""
     fd = os.open(name, _DIRECTORY, dir_fd=top)
     try:
         while below := _some_names(fd):
@@ -64,21 +63,21 @@ def _flattened(name: str, top: int, unused: Iterator[str]) -> Iterator[None]:
 
 
 def _move(name: str, fd: int, top: int, unused: Iterator[str]) -> str:
-    """A directory moves to the top, under a name that is not taken. Raises OSError (EBUSY) where
-    something is mounted."""
+    """Move a directory to the top, under an unused name, and return that. Raises OSError (EBUSY)
+    for a mount point."""
     new = next(candidate for candidate in unused if not _is_there(candidate, top))
     os.rename(name, new, src_dir_fd=fd, dst_dir_fd=top)
     return new
 
 
 def _some_names(fd: int) -> list[str]:
-    """Some entries of a directory, none only if it is empty: it may have millions."""
+    """Up to `PIECE` entries of a directory, which may have millions; none only if it is empty."""
     with os.scandir(fd) as entries:
         return [entry.name for entry in islice(entries, PIECE)]
 
 
 def _unlinked(name: str, fd: int) -> bool:
-    """Whether that was no directory, and is gone."""
+    """Remove an entry, if it is not a directory; False: it is one."""
     try:
         os.unlink(name, dir_fd=fd)
     except FileNotFoundError:

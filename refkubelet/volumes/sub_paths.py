@@ -1,8 +1,8 @@
-"""A part of a volume for a container: found below the volume, made if missing, and held (NODE-211).
+"""Prepares a subPath of a volume for a container: finds or makes it, and binds it (NODE-211).
 
 Containers write into volumes, so any part of a subPath may be a link, or become one. What must
-never happen here: a path that leads out of the volume; a directory made outside it; words about
-the host's files in what users see.
+never happen here: a path leads out of the volume; a directory is made outside of it; an error that
+users see reveals files of the host.
 Upstream: pkg/volume/util/subpath/subpath_linux.go.
 """
 
@@ -26,7 +26,7 @@ DIRECTORY: Final = "volume-subpaths"
 
 @dataclass(frozen=True, slots=True)
 class SubPathUse:
-    """What a part is for: the container's volumeMount of that index, for that volume."""
+    """The use of a subPath: in the container's volumeMount with that index."""
 
     root_dir: str
     pod_uid: str
@@ -36,13 +36,13 @@ class SubPathUse:
 
     @property
     def target(self) -> str:
-        """Where it is mounted."""
+        """The path where it is mounted."""
         above = os.path.join(pod_dir(self.root_dir, self.pod_uid), DIRECTORY)
         return safe_join(above, self.volume, self.container, str(self.index))
 
 
 def prepare(volume_path: str, path: str, use: SubPathUse, mounts: Mounts) -> str:
-    """The host path of that part of the volume. Raises `SubPathError`."""
+    """Prepare `path` in the volume; returns its host path. Raises `SubPathError`."""
     check_sub_path(path)
     purpose = f'for volumeMount "{use.volume}" of container "{use.container}"'
     try:

@@ -33,7 +33,7 @@ def test_other_gates_are_told_with_a_guess_when_one_is_near(
 ) -> None:
     """A real kubelet's file names gates that nothing here hangs on; a slip looks the same."""
     assert told("{KubeletInUserNamespce: true, NodeSwap: true, eventedPLEG: true}", caplog) == [
-        "k.yaml: featureGates: accepted, but nothing in refkubelet hangs on: "
+        "k.yaml: featureGates: accepted, but without effect in refkubelet: "
         "KubeletInUserNamespce (did you mean KubeletInUserNamespace?), NodeSwap, "
         "eventedPLEG (did you mean EventedPLEG?)"
     ]

@@ -253,7 +253,7 @@ def test_a_missing_file_is_one_line() -> None:
         ),
         ("runOnce: true", "runOnce (--runonce) is not supported: it was removed, leave it false"),
         ("tlsCertFile: /x", "tlsCertFile and tlsPrivateKeyFile must be set together"),
-        ("address: localhost", "address 'localhost' is no IP address"),
+        ("address: localhost", "address 'localhost' is not an IP address"),
         (
             "systemReserved: {cpu: 100x}",
             "systemReserved.cpu: '100x' is no quantity: wanted a number with an optional suffix, "

@@ -104,6 +104,7 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
         watch=lambda news: events.publish(news),
         identity=Identity(options.runtime_name, lambda: options.runtime_version or own_version()),
         handlers=tuple(options.runtime_handlers),
+        host_mounts=options.host_mounts,
         addresses=Addresses(options.pod_network),
         cgroup_driver=CGROUP_DRIVERS[options.cgroup_driver],
     )

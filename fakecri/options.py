@@ -35,6 +35,9 @@ class Options:
     """Names of programs that images have beside the fake's own; they succeed. `*`: every one."""
     write_logs: bool = False
     """True: log files are written where the create request says."""
+    host_mounts: bool = False
+    """True: programs of containers see the files of this machine in mounts of host paths, and write
+    there unless the mount is read-only. False: such mounts are empty directories in memory."""
     runtime_name: str = "fakecri"
     """What Version says."""
     runtime_version: str = ""
@@ -79,6 +82,7 @@ class OptionFields(TypedDict, total=False):
     registry: Registry
     programs: Iterable[str]
     write_logs: bool
+    host_mounts: bool
     runtime_name: str
     runtime_version: str
     runtime_handlers: Iterable[str]

@@ -55,7 +55,7 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
         created_at_ns=core.stamp_ns(),
         log_path=log_path(request),
     )
-    container.image_volumes = volumes
+    container.image_volumes, container.host_mounts = volumes, core.host_mounts
     container.accounts, container.now_ns = image.accounts, core.now_ns
     container.image_uid = image.runs_as
     container.resources.CopyFrom(request.config.linux.resources)

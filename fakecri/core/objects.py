@@ -175,6 +175,8 @@ class Container:
     """Its files, once they are asked for: see `programs.environment.files_of`."""
     image_volumes: Mapping[str, Image] = field(default_factory=dict, repr=False)
     """The images that are mounted, by place."""
+    host_mounts: bool = False
+    """Mounts of host paths show the files of this machine."""
     accounts: Accounts = field(default_factory=Accounts, repr=False)
     """The users and groups of its image."""
     image_uid: int = 0

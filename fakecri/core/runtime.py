@@ -90,6 +90,8 @@ class Core:
     """False: there is no pod network (CRI-037)."""
     handlers: tuple[str, ...] = ()
     """Runtime handlers beside the default one, "" (CRI-030)."""
+    host_mounts: bool = False
+    """Mounts of host paths show the files of this machine."""
     cgroup_driver: pb.CgroupDriver = pb.CGROUPFS
     """What RuntimeConfig says; names follow the cgroup_parent that is given."""
     identity: Identity = field(default_factory=Identity)

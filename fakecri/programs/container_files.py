@@ -1,17 +1,24 @@
-"""The files of a container: of its image, of the create request, of the kernel; in memory."""
+"""The files of a container: of its image, of the create request, of the kernel; in memory.
+
+With the option `host_mounts` mounts of host paths that are there show the files of this machine.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
 import posixpath
 from collections.abc import Mapping
 from typing import Final
+
+from criapi.v1 import api_pb2 as pb
 
 from fakecri.core.identities import identity_of
 from fakecri.core.image_volumes import files_in
 from fakecri.core.images import Image
 from fakecri.core.objects import Container
 from fakecri.invocations.files import Files, with_users
+from fakecri.invocations.host_directory import HostDirectory
 
 _FOR_ALL: Final = ("/tmp", "/dev")
 _KERNEL: Final = ("/proc", "/sys")
@@ -45,11 +52,22 @@ def _made(container: Container) -> Files:
             _put_image(
                 files, place, container.image_volumes[mount.container_path], mount.image_sub_path
             )
+        elif container.host_mounts and os.path.exists(mount.host_path):
+            files.mount(place, _volume(container, mount))
         elif place in _NOT_DIRECTORIES:
             files.put(place, texts.get(place, "").encode())
         else:
             files.put_directory(place)
     return files
+
+
+def _volume(container: Container, mount: pb.Mount) -> HostDirectory:
+    return HostDirectory(
+        root=mount.host_path,
+        identity=identity_of(container),
+        read_only=mount.readonly,
+        recursive=mount.recursive_read_only,
+    )
 
 
 def _put_image(files: Files, place: str, image: Image, sub_path: str) -> None:

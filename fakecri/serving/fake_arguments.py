@@ -69,6 +69,11 @@ def _add_options(group: Any) -> None:
     )  # fmt: skip
     group.add_argument("--no-logs", action="store_true", help="write no log files of containers")
     group.add_argument(
+        "--no-host-mounts",
+        action="store_true",
+        help="mounts of host paths are empty; else programs of containers read and write there",
+    )
+    group.add_argument(
         "--pod-network",
         metavar="RANGE",
         help="where pods have their addresses: 10.88 (10.88.0.0/16, the default), 10.88.1, a range "
@@ -94,10 +99,12 @@ def _add_node(group: Any) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `FakeCRI` that were given; a served fake writes log files."""
+    """The arguments of `FakeCRI` that were given; a served fake writes log files, and its
+    containers see the host paths that are mounted into them."""
     return {
         **_given(arguments, _OPTIONS),
         "write_logs": not arguments.no_logs,
+        "host_mounts": not arguments.no_host_mounts,
         "call_limit": arguments.keep_calls,
     }
 

@@ -118,8 +118,9 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     programs = ProgramTable(options.programs, lambda subject: streaming.commands_of(subject))
     main_programs = MainPrograms(core, clockwork, programs.programs_of)
     programming = Programming(core, clockwork, main_programs)
-    streaming = Streaming(Runtime(core, clockwork, main_programs, programs.programs_of), clock)
     ports = Ports(core, clockwork)
+    runtime = Runtime(core, clockwork, main_programs, programs.programs_of, ports)
+    streaming = Streaming(runtime, clock)
     listening = Listening(ports) if reachable_here(options.pod_network) else None
 
     clockwork.heard += [] if listening is None else [listening.refresh]

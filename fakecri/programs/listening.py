@@ -1,9 +1,9 @@
 """Real sockets in front of `Ports`: what containers serve can be reached at their pods' addresses.
 
-Only for a pod network inside 127.0.0.0/8, where every address is this machine's; pods on the host's
-network are left out. A socket listens while its container serves the port; what it answers is
-decided by `Ports`. No socket is opened in virtual time. A port that is taken by another program is
-a warning in the log, nothing more.
+Only for a pod network inside 127.0.0.0/8, where every address is this machine's. Host ports and
+pods on the host's network are at 127.0.0.1 then. A socket listens while its container serves the
+port; what it answers is decided by `Ports`. No socket is opened in virtual time. A port that is
+taken by another program is a warning in the log, nothing more.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from fakecri.core.objects import Sandbox
 from fakecri.core.runtime import News
-from fakecri.programs.ports import Ports
+from fakecri.programs.ports import Ports, host_ports
 from simtime import VirtualLoop
 
 log = logging.getLogger("fakecri")
 Place: TypeAlias = tuple[str, int, str]
 """Address, port, protocol."""
+_NODE: Final = "127.0.0.1"
 
 
 class Listening:
@@ -62,10 +64,10 @@ class Listening:
 
     def _wanted(self) -> list[Place]:
         return [
-            (container.sandbox.ip, rule.port, rule.protocol)
+            (host, port, rule.protocol)
             for container, rules in self._ports.listening()
             for rule in rules
-            if container.sandbox.ip
+            for host, port in _places(container.sandbox, rule.port)
         ]
 
     def _bind(self, place: Place, loop: asyncio.AbstractEventLoop) -> None:
@@ -94,6 +96,15 @@ class Listening:
         waits = list(self._ports.waits_s())
         if waits:
             self._timer = loop.call_later(max(min(waits), 0.001), self.refresh)
+
+
+def _places(sandbox: Sandbox, port: int) -> list[tuple[str, int]]:
+    """Where a port of a pod is reached: at its address, or on the node's loopback address for pods
+    on the host's network and for host ports."""
+    at_node = [(_NODE, on_host) for on_host, inside in host_ports(sandbox) if inside == port]
+    if sandbox.on_host_network:
+        return [(_NODE, port)]
+    return [(sandbox.ip, port), *at_node] if sandbox.ip else []
 
 
 async def _until_cancelled(serving: Awaitable[Callable[[], Awaitable[None]]]) -> None:

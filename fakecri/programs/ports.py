@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from criapi.v1 import api_pb2 as pb
+
 from fakecri.behaviors.behavior import FOREVER, Serves
 from fakecri.clockwork.clockwork import Clockwork
-from fakecri.core.objects import Container, State
+from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import Core
 
 REMEMBERED: Final = 10_000
@@ -60,6 +62,17 @@ class Visit:
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
+def host_ports(sandbox: Sandbox) -> list[tuple[int, int]]:
+    """The port mappings of a pod (CRI-047): ports of the node, and of the pod behind them."""
+    if sandbox.on_host_network:
+        return []
+    return [
+        (mapping.host_port, mapping.container_port)
+        for mapping in sandbox.config.port_mappings
+        if mapping.host_port and mapping.protocol == pb.TCP
+    ]
+
+
 @dataclass(slots=True, eq=False)
 class Ports:
     """The ports of all pods of a fake. `visits`: the clients that connected, oldest first; the last
@@ -77,6 +90,17 @@ class Ports:
                 active = container.plan.listening(container.age_s(now_ns))
                 if active:
                     yield container, active
+
+    def protocol_in(self, sandbox: Sandbox, port: int) -> tuple[str, str] | None:
+        """Under which address a port of a pod is served, and the protocol spoken there; None:
+        nothing listens."""
+        host = sandbox.ip or "127.0.0.1"
+        for container, rules in self.listening():
+            if container.sandbox is sandbox:
+                for rule in rules:
+                    if rule.port == port:
+                        return host, rule.protocol
+        return None
 
     def waits_s(self) -> Iterator[float]:
         """Seconds until each moment at which a running container begins or ends to serve
@@ -137,11 +161,13 @@ class Ports:
             plan = container.plan
             if not plan.serves or container.state is not State.RUNNING:
                 continue
-            if self._is_address_of(host, container):
-                active = plan.listening(container.age_s(now_ns))
-                fitting = tuple(rule for rule in active if rule.port == port)
-                if fitting:
-                    return container, fitting
+            inside = {port} if self._is_address_of(host, container) else set()
+            if self._is_node(host):
+                inside |= {of for at, of in host_ports(container.sandbox) if at == port}
+            active = plan.listening(container.age_s(now_ns)) if inside else ()
+            fitting = tuple(rule for rule in active if rule.port in inside)
+            if fitting:
+                return container, fitting
         raise NotServed(f"nothing listens on {host}:{port}")
 
     def _is_address_of(self, host: str, container: Container) -> bool:
@@ -149,8 +175,11 @@ class Ports:
         if sandbox.ip:
             return host in sandbox.ips
         if sandbox.on_host_network:
-            return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
+            return self._is_node(host)
         return False
+
+    def _is_node(self, host: str) -> bool:
+        return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
 
     async def _wait(self, container: Container, rule: Serves) -> None:
         if rule.delay_s > 0 and await self.clockwork.exit_of(container, within_s=rule.delay_s):

@@ -13,7 +13,9 @@ from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from fakecri.behaviors.matching import Subject
+from fakecri.core.objects import Sandbox
 from fakecri.errors import CriError
+from fakecri.programs.ports import Ports
 from fakecri.streaming.execution import PIECE_BYTES, stop
 from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs, Target, address, run_handler
@@ -43,11 +45,35 @@ async def forward(
         return f"sandbox {sandbox.id} is not running"
     meta = sandbox.config.metadata
     subject = Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
-    target = programs.port_of(subject, port)
+    async with AsyncExitStack() as stack:
+        target = programs.port_of(subject, port)
+        if target is None:
+            target = await _served(runtime.ports, sandbox, port, stack)
+        return await _carried(target, port, stream)
+
+
+async def _served(
+    ports: Ports, sandbox: Sandbox, port: int, stack: AsyncExitStack
+) -> Target | None:
+    """What a container serves on that port (`serves`), behind a port of this machine until the
+    stack ends; None: nothing, or what only a client with an address can talk to."""
+    found = ports.protocol_in(sandbox, port)
+    if found is None or found[1] not in ("http", "tcp"):
+        return None
+    # aiohttp and its kin are imported by fakes that have a real port.
+    from fakecri.programs.socket_protocols import SERVE
+
+    host, protocol = found
+    bound = socket.create_server(("127.0.0.1", 0))
+    stack.push_async_callback(await SERVE[protocol](ports, (host, port, protocol), bound, None))
+    return int(bound.getsockname()[1])
+
+
+async def _carried(target: Target | None, port: int, stream: Duplex) -> str:
     if target is None:
         return (
             f"failed to connect to localhost:{port} inside the pod: connection refused "
-            f"(nothing listens there: cri.streaming.forward({port}, to=...))"
+            f"(nothing listens there: serves({port}), or cri.streaming.forward({port}, to=...))"
         )
     try:
         await _carry(target, stream)

@@ -20,6 +20,7 @@ from fakecri.core.runtime import Core
 from fakecri.invocations.pipes import Output
 from fakecri.programs.known import Known
 from fakecri.programs.main_programs import MainPrograms
+from fakecri.programs.ports import Ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Runtime:
     clockwork: Clockwork
     main_programs: MainPrograms
     programs_of: Callable[[Container], Known]
+    ports: Ports
 
 
 @dataclass(slots=True, eq=False)

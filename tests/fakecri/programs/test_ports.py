@@ -76,6 +76,42 @@ async def test_pods_on_the_hosts_network_are_at_the_nodes_addresses() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_a_host_port_of_the_node_leads_to_the_pod_CRI_047() -> None:
+    fake = FakeCRI()
+    fake.behaves(serves(80, body="shop"))
+    ip = await mapped(fake, host_port=12000, container_port=80)
+    for host, port in ((ip, 80), ("127.0.0.1", 12000)):
+        assert (await fake.ports.http(host, port, "/")).body == "shop"
+    for host, port in ((ip, 12000), ("127.0.0.1", 80)):
+        with pytest.raises(NotServed):
+            fake.ports.connect(host, port)
+
+
+async def mapped(fake: FakeCRI, **ports: int) -> str:
+    """The address of a pod with that port mapping, whose container has started."""
+    config = pod_config("shop", port_mappings=[cri.PortMapping(**ports)])
+    sandbox = await run_pod(fake, config)
+    container = await create(fake, sandbox, config, "web")
+    await start(fake, container)
+    return str((await sandbox_status(fake, sandbox)).network.ip)
+
+
+async def test_host_ports_and_pods_on_the_hosts_network_listen_at_the_node_CRI_047() -> None:
+    fake = FakeCRI(pod_network="127.93.9")
+    fake.behaves(serves(18086, body="mapped"))
+    try:
+        await mapped(fake, host_port=18087, container_port=18086)
+        async with aiohttp.ClientSession() as session:
+            async with session.get("http://127.0.0.1:18087/") as answer:
+                assert await answer.text() == "mapped"
+            await address_of(fake, "own", host_network=True)
+            async with session.get("http://127.0.0.1:18086/") as answer:
+                assert await answer.text() == "mapped"
+    finally:
+        await fake.stop_streaming()
+
+
+@pytest.mark.virtual_time
 async def test_a_path_or_service_that_is_not_served() -> None:
     fake = FakeCRI()
     fake.behaves(serves(80, path="/a"), serves(9, "grpc", service="db", health="NOT_SERVING"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from runtime_calls import create, pod_config, start
 from stream_clients import Node, SpdyClient, spdy_client, websocket
 
+from fakecri import serves
 from fakecri.streaming import spdy
 
 
@@ -51,6 +53,20 @@ async def test_port_forward_reaches_a_local_port_and_needs_no_request_id(node: N
             await client.send(data, b"x", last=True)
             await client.until(lambda: error in client.ended)
     assert client.data[data] == b"<x>"
+
+
+async def test_port_forward_reaches_what_a_container_serves_CRI_115(node: Node) -> None:
+    node.fake.behaves(serves(80, body="shop"), serves(81, "tcp"), container="shop")
+    await start(node.fake, await create(node.fake, node.sandbox, pod_config(), "shop"))
+    async with spdy_client(await node.forward()) as client:
+        error, data = await pair_of(client, "80", "1")
+        await client.send(data, b"GET / HTTP/1.0\r\n\r\n")
+        await client.until(lambda: error in client.ended)
+        assert client.data[data].startswith(b"HTTP/1.0 200 OK")
+        assert client.data[data].endswith(b"shop")
+        error, data = await pair_of(client, "81", "2")
+        await client.until(lambda: error in client.ended)
+        assert client.data[error] == b""
 
 
 async def test_a_port_where_nothing_listens_says_so(node: Node) -> None:

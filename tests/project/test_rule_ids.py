@@ -1,4 +1,4 @@
-"""Rule IDs are the common language: whoever cites one cites a rule that exists."""
+"""Rule IDs are the common language: every one that is cited is that of a rule."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_supplemental_groups_LIFE_224(policy: str, strict_groups: bool, refused:
     assert told == wanted
 
 
-async def test_the_first_refusal_wins_and_nobody_is_asked_after_it() -> None:
+async def test_the_first_refusal_wins_and_no_later_handler_is_asked() -> None:
     asked: list[str] = []
 
     def handler(name: str, answer: Rejection | None) -> AdmitHandler:
@@ -162,7 +162,7 @@ async def test_labels_that_have_just_come_count_LIFE_226() -> None:
         assert refused.reason == "NodeAffinity"
 
 
-async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_LIFE_225() -> None:
+async def test_resources_are_told_before_affinity_and_the_node_is_not_asked_for_LIFE_225() -> None:
     selects = make_pod(nodeSelector={"zone": "a"})
     fresh_node = AsyncMock(return_value=None)
     full = PodAdmitAttributes(selects, (pod(), pod(), pod()))

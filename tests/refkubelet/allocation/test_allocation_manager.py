@@ -1,4 +1,4 @@
-"""The queue of pending resizes: who is asked when, and what follows (CG-060..063)."""
+"""The queue of pending resizes: which is tried when, and what follows (CG-060..063)."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_a_condition_of_an_earlier_kubelet_stays_only_if_it_is_true_LIFE_1
     assert world.reasons("u-1") == ["Deferred"]
     assert world.reasons("u-2") == []
     await world.triggers.added(world.pods.values())
-    assert [who for _, who in world.asked] == ["u-1"]
+    assert [uid for _, uid in world.asked] == ["u-1"]
     assert world.events == ["Warning ResizeDeferred u-1"]  # of another generation
 
 
@@ -200,11 +200,11 @@ async def test_room_goes_by_the_order_of_the_queue_CG_061(tmp_path: Path) -> Non
         await world.edit(f"u-{number}", 4, priority=priority)
     world.asked.clear()
     await world.edit("u-1", 1)  # takes less than it has
-    assert [who for _, who in world.asked] == ["u-2", "u-3", "u-1"]
+    assert [uid for _, uid in world.asked] == ["u-2", "u-3", "u-1"]
     world.asked.clear()
     world.have("u-4", 2)
     await world.edit("u-4", 1)
-    assert next(who for _, who in world.asked if who in ("u-4", "u-2")) == "u-4"
+    assert next(uid for _, uid in world.asked if uid in ("u-4", "u-2")) == "u-4"
 
 
 async def test_a_resize_that_is_taken_back_is_no_longer_pending_CG_061(tmp_path: Path) -> None:

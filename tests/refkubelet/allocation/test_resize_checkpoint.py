@@ -145,7 +145,7 @@ def test_pod_level_resources_are_kept_beside_the_containers_CG_060(tmp_path: Pat
 
 
 @pytest.mark.virtual_time
-async def test_those_who_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None:
+async def test_calls_that_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None:
     file = tmp_path / ALLOCATED_FILE
     state = ResourceState(file)
     one = resources_of(make_pod(container(cpu="1/2", memory="1Gi/2Gi")))
@@ -184,7 +184,7 @@ async def test_a_write_that_fails_is_tried_again_CG_060(
 
 
 @pytest.mark.virtual_time
-async def test_who_waits_for_a_write_hears_of_any_error_CG_060(
+async def test_a_call_that_waits_for_a_write_gets_any_error_CG_060(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def surprise(*_: object, **__: object) -> None:

@@ -153,7 +153,7 @@ async def test_stop_deadline_is_timeout_plus_request_timeout_CRI_006(loop: Virtu
     assert stage.target.calls[0][2] == 150
 
 
-async def test_an_error_nobody_thought_of_before_the_stop_leaves_nothing_running_LIFE_143(
+async def test_an_unexpected_error_before_the_stop_leaves_nothing_running_LIFE_143(
     loop: VirtualLoop,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -43,7 +43,7 @@ async def test_a_lock_holds_until_it_is_released_NODE_060(address: str, fake: Fa
     await lock.release()
     await lock.release()
     async with asyncio.timeout(60):
-        while fake.locks:  # noqa: ASYNC110 - the bus tells the fake, and nobody tells us
+        while fake.locks:  # noqa: ASYNC110 - the bus tells the fake alone
             await asyncio.sleep(0.01)
     logind.disconnect()
 
@@ -67,7 +67,7 @@ async def test_more_time_is_asked_for_in_a_file_of_its_own_NODE_064(
 ) -> None:
     file = tmp_path / "logind.conf.d" / "99-kubelet.conf"
     logind = Logind(file, address)
-    with pytest.raises(ShutdownSourceError, match="KillUnit"):  # nobody plays systemd here
+    with pytest.raises(ShutdownSourceError, match="KillUnit"):  # there is no systemd here
         await logind.set_longest_delay(30.0)
     assert file.read_text().splitlines()[1:] == ["[Login]", "InhibitDelayMaxSec=30"]
     os.utime(file, (0, 0))

@@ -303,7 +303,7 @@ async def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: P
     assert world.manager.times.ended_ns is not None
 
 
-async def test_nobody_waits_for_pods_that_have_ended_NODE_062(tmp_path: Path) -> None:
+async def test_pods_that_have_ended_are_not_waited_for_NODE_062(tmp_path: Path) -> None:
     async with beside(tmp_path, pod("web"), pod("core", CRITICAL), slow={"web": 1.5}) as world:
         world.logind.shut_down()
         await asyncio.sleep(2)
@@ -332,7 +332,7 @@ async def test_who_allows_too_little_time_is_asked_once_and_watched_NODE_064(
         assert world.logind.locks == []
         assert world.logind.asked_s == [10.0]
         assert "shutdowns can be delayed for 5 s, but shutdownGracePeriod needs 10" in caplog.text
-        world.logind.delay_s = 10.0  # as somebody else's file says
+        world.logind.delay_s = 10.0  # as another program's file says
         await asyncio.sleep(1.1)
         assert len(world.logind.locks) == 1
 
@@ -354,7 +354,7 @@ async def test_a_logind_that_has_forgotten_is_asked_anew_NODE_064(tmp_path: Path
         assert len(world.logind.locks) == 1
 
 
-async def test_nobody_listens_when_the_manager_does_not(tmp_path: Path) -> None:
+async def test_a_manager_that_does_not_run_does_not_listen(tmp_path: Path) -> None:
     async with beside(tmp_path, logind=Lockless()) as world:
         assert world.logind.listening == 0
         await asyncio.sleep(10)
@@ -383,7 +383,7 @@ class Deaf(FakeLogind):
     async def set_longest_delay(self, delay_s: float) -> None:
         self.tries += 1
         if self.tries <= 3:
-            raise ShutdownSourceError("nobody plays systemd here")
+            raise ShutdownSourceError("there is no systemd here")
         await super().set_longest_delay(delay_s)
 
 

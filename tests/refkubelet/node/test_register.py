@@ -242,7 +242,7 @@ async def test_a_node_that_gets_ready_is_told_to_be_ready_at_once_NODE_013() -> 
         soon.cancel()
 
 
-async def test_nobody_hurries_after_two_minutes_NODE_013() -> None:
+async def test_after_two_minutes_the_node_is_looked_at_as_usual_NODE_013() -> None:
     async with registered(started=False) as world:
         world.not_ready.append("container runtime is down")
         world.start()
@@ -289,7 +289,7 @@ async def test_texts_of_a_runtime_that_is_not_ready_NODE_023() -> None:
     ]
 
 
-async def test_a_node_that_may_not_register_waits_for_somebody_else_NODE_005() -> None:
+async def test_a_node_that_may_not_register_waits_for_its_object_NODE_005() -> None:
     async with registered(register=False) as world:
         await asyncio.sleep(30)
         assert world.api.requests("POST") == []

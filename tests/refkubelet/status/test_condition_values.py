@@ -121,7 +121,7 @@ def test_the_restart_of_all_tells_no_generation_LIFE_185() -> None:
         ("a", ("my/gate",), "True", None, False),
         ("a", ("my/gate",), "False", None, True),
         ("a", ("my/gate",), "True", "old", True),
-        ("a", (), "False", None, False),  # without gates nobody else decides
+        ("a", (), "False", None, False),  # without gates nothing else decides
         ("a", ("my/gate",), None, None, False),
         ("sa", ("my/gate",), "True", None, True),
     ],

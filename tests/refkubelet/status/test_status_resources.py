@@ -66,7 +66,7 @@ def test_a_runtime_that_says_nothing_leaves_what_was_given_CG_063() -> None:
     assert shown(ASKED, None, actuated=given) == given
 
 
-def test_what_nobody_knows_stays_as_it_was_shown_CG_063() -> None:
+def test_what_is_not_known_stays_as_it_was_shown_CG_063() -> None:
     before = resources("1/2", "1Gi/2Gi")
     assert shown(ASKED, None, before=before) == before
     assert shown(ASKED, None) == ASKED

@@ -29,7 +29,7 @@ def set_up(dirs: EmptyDirs, pod: Pod, size_bytes: int = 0) -> Path:
     return Path(dirs.path(pod, "v"))
 
 
-def test_everybody_may_write_whatever_the_umask_is_NODE_203(tmp_path: Path) -> None:
+def test_all_users_may_write_whatever_the_umask_is_NODE_203(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
         path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())

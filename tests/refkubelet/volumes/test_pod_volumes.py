@@ -124,7 +124,7 @@ async def test_the_message_of_a_container_is_none_of_the_host_LIFE_145(tmp_path:
         assert "Error on reading termination log" in str(status.containerStatuses)
 
 
-async def test_a_fifo_as_termination_log_holds_nobody_up_LIFE_145(tmp_path: Path) -> None:
+async def test_a_fifo_as_termination_log_holds_no_pod_up_LIFE_145(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         node.cri.behaves(exits(1, after_s=5))
         mount = {"name": "v", "mountPath": LOG_PATH, "subPath": "message"}
@@ -134,7 +134,7 @@ async def test_a_fifo_as_termination_log_holds_nobody_up_LIFE_145(tmp_path: Path
         assert "Not a regular file" in str(node.status("web-golden"))
 
 
-async def test_a_fifo_as_file_of_variables_holds_nobody_up_LIFE_137(tmp_path: Path) -> None:
+async def test_a_fifo_as_file_of_variables_holds_no_pod_up_LIFE_137(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         ref = {"volumeName": "v", "path": "env", "key": "K"}
         pod = pod_with(EMPTY)
@@ -192,7 +192,7 @@ async def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
         await refused(node, pod, "refkubelet has none for persistentVolumeClaim")
 
 
-async def test_a_volume_that_nobody_uses_holds_nobody_up_NODE_201(tmp_path: Path) -> None:
+async def test_a_volume_that_no_container_uses_holds_no_pod_up_NODE_201(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         pod = pod_with({"name": "v", "configMap": {"name": "none"}})
         del pod["spec"]["containers"][0]["volumeMounts"]

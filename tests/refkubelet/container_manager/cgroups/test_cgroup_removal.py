@@ -1,4 +1,4 @@
-"""Removing a pod's group: who is asked again, and for how long (CG-102)."""
+"""Removing a pod's group: what is tried again, and for how long (CG-102)."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def remove_orphans(world: World, *keep: str, volumes: bool = False) -> None:
     world.manager.remove_orphans(keep, lambda uid: volumes)
 
 
-async def test_groups_of_nobody_are_removed_CG_043(world: World) -> None:
+async def test_groups_of_no_pod_are_removed_CG_043(world: World) -> None:
     world.manager.start()
     for uid, cpu in (("a", ""), ("b", "100m"), ("c", "")):
         world.manager.ensure(make_pod(container(cpu=cpu), uid=uid))

@@ -1,4 +1,4 @@
-"""Policy static: who gets CPUs of its own, hints, alignment, and states that cannot be."""
+"""Policy static: which containers get CPUs of their own, hints, alignment, impossible states."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def test_nothing_is_taken_back_before_all_sources_were_seen_CG_084(
     assert await world.admit(make_pod(asking(1), name="two")) is None
 
 
-async def test_a_resource_nobody_registered_is_none_of_our_business_CG_084(
+async def test_a_resource_that_no_plugin_registered_is_not_looked_at_CG_084(
     world: DeviceWorld,
 ) -> None:
     await world.plugin("a")

@@ -148,7 +148,7 @@ def test_a_volume_that_is_not_there_is_named_LIFE_137(tmp_path: Path) -> None:
         config(tmp_path, volume="other")
 
 
-def test_a_volume_nobody_mounts_is_not_there_LIFE_137(tmp_path: Path) -> None:
+def test_a_volume_that_no_container_mounts_is_not_there_LIFE_137(tmp_path: Path) -> None:
     write(tmp_path, "K='v'")
     with pytest.raises(ContainerConfigError, match='cannot find the volume "shared" referenced by'):
         config(tmp_path, mounts=[])

@@ -76,7 +76,7 @@ async def test_records_outlive_the_kubelet_BACK_211(tmp_path: Path) -> None:
 
 
 async def test_a_pull_cut_off_by_a_crash_must_be_verified_BACK_211(tmp_path: Path) -> None:
-    """The note of the pull is found again, the image is there: nobody may use it unverified."""
+    """The note of the pull is found again, the image is there: no pod may use it unverified."""
     registry = Registry("ann")
 
     bench = Bench(tmp_path, **registry.answers())

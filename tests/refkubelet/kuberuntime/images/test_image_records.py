@@ -1,4 +1,4 @@
-"""Pull records: who may use a present image (BACK-210..212)."""
+"""Pull records: which pods may use a present image (BACK-210..212)."""
 
 from __future__ import annotations
 

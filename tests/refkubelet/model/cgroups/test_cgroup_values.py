@@ -1,4 +1,4 @@
-"""Who gets what: pods, classes, the node."""
+"""The cgroup values of pods, of QoS classes and of the node."""
 
 from __future__ import annotations
 

@@ -271,3 +271,15 @@ def test_a_seed_gives_one_trace(tmp_path: Path) -> None:
     first, second = (run_virtual(partial(trace, tmp_path / name)) for name in "ab")
     assert first == second
     assert len(first) > 100
+
+
+async def test_health_is_the_loop_coming_round_NODE_053_PLEG_203(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
+        assert node.kubelet.healthy() is None
+        await node.clock.sleep(10)
+        assert node.kubelet.healthy() is None
+        node.cri.crash()
+        await node.clock.sleep(400)
+        assert "sync loop took longer than expected" in str(node.kubelet.healthy())
+        node.cri.restart()
+        await node.until(lambda: node.kubelet.healthy() is None, 15)

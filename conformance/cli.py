@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from conformance.registry import Level, Selection, SelectionError, load_cases, select
-from simtime.distribution import add_version
+from simtime.distribution import add_version, not_installed
 
 HERE = Path(__file__).parent
 
@@ -104,6 +104,9 @@ def list_cases(options: argparse.Namespace) -> int:
     )
     try:
         cases = select(load_cases(), selection)
+    except ModuleNotFoundError as error:
+        print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+        return 2
     except SelectionError as problem:
         print(f"kubelet-conformance: {problem}", file=sys.stderr)
         return 4
@@ -117,13 +120,11 @@ def list_cases(options: argparse.Namespace) -> int:
 
 def run(words: Sequence[str]) -> int:
     """Run pytest over the cases with the plugin; returns its exit code."""
-    if find_spec("pytest") is None:
-        print(
-            "kubelet-conformance: `run` needs pytest, which is not installed here\n"
-            "  install it:  pip install 'refkubelet[conformance]'  (a checkout: '.[conformance]')",
-            file=sys.stderr,
-        )
-        return 2
+    for name in ("pytest", "pytest_asyncio", "pytest_timeout", "rich", "lightkube"):
+        if find_spec(name) is None:
+            error = ModuleNotFoundError(name=name)
+            print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+            return 2
     import pytest  # not at the top: `list` goes without it
 
     # A time-out of CI sends SIGTERM: end as Ctrl-C does, and stop what was started.

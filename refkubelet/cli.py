@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from simtime.distribution import add_version
+from simtime.distribution import add_version, not_installed
 
 USAGE_ERROR: Final = 2
 ROOT_DIR: Final = "/var/lib/kubelet"
@@ -30,8 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users
     import asyncio  # late, as what follows: --help and mistakes in flags are answered at once
 
-    from refkubelet.daemon import USER_ERRORS, run
-
+    try:
+        from refkubelet.daemon import USER_ERRORS, run
+    except ModuleNotFoundError as error:
+        print(f"refkubelet: {not_installed(error, 'kubelet')}", file=sys.stderr)
+        return USAGE_ERROR
     try:
         return asyncio.run(run(options))
     except USER_ERRORS as e:

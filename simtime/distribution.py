@@ -1,12 +1,14 @@
-"""The version of the installed distribution, and the switch `--version` of every command."""
+"""The installed distribution: its version, the switch `--version`, and extras that are missing."""
 
 from __future__ import annotations
 
 import argparse
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
-NAME = "refkubelet"
+NAME: Final = "refkubelet"
+PACKAGES: Final = ("simtime", "criapi", "fakecri", "fakeapi", "refkubelet", "conformance")
+"""What the distribution installs."""
 
 
 @cache
@@ -32,4 +34,17 @@ def add_version(parser: argparse.ArgumentParser) -> None:
     """Give a command the switch `--version`."""
     parser.add_argument(
         "--version", action=_ShowVersion, nargs=0, help="print the version and exit"
+    )
+
+
+def not_installed(error: ModuleNotFoundError, extra: str) -> str:
+    """What to tell a user who lacks the libraries of an extra: which one, and how to get them.
+
+    Raises: the error itself for a module of this project, which would be a bug.
+    """
+    if (error.name or "").partition(".")[0] in PACKAGES:
+        raise error
+    return (
+        f"the library {error.name} is not installed\n"
+        f"  install it:  pip install '{NAME}[{extra}]'  (a checkout: '.[{extra}]')"
     )

@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fakecri.behaviors.behavior import Behavior
-from fakecri.core.images import Registry, RegistryImage, parse_reference
+from fakecri.core.images import Registry, RegistryImage
+from fakecri.core.references import parse_reference
 from fakecri.scripts.yaml_reader import Value
 
 

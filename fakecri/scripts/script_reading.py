@@ -10,7 +10,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 from fakecri.behaviors.behavior import KINDS, Behavior
 from fakecri.behaviors.behavior_data import PYTHON_FIELDS, from_dict
 from fakecri.behaviors.checked import BehaviorError
-from fakecri.core.images import RegistryImage, parse_reference
+from fakecri.core.images import RegistryImage
+from fakecri.core.references import parse_reference
 from fakecri.cri.services import METHODS
 from fakecri.errors import status_code
 from fakecri.scripts.script_entries import (

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
-from fakecri.core.images import ImageStore, credentials_of, parse_reference
+from fakecri.core.images import ImageStore, credentials_of
+from fakecri.core.references import parse_reference
 from fakecri.machine.values import GIB, Tenant, Usage
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

@@ -177,7 +177,7 @@ def test_starts_may_be_the_first_ones_and_ports_lead_somewhere(tmp_path: Path) -
     shop, other = Subject(pod="shop"), Subject(pod="other")
     assert fake.streaming.port_of(shop, 80) == "[::1]:99"  # the newer rule
     assert [rule.what for rule in fake.rules()] == [
-        "containers (container='web') behave in their first 2 attempts",
+        "containers (container='web') in their first 2 attempts: exits(code=1)",
         "port 80 of pods (pod='shop')",
         "port 0 of pods (anything)",
     ]

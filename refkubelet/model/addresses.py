@@ -25,7 +25,7 @@ def by_family(pod_ips: Sequence[str], node_ips: Sequence[str]) -> tuple[str, ...
 
 @lru_cache(maxsize=4096)
 def version_and_text(ip: str) -> tuple[int, str]:
-    """4 or 6, and the address in its canonical form. Cached, because every pod status asks it of
-    the same few addresses. Raises ValueError for a text that is no IP address."""
+    """4 or 6, and the address in canonical form. Cached, because every pod status has the same few
+    addresses. Raises ValueError for a text that is not an IP address."""
     address = ip_address(ip)
     return address.version, str(address)

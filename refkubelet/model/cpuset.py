@@ -18,13 +18,12 @@ CpuSet = frozenset[int]
 EMPTY: Final[CpuSet] = frozenset()
 
 MOST_CPUS: Final = 1 << 16
-"""No machine has more: Linux knows 8192 at most. The bound keeps a range up to a huge number from
-filling the memory."""
+"""More than any machine has (Linux: 8192), so that a huge range does not fill the memory."""
 
 
 def parse_cpuset(text: str) -> CpuSet:
-    """The CPUs of a list; an empty text is an empty set. Raises ValueError with upstream's words,
-    and for numbers that no CPU has.
+    """The CPUs of a list; an empty text is an empty set. Raises ValueError with upstream's text,
+    also for numbers above `MOST_CPUS`.
 
     >>> sorted(parse_cpuset("0-2,7"))
     [0, 1, 2, 7]
@@ -53,7 +52,7 @@ def _range(part: str) -> range:
 
 
 def format_cpuset(cpus: Iterable[int]) -> str:
-    """The shortest list that names these CPUs; "" for none.
+    """The shortest list of these CPUs; "" for none.
 
     >>> format_cpuset([7, 2, 1, 0])
     '0-2,7'

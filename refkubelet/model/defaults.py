@@ -1,4 +1,4 @@
-"""Defaults of static pods: what an API server would have filled in, and the static identity. Pure.
+"""Fills in the defaults of static pods: those of an API server, and UID, name and node. Pure.
 
 Rules: SRC-030..036, PROBE-003. The order matters: API defaults first, then the UID over the
 defaulted object, then name, namespace, node (SRC-030). All functions return
@@ -34,10 +34,10 @@ replace: Final = msgspec.structs.replace
 
 
 def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name: str) -> Pod:
-    """A manifest's pod as the kubelet runs it.
+    """The pod of a manifest with all defaults, as the kubelet runs it.
 
     `origin` is the file path or URL; it is part of the UID (SRC-031). An explicit metadata.uid is
-    kept (SRC-032). Gives: API defaults, UID, name with the node's suffix, namespace, nodeName,
+    kept (SRC-032). Sets: API defaults, UID, name with the node's suffix, namespace, nodeName,
     annotations config.hash and config.source, the NoExecute toleration for file pods (SRC-035),
     phase Pending (SRC-033).
     """
@@ -63,7 +63,7 @@ def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name
 
 
 def _with_no_execute(tolerations: list[Toleration]) -> list[Toleration]:
-    """With the toleration that file pods get: at the end, or in the place of equal ones
+    """`tolerations` with the one for file pods: appended, or in the place of equal ones
     (SRC-035)."""
     wanted = Toleration(operator="Exists", effect="NoExecute")
 
@@ -103,8 +103,8 @@ def apply_api_defaults(pod: Pod) -> Pod:
 
 
 def _pod_level(pod: Pod) -> Any:
-    """Resources of the pod itself: limits of huge pages are those of its containers, requests what
-    its containers request, else its limits (upstream: defaultHugePagePodLimits,
+    """The pod-level resources with defaults: limits of huge pages from the containers, requests
+    from the containers' requests, else from the limits (upstream: defaultHugePagePodLimits,
     defaultPodRequests)."""
     resources = _texts(pod.spec.resources)
     if not (resources.limits or resources.requests):
@@ -224,8 +224,8 @@ def _resources(resources: Any) -> Any:
 
 
 def _amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
-    """The form in which an API server shows amounts, rounded up to thousandths. A text that is no
-    amount stays as it is; validation refuses it later."""
+    """The amounts in an API server's form, rounded up to thousandths. An invalid text stays as it
+    is; validation refuses it later."""
     return {name: _amount(amount) for name, amount in (amounts or {}).items()}
 
 

@@ -1,7 +1,7 @@
-"""Removing the fields of pods whose feature gate is off. Pure.
+"""Removes the fields of pods whose feature gate is off. Pure.
 
-This happens once, when a pod comes in, so that later decisions need not know of these gates. Rules:
-LIFE-124, LIFE-125 (both gates are on unless said otherwise)."""
+This is done once for each incoming pod, so that later decisions need not check these gates. Rules:
+LIFE-124, LIFE-125 (both gates are on by default)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ replace: Final = msgspec.structs.replace
 
 
 def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
-    """The function that every incoming pod goes through. It returns the very same pod when all
-    gates are on. Pods that admission will refuse because of a gate keep their fields (LIFE-228)."""
+    """The function for every incoming pod; it returns the same object if all gates are on. Pods
+    that admission will refuse because of a gate keep their fields (LIFE-228)."""
     rules = gates.get(CONTAINER_RESTART_RULES, True)
     restart_all = gates.get(RESTART_ALL_CONTAINERS, True)
     if rules and restart_all:
@@ -36,13 +36,13 @@ def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
 
 
 def has_restart_all_rule(pod: Pod) -> bool:
-    """A container has a rule that restarts all of them (LIFE-125)."""
+    """Whether a container has a rule with the action RestartAllContainers (LIFE-125)."""
     rules = (rule for c in containers(pod) for rule in c.restartPolicyRules or ())
     return any(rule.action == RESTART_ALL for rule in rules)
 
 
 def _without_rules(pod: Pod) -> Pod:
-    """Without restart rules; only sidecars keep a restart policy of their own."""
+    """The pod without restart rules; only sidecars keep their restart policy."""
 
     def plain(container: Container) -> Container:
         return replace(container, restartPolicy=None, restartPolicyRules=None)
@@ -53,7 +53,8 @@ def _without_rules(pod: Pod) -> Pod:
 
 
 def _without_restart_all(pod: Pod) -> Pod:
-    """Rules that restart all containers lose their action, and still match."""
+    """The pod with rules whose action RestartAllContainers is removed; they still match exit
+    codes."""
 
     def disarmed(container: Container) -> Container:
         rules = [

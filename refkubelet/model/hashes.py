@@ -1,7 +1,7 @@
-"""Digests: the UID of a static pod, and the hash that says whether a container changed. Pure.
+"""Digests: the UID of a static pod, and the hash by which a changed container is detected. Pure.
 
-Both must be the same in every process and on every day, or a restart of the kubelet would restart
-pods (SRC-031, LIFE-116). So they are made of JSON with sorted keys and of nothing that varies.
+Both must be the same in every process, or a restart of the kubelet would restart pods (SRC-031,
+LIFE-116); so they are computed from JSON with sorted keys.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def _canonical(value: Any) -> bytes:
 
 
 def container_hash(container: Container) -> str:
-    """FNV-1a-32 in hex, over name and image. As an annotation of the container it says whether the
-    container that runs is still the wanted one (LIFE-116, BACK-019).
+    """FNV-1a-32 in hex over name and image. It is stored as an annotation of the container, to
+    detect a changed spec (LIFE-116, BACK-019).
 
-    It is the value that Kubernetes' kubelet computes, so that each of the two kubelets recognises
-    the other's containers: the digest covers the JSON bytes in the form in which Go prints a slice.
+    It equals the real kubelet's value, so that each kubelet recognises the other's containers: the
+    digest covers the JSON bytes as Go prints a slice.
 
     >>> container_hash(Container(name="main", image="localhost/busybox:1"))
     'c97bf8df'

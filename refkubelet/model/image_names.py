@@ -1,4 +1,4 @@
-"""Parsing image names: is a text a reference, and does it need a tag? (BACK-201) Pure.
+"""Parses image names and adds the default tag (BACK-201). Pure.
 
 Grammar: [domain/]path[:tag][@digest]. The first part is a domain if it has a dot, a colon or an
 upper-case letter, or is `localhost`; path components are lower case.
@@ -27,11 +27,11 @@ MAX_PATH: Final = 255
 
 
 class InvalidImageNameError(ValueError):
-    """The name is no image reference; the text says what is wrong with it."""
+    """The name is not an image reference; the text says why."""
 
 
 def repository(image: str) -> str:
-    """The full name without tag and digest, as registry credentials are matched with it.
+    """The full name without tag and digest, for matching with registry credentials.
 
     >>> repository("busybox:1"), repository("index.docker.io/a/b"), repository("r:5000/a@sha256:0")
     ('docker.io/library/busybox', 'docker.io/a/b', 'r:5000/a')

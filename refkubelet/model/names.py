@@ -1,7 +1,7 @@
-"""Names of directories and files that outlive a kubelet: logs, pods, volumes. Pure.
+"""Paths of the directories and files of logs, pods and volumes. Pure.
 
-Every name that comes from pods, users or plugins and becomes part of a path goes through
-`safe_join`. What must never happen here: a path that leaves its root.
+`safe_join` checks every name of pods, users and plugins that becomes part of a path. What must
+never happen here: a path leads out of its root.
 Rules: GC-011, GC-201 (logs), NODE-200 (root directory). Upstream: kubelet_getters.go and
 kuberuntime/helpers.go in pkg/kubelet.
 """
@@ -15,11 +15,11 @@ MAX_NAME_BYTES: Final = 255  # of one part of a path
 
 
 class UnsafeNameError(ValueError):
-    """A name that cannot be one part of a path; the text shows it."""
+    """A name cannot be part of a path; the text shows it."""
 
 
 def safe_join(root: str, *names: str) -> str:
-    """A path below `root`, each name one part of it. Raises `UnsafeNameError`.
+    """The path `root/name/...`, each name a single part of it. Raises `UnsafeNameError`.
 
     >>> safe_join("/var/lib/kubelet", "pods", "0123")
     '/var/lib/kubelet/pods/0123'
@@ -33,8 +33,8 @@ def safe_join(root: str, *names: str) -> str:
 
 
 def safe_path(root: str, path: str) -> str:
-    """A path below `root`, of a relative path with several parts. Raises `UnsafeNameError`, also
-    for an absolute or empty path.
+    """`root` joined with a relative path of several parts. Raises `UnsafeNameError`, also for an
+    absolute or empty path.
 
     >>> safe_path("/seccomp", "own//web.json")
     '/seccomp/own/web.json'

@@ -1,8 +1,8 @@
 """The API objects the kubelet works with.
 
-The types are lightkube's msgspec structs. They are mutable by type and frozen by custom: only the
-function that just made an object assigns to its fields; everywhere else `msgspec.structs.replace`
-makes a changed copy.
+The types are lightkube's msgspec structs. They are mutable, but treated as frozen: only the
+function that makes an object assigns to its fields; changed copies are made with
+`msgspec.structs.replace`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -53,8 +53,7 @@ __all__ = [
 
 
 class Pod(ApiPod):
-    """A pod of the API. Its metadata and spec are never None: missing ones are empty, as in Go, so
-    that code which asks about a pod need not check for them."""
+    """A pod of the API. Its metadata and spec are never None: missing ones are empty, as in Go."""
 
     if TYPE_CHECKING:
         metadata: ObjectMeta = ObjectMeta()

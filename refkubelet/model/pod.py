@@ -1,4 +1,4 @@
-"""What the kubelet asks about pods and their containers: one function for each question. Pure.
+"""One function for each question about pods and their containers. Pure.
 
 Upstream: pkg/api/v1/pod/util.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/container/helpers.go.
 """
@@ -22,19 +22,19 @@ _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class PortError(ValueError):
-    """The port cannot be told, or is none; the text is upstream's."""
+    """The port is unknown or invalid; the text is upstream's."""
 
 
 # -- names ---------------------------------------------------------------------------------------
 
 
 def uid(pod: Pod) -> str:
-    """metadata.uid; "" before it has one."""
+    """metadata.uid; "" if unset."""
     return pod.metadata.uid or ""
 
 
 def name_and_namespace(pod: Pod) -> tuple[str, str]:
-    """metadata.name and metadata.namespace; "" for what is missing."""
+    """metadata.name and metadata.namespace; "" if unset."""
     return pod.metadata.name or "", pod.metadata.namespace or ""
 
 
@@ -54,18 +54,18 @@ def log_name(pod: Pod) -> str:
 
 
 def annotations(pod: Pod) -> dict[str, str]:
-    """metadata.annotations; empty when there are none."""
+    """metadata.annotations, or an empty dict."""
     return pod.metadata.annotations or {}
 
 
 def labels(pod: Pod) -> dict[str, str]:
-    """metadata.labels; empty when there are none."""
+    """metadata.labels, or an empty dict."""
     return pod.metadata.labels or {}
 
 
 def unsafe_name(pod: Pod) -> str | None:
-    """The first of the pod's names that cannot be part of a path, and why (SRC-025); None if all
-    can."""
+    """The first of the pod's names that cannot be part of a path, with the reason; None: all can
+    (SRC-025)."""
     meta = pod.metadata
     names = [("UID", meta.uid), ("name", meta.name), ("namespace", meta.namespace)]
     names += [("container name", c.name) for c in all_containers(pod)]
@@ -83,12 +83,12 @@ def bare_container_id(api_id: str | None) -> str:
 
 
 def is_static(pod: Pod) -> bool:
-    """From a file or a URL (kubelet: IsStaticPod)."""
+    """Whether the pod comes from a file or a URL (upstream: IsStaticPod)."""
     return annotations(pod).get(CONFIG_SOURCE) in ("file", "http")
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Carries the mirror annotation, whatever its value (MIRR-020)."""
+    """Whether the pod has the mirror annotation, whatever its value (MIRR-020)."""
     return CONFIG_MIRROR in annotations(pod)
 
 
@@ -98,7 +98,7 @@ def priority(pod: Pod) -> int:
 
 
 def is_critical(pod: Pod) -> bool:
-    """Static, mirror, or of a system priority (SRC-039, EVIC-085)."""
+    """Whether the pod is static, a mirror, or of a system priority (SRC-039, EVIC-085)."""
     return is_static(pod) or is_mirror(pod) or priority(pod) >= SYSTEM_CRITICAL_PRIORITY
 
 
@@ -113,7 +113,7 @@ def tolerates(pod: Pod, key: str, value: str, effect: str) -> bool:
 
 
 def uses_host_network(pod: Pod) -> bool:
-    """The pod lives in the node's network (upstream: IsHostNetworkPod)."""
+    """Whether the pod is in the host network (upstream: IsHostNetworkPod)."""
     return bool(pod.spec.hostNetwork)
 
 
@@ -121,22 +121,23 @@ def uses_host_network(pod: Pod) -> bool:
 
 
 def is_being_deleted(pod: Pod) -> bool:
-    """The pod has a deletionTimestamp: it was deleted at the API server and has to end."""
+    """Whether the pod has a deletionTimestamp: it was deleted at the API server and must end."""
     return pod.metadata.deletionTimestamp is not None
 
 
 def is_terminal_phase(phase: str | None) -> bool:
-    """Succeeded or Failed: the pod never runs again (upstream: IsPodPhaseTerminal)."""
+    """Whether the phase is Succeeded or Failed: the pod never runs again (upstream:
+    IsPodPhaseTerminal)."""
     return phase in TERMINAL_PHASES
 
 
 def is_terminal(status: PodStatus | None) -> bool:
-    """The status says that the pod is over."""
+    """Whether the status has a terminal phase."""
     return status is not None and status.phase in TERMINAL_PHASES
 
 
 def has_terminal_phase(pod: Pod) -> bool:
-    """The object itself says that the pod is over."""
+    """Whether the object's own status has a terminal phase."""
     return is_terminal(pod.status)
 
 
@@ -149,38 +150,35 @@ def generation_of(pod: Pod) -> int | None:
 
 
 def containers(pod: Pod) -> tuple[Container, ...]:
-    """Init containers, then regular ones, in spec order: those that may have resources, rules and
-    probes."""
+    """The init containers, then the regular ones, in spec order; not the ephemeral ones."""
     return (*(pod.spec.initContainers or ()), *pod.spec.containers)
 
 
 def all_containers(pod: Pod) -> tuple[Container | EphemeralContainer, ...]:
-    """Init, regular and ephemeral containers (upstream: VisitContainers with AllContainers)."""
+    """The init, regular and ephemeral containers (upstream: VisitContainers with AllContainers)."""
     return (*containers(pod), *(pod.spec.ephemeralContainers or ()))
 
 
 def is_sidecar(container: Container) -> bool:
-    """An init container with restartPolicy Always; ask this only of init containers (upstream:
-    IsRestartableInitContainer)."""
+    """Whether an init container is a sidecar: its restartPolicy is Always. Call it only with init
+    containers (upstream: IsRestartableInitContainer)."""
     return container.restartPolicy == "Always"
 
 
 def sidecars(pod: Pod) -> list[Container]:
-    """The init containers that go on beside the regular ones, in spec order."""
+    """The init containers with restartPolicy Always, in spec order."""
     return [c for c in pod.spec.initContainers or () if is_sidecar(c)]
 
 
 def is_plain_init(pod: Pod, name: str) -> bool:
-    """An init container that ends before the regular containers start: no sidecar."""
+    """Whether `name` is an init container that is not a sidecar."""
     return any(c.name == name and not is_sidecar(c) for c in pod.spec.initContainers or ())
 
 
 def resolve_port(port: int | str, container: Container) -> int:
-    """The number of a probe's or hook's port: a number, a name among the container's own ports, or
-    digits; 1 to 65535 (PROBE-061; upstream: pkg/probe/util.go: ResolveContainerPort).
-
-    Raises `PortError`; the run of the probe is discarded then, so a wrong name kills no container.
-    """
+    """The number of a probe's or hook's port, given as a number, as the name of a port of the
+    container, or as digits; 1 to 65535 (PROBE-061; upstream: pkg/probe/util.go:
+    ResolveContainerPort). Raises `PortError`."""
     number = port
     if isinstance(port, str):
         number = next((p.containerPort for p in container.ports or () if p.name == port), port)

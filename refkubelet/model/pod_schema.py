@@ -1,7 +1,7 @@
-"""What lightkube's types of pods do not express: the width of numbers, amounts that are written as
-numbers, fields that may be missing, and fields that are newer than Kubernetes 1.36.
+"""Adapts pods to lightkube's types: amounts written as numbers, missing fields, and fields that are
+newer than Kubernetes 1.36; and the width of integer fields. Pure.
 
-`fit_to_version` changes the object it is given, which was just read from a file. Pure.
+`fit_to_version` changes its argument, which was just read from a file.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _GROUPS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
 def fit_to_version(pod: dict[str, Any]) -> None:
-    """Changes a pod in JSON's form so that the types of lightkube fit it. Amounts written as
-    numbers become texts, fields that may be missing get their zero value, and fields that
-    Kubernetes 1.36 does not know are removed, as all unknown fields are (SRC-004)."""
+    """Change a pod in JSON form so that lightkube can decode it: amounts written as numbers become
+    texts, missing fields get their zero value, and fields that Kubernetes 1.36 does not have are
+    removed, like all unknown fields (SRC-004)."""
     spec = _mapping(pod.get("spec"))
     spec.pop("evictionResponders", None)
     for sysctl in _mappings(_mapping(spec.get("securityContext")).get("sysctls")):
@@ -75,7 +75,7 @@ def _divisor(owner: dict[str, Any]) -> None:
 
 
 def _zero(owner: dict[str, Any], name: str, zero: Any) -> None:
-    """Fill in a field that lightkube requires and the API does not: missing means `zero`."""
+    """Set a missing field, which lightkube requires and the API does not, to `zero`."""
     if owner.get(name) is None:
         owner[name] = zero
 

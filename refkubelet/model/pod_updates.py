@@ -1,7 +1,7 @@
-"""What pod sources tell the sync loop: an operation on some pods.
+"""The updates of pod sources for the sync loop: an operation on some pods.
 
 A source always delivers its complete set (SRC-060). `refkubelet.pods.merge` compares it with the
-set before and makes operations (SRC-064), and the sync loop handles one at a time (LIFE-001).
+previous set and makes operations (SRC-064); the sync loop handles one at a time (LIFE-001).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from refkubelet.model.objects import Pod
 
 
 class PodSource(Enum):
-    """Where a pod comes from; the value of annotation kubernetes.io/config.source (SRC-034)."""
+    """The source of a pod, the value of annotation kubernetes.io/config.source (SRC-034)."""
 
     FILE = "file"
     HTTP = "http"
@@ -21,7 +21,7 @@ class PodSource(Enum):
 
 
 class PodOperation(Enum):
-    """What happened to the pods of an update (LIFE-002)."""
+    """The operation of an update (LIFE-002)."""
 
     ADD = "ADD"  # the source has them for the first time
     UPDATE = "UPDATE"  # spec, labels or annotations changed

@@ -38,24 +38,24 @@ class ProbeUpdate:
 
 
 class ResultManager:
-    """The results of one probe type (upstream: results.Manager). They are kept in memory only: a
-    kubelet that starts again knows none (PROBE-053)."""
+    """The results of one probe type (upstream: results.Manager). They are in memory only: a
+    restarted kubelet has none (PROBE-053)."""
 
     def __init__(self) -> None:
         self.updates: asyncio.Queue[ProbeUpdate] = asyncio.Queue(maxsize=20)
         self._results: dict[str, ProbeResult] = {}
 
     def get(self, container_id: str) -> ProbeResult | None:
-        """The stored result, or None when nothing was stored for that container ID."""
+        """The stored result of a container, or None."""
         return self._results.get(container_id)
 
     async def set(self, container_id: str, result: ProbeResult, pod_uid: str) -> None:
-        """Store `result`; tell the sync loop if it differs from what was stored (PROBE-031)."""
+        """Store `result`, and queue an update if it differs from the stored one (PROBE-031)."""
         if self._results.get(container_id) is result:
             return
         self._results[container_id] = result
         await self.updates.put(ProbeUpdate(container_id, result, pod_uid))
 
     def remove(self, container_id: str) -> None:
-        """Forget the container; silent (PROBE-031)."""
+        """Forget the container, without an update (PROBE-031)."""
         self._results.pop(container_id, None)

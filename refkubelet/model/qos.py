@@ -18,18 +18,18 @@ NOTHING: Final[Mapping[str, int]] = {}
 
 
 def qos_class(pod: Pod) -> QosClass:
-    """The class in the pod's status, which never changes once it is there (CG-003); else that of
-    its spec (upstream: GetPodQOS)."""
+    """The class in the pod's status, which never changes (CG-003); without one, that of its spec
+    (upstream: GetPodQOS)."""
     known = CLASSES.get(pod.status.qosClass or "") if pod.status else None
     return known or computed_qos_class(pod)
 
 
 def computed_qos_class(pod: Pod) -> QosClass:
-    """The class that the spec alone gives (upstream: ComputePodQOS).
+    """The class that follows from the spec (upstream: ComputePodQOS).
 
-    BestEffort: nothing asks for CPU or memory, or limits it. Guaranteed: all limit both, and the
-    sums of requests and limits are equal; a missing request is the limit (SRC-036). "All" are the
-    containers and init containers, or, with `spec.resources`, be it empty, the pod alone.
+    BestEffort: no requests and limits of CPU and memory. Guaranteed: all containers and init
+    containers limit both, and the sums of requests and limits are equal; a missing request is the
+    limit (SRC-036). With `spec.resources`, even empty ones, only these count.
     """
     owners = _owners(pod.spec)
     limits = [_positive(owner, "limits") for owner in owners]

@@ -1,8 +1,8 @@
 """Kubernetes quantities, exactly: text to integers of nano units and back. Pure.
 
-A quantity remembers the family of suffixes it was written in, and is shown in it. The two common
-Python parsers accept or reject the wrong texts (`1K`, `NaN`, `1E3`), hence this one. It uses no
-floating point. Rules: SRC-036, EVIC-092. Upstream: apimachinery pkg/api/resource: quantity.go.
+A quantity is shown with the family of suffixes in which it was written. The two common Python
+parsers are wrong about some texts (`1K`, `NaN`, `1E3`), hence this one. It uses no floating point.
+Rules: SRC-036, EVIC-092. Upstream: apimachinery pkg/api/resource: quantity.go.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 NANO: Final = 1_000_000_000
 MILLI: Final = NANO // 1000  # of a unit, in nano units
-MAX_LENGTH: Final = 1000  # of a text; Python reads no number of more than 4300 digits
+MAX_LENGTH: Final = 1000  # of a text; Python parses at most 4300 digits
 MAX_BINARY: Final = (1 << 63) - 1  # whole units with a binary suffix are never more
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL: Final = {
@@ -37,11 +37,11 @@ _GRAMMAR: Final = re.compile(
 )
 WANTED: Final = "wanted a number with an optional suffix, such as 100Mi, 500m, 2, 1.5G or 1e3"
 _REMEMBERED: Final = 4096
-"""Texts whose result is cached: the same amounts are read again and again."""
+"""The number of texts with a cached result."""
 
 
 class QuantityError(ValueError):
-    """The text is no quantity."""
+    """The text is not a quantity."""
 
 
 class Form(Enum):
@@ -60,12 +60,11 @@ class Quantity:
     """The amount in nano units."""
     form: Form = Form.DECIMAL
     written: str | None = None
-    """The text to show, if it is the one that was written: no arithmetic was done with the
-    quantity, and no other suffix suits it better. None: the text is made from amount and form."""
+    """The written text, if that is the canonical one. None: the text is made of amount and form."""
 
     def __str__(self) -> str:
-        """The canonical text: as written, or without sign, fraction and leading zeros and with the
-        largest suffix of its form that divides it.
+        """The canonical text: as written, or without plus sign, fraction and leading zeros, and
+        with the largest suffix of its form that divides the amount.
 
         >>> str(parse("1024Mi")), str(parse("0.1Gi")), str(parse("10e8")), str(parse("+5"))
         ('1Gi', '107374182400m', '1e9', '+5')
@@ -83,21 +82,19 @@ class Quantity:
         return f"{mantissa}{_DECIMAL_SUFFIXES.get(power, '')}"
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The sum, in the form of the first of the two that is not 0."""
+        """The sum, in the form of the first operand that is not 0."""
         return Quantity(self.nano + other.nano, self.form if self.nano else other.form)
 
     def in_thousandths(self) -> Quantity:
-        """Rounded to thousandths, away from 0: the finest amounts an API server keeps (SRC-036)."""
+        """The amount rounded to thousandths, away from 0, as an API server does (SRC-036)."""
         if self.nano % MILLI == 0:
             return self
         return replace(self, nano=_away_from_zero(self.nano, MILLI) * MILLI, written=None)
 
 
 def parse(text: str) -> Quantity:
-    """The quantity that a text stands for; below one nano unit it is rounded away from zero.
-
-    Raises `QuantityError`. A text without digits is 0: a lone sign or point, or a suffix.
-    """
+    """The quantity of a text, rounded away from zero to whole nano units. A text without digits (a
+    lone sign, point or suffix) is 0. Raises `QuantityError`."""
     if not isinstance(text, str):
         raise QuantityError(f"{text!r} is no quantity: {WANTED}")
     if len(text) > MAX_LENGTH:
@@ -150,8 +147,8 @@ def _digits(match: re.Match[str]) -> str:
 
 
 def _is_small(match: re.Match[str]) -> bool:
-    """Whether upstream reads the number with 64 bits: few enough digits, none below one nano unit.
-    Only such numbers are shown as written, and only they may lack digits altogether."""
+    """Whether upstream parses the number with 64 bits: few digits, none below one nano unit. Only
+    such numbers are shown as written, and only they may have no digits."""
     digits, bits = len(_digits(match)), _BINARY.get(match["suffix"])
     if bits is None:
         return digits <= 18 and _power(match) - len(match["part"] or "") >= -9
@@ -161,15 +158,14 @@ def _is_small(match: re.Match[str]) -> bool:
 def _has_number(match: re.Match[str]) -> bool:
     if match["whole"] or match["part"]:
         return True
-    # Upstream reads the end of a text as a number before it looks for a suffix.
+    # Upstream takes the end of the text for a number before it searches for a suffix.
     only_sign = match["part"] is None and not match["suffix"]
     return only_sign or _is_small(match)
 
 
 def _shown_as_written(match: re.Match[str]) -> bool:
-    """Whether the canonical text is the written one: a small number for which no larger suffix of
-    the same form fits and no suffix is missing. Signs, leading zeros and fractions do not
-    matter."""
+    """Whether the written text is canonical: a small number for which no larger suffix of the same
+    form fits. Signs, leading zeros and fractions do not matter."""
     digits = _digits(match)
     if not _is_small(match):
         return False

@@ -1,9 +1,8 @@
-"""What a pod asks for: requests and limits added up over its containers, in nano units. Pure.
+"""Adds up the requests and limits of a pod's containers, in nano units. Pure.
 
-The functions `*_quantities` give the same as `Quantity`, which remembers how an amount was written;
-statuses show these. Rules: LIFE-225 (admission counts these), EVIC-080 (ranking compares usage with
-them), CG-061 (what a pod takes, by its status). Upstream: component-helpers resource: PodRequests,
-PodLimits."""
+The functions `*_quantities` return the same as `Quantity`, which keeps the written form, for
+statuses. Rules: LIFE-225 (admission), EVIC-080 (ranking), CG-061 (requests in use). Upstream:
+component-helpers resource: PodRequests, PodLimits."""
 
 from __future__ import annotations
 
@@ -20,24 +19,24 @@ Quantities = Mapping[str, Quantity]
 
 
 def container_requests(container: Container) -> dict[str, int]:
-    """Resource name -> nano units; a resource with only a limit counts with the limit."""
+    """The container's requests: resource -> nano units; a missing request is the limit."""
     return _nano(_of_container(container, "requests"))
 
 
 def container_limits(container: Container) -> dict[str, int]:
-    """Resource name -> nano units."""
+    """The container's limits: resource -> nano units."""
     return _nano(_of_container(container, "limits"))
 
 
 def pod_requests(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
-    """The pod's requests: all containers and sidecars together, or the peak of its initialisation
-    if that is higher, plus overhead; pod-level requests replace what they name."""
+    """The pod's requests: the sum of all containers and sidecars, or the peak of the initialization
+    if that is higher; replaced by pod-level requests; plus overhead."""
     return _nano(request_quantities(pod, with_overhead=with_overhead))
 
 
 def pod_limits(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
-    """The pod's limits, added up as `pod_requests` does; a container without a limit counts as 0,
-    and overhead is added only to resources that have a limit."""
+    """The pod's limits, added up like `pod_requests`; a missing limit counts as 0, and overhead is
+    added only to resources with a limit."""
     return _nano(limit_quantities(pod, with_overhead=with_overhead))
 
 
@@ -47,18 +46,18 @@ def container_total(pod: Pod, which: str) -> dict[str, int]:
 
 
 def pod_level(pod: Pod, which: str) -> dict[str, int]:
-    """`requests` or `limits` that the pod itself names (spec.resources)."""
+    """The pod-level `requests` or `limits` (spec.resources)."""
     return _nano(_of_pod(pod, which))
 
 
 def request_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quantity]:
-    """`pod_requests`, as they are written."""
+    """`pod_requests` as quantities."""
     total = container_quantities(pod, "requests") | _of_pod(pod, "requests")
     return _plus(total, _overhead(pod)) if with_overhead else total
 
 
 def limit_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quantity]:
-    """`pod_limits`, as they are written."""
+    """`pod_limits` as quantities."""
     total = container_quantities(pod, "limits") | _of_pod(pod, "limits")
     if not with_overhead:
         return total
@@ -67,7 +66,7 @@ def limit_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quant
 
 
 def requests_in_use(pod: Pod) -> dict[str, int]:
-    """What the pod takes up, by its status (CG-061).
+    """The requests that the pod occupies on the node, by its spec and status (CG-061).
 
     Of each request the greatest counts among that of the spec, the allocated and the actual one in
     the status; the spec's is left out while a resize is infeasible. Container statuses without
@@ -89,17 +88,17 @@ def requests_in_use(pod: Pod) -> dict[str, int]:
 def container_quantities(
     pod: Pod, which: str, statuses: Mapping[str, ContainerStatus] | None = None
 ) -> dict[str, Quantity]:
-    """`container_total`, as they are written. With `statuses` (container name -> status) the
-    amounts in use: see `requests_in_use`."""
+    """`container_total` as quantities. With `statuses` (container name -> status) the requests in
+    use, as in `requests_in_use`."""
     spec = pod.spec
     infeasible = pod.status is not None and _is_infeasible(pod.status)
 
     def amounts(container: Container) -> dict[str, Quantity]:
         own = _of_container(container, which)
-        told = statuses.get(container.name) if statuses else None
-        if told is None or told.resources is None:
+        shown = statuses.get(container.name) if statuses else None
+        if shown is None or shown.resources is None:
             return own
-        return _in_use(own, told.resources.requests, told.allocatedResources, infeasible)
+        return _in_use(own, shown.resources.requests, shown.allocatedResources, infeasible)
 
     total: dict[str, Quantity] = {}
     for container in spec.containers or ():
@@ -119,15 +118,16 @@ def container_quantities(
 
 
 def has_pod_level_resources(pod: Pod) -> bool:
-    """The pod itself requests or limits something (upstream: IsPodLevelResourcesSet)."""
+    """Whether the pod has pod-level requests or limits (upstream: IsPodLevelResourcesSet)."""
     return bool(pod_level(pod, "requests") or pod_level(pod, "limits"))
 
 
 def resource_request(pod: Pod, name: str) -> int:
-    """The nano units that ranking and preemption count for one resource (EVIC-080, PREE-002).
+    """The pod's request of one resource for ranking and preemption, in nano units (EVIC-080,
+    PREE-002).
 
-    A pod with any pod-level resources is counted by these alone, not by its containers; overhead is
-    added only where the rest is not 0. Upstream: pkg/api/v1/resource/helpers.go:
+    With pod-level resources only these count, not the containers'; overhead is added only to an
+    amount that is not 0. Upstream: pkg/api/v1/resource/helpers.go:
     GetResourceRequestQuantity."""
     level = has_pod_level_resources(pod)
     asked = pod_level(pod, "requests") if level else container_total(pod, "requests")
@@ -144,7 +144,7 @@ def _of_container(container: Container, which: str) -> dict[str, Quantity]:
 
 
 def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
-    """Pod-level amounts: CPU, memory and huge pages, nothing else can be set there."""
+    """The pod-level amounts of CPU, memory and huge pages; others cannot be set."""
     resources = pod.spec.resources
     values = getattr(resources, which) if resources else None
     return {
@@ -164,7 +164,7 @@ def _statuses(status: PodStatus) -> dict[str, ContainerStatus]:
 
 
 def _is_infeasible(status: PodStatus) -> bool:
-    """The node can never give the pod what its spec asks for (the first such condition counts)."""
+    """Whether the pod's first PodResizePending condition is Infeasible."""
     pending = (c for c in status.conditions or () if c.type == "PodResizePending")
     first = next(pending, None)
     return first is not None and first.reason == "Infeasible"
@@ -209,14 +209,14 @@ def _raise(to: dict[str, Quantity], least: Quantities) -> None:
 
 
 def _maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
-    """The greater ones; of equal ones those of `a`."""
+    """The greater amount of each resource; of equal ones that of `a`."""
     greater = {n: more for n, more in b.items() if n not in a or more.nano > a[n].nano}
     return {**a, **greater}
 
 
 def peak(pod: Pod, amount: Callable[[Container], int]) -> int:
-    """The most of something that the pod's containers have at any time: all regular containers and
-    sidecars together, or an init container with the sidecars before it."""
+    """The greatest sum of `amount` over containers that run at the same time: all regular
+    containers and sidecars, or an init container with the sidecars before it."""
     highest, sidecars = 0, 0
     for container in pod.spec.initContainers or ():
         if is_sidecar(container):

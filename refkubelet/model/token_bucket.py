@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Begins with `burst` tokens and gets `per_s` new ones a second, up to `burst`.
+    """Starts with `burst` tokens and gets `per_s` new ones per second, up to `burst`.
 
     >>> bucket = TokenBucket(1, per_s=2.0)
     >>> bucket.take(0.0), bucket.take(0.25), bucket.wait_s(0.25), bucket.take(0.5)
@@ -23,15 +23,14 @@ class TokenBucket:
         self.tokens = float(self.burst)
 
     def wait_s(self, now_s: float) -> float:
-        """Seconds until a token is there; 0 when one can be taken now. `now_s`: of the monotonic
-        clock."""
+        """Seconds until a token is available; 0: now. `now_s`: monotonic."""
         passed_s = max(0.0, now_s - self.filled_at_s)
         self.tokens = min(self.burst, self.tokens + passed_s * self.per_s)
         self.filled_at_s = now_s
         return max(0.0, (1.0 - self.tokens) / self.per_s)
 
     def take(self, now_s: float) -> bool:
-        """Take a token; False when there is none."""
+        """Take a token; False: none is available."""
         if self.wait_s(now_s) > 0:
             return False
         self.tokens -= 1

@@ -1,7 +1,7 @@
-"""What the cgroups of pods, QoS classes and the node are called and limited to.
+"""The names and limits of the cgroups of pods, QoS classes and the node.
 
-`names`: where a cgroup is. `values`: the limits that follow from a pod's spec, the sums of a QoS
-class and the node's allocatable amounts; read this first. `limits`: a set of limits, and the files
-that say it to the kernel. `cpu_shares`: CPU amounts as shares, weights and quotas. What is written
-to the machine: `refkubelet.container_manager.cgroups`.
+Read `values` first: the limits from a pod's spec, the sums of a QoS class and the node's
+allocatable amounts. `names`: names and paths. `limits`: a set of limits, and the kernel's files for
+it. `cpu_shares`: CPU amounts as shares, weights and quotas. `refkubelet.container_manager.cgroups`
+writes them to the machine.
 """

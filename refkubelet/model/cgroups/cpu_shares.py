@@ -1,4 +1,4 @@
-"""CPU amounts as the kernel takes them: shares, weights, quotas. Pure.
+"""Converts CPU amounts to the kernel's shares, weights and quotas. Pure.
 
 Rules: CG-020, CG-021. Upstream: pkg/kubelet/cm/helpers_linux.go: MilliCPUToShares, MilliCPUToQuota;
 cgroup_manager_linux.go: getCPUWeight; cgroup_v2_manager_linux.go: cpuWeightToCPUShares.
@@ -16,15 +16,15 @@ MAX_WEIGHT: Final = 10_000
 SHARES_PER_CPU: Final = 1024
 MIN_QUOTA_US: Final = 1000
 HUNDREDTH_US: Final = 10_000
-"""A hundredth of a second of CPU time, the unit systemd rounds quotas to."""
+"""A hundredth of a second of CPU time; systemd rounds quotas to this unit."""
 NO_QUOTA: Final = -1
 """Written as -1 (v1), `max` (v2)."""
 MOST: Final = (1 << 63) - 1
-"""The greatest number that the CRI and the kernel take; larger amounts are cut to it."""
+"""The greatest number in the CRI and the kernel; larger amounts are cut to it."""
 
 
 def cpu_shares(millicores: int) -> int:
-    """cgroup v1 shares; 2 is the kernel's minimum and what "nothing" gets.
+    """The cgroup v1 shares, at least 2, the kernel's minimum.
 
     >>> cpu_shares(0), cpu_shares(250), cpu_shares(1000), cpu_shares(10**9)
     (2, 256, 1024, 262144)
@@ -33,7 +33,7 @@ def cpu_shares(millicores: int) -> int:
 
 
 def cpu_weight(shares: int) -> int:
-    """cgroup v2 weight of `shares`.
+    """The cgroup v2 weight of `shares`.
 
     >>> [cpu_weight(s) for s in (2, 102, 512, 1024, 2048, 262144)]
     [1, 4, 20, 39, 79, 10000]
@@ -43,7 +43,7 @@ def cpu_weight(shares: int) -> int:
 
 
 def shares_of_weight(weight: int) -> int:
-    """cgroup v1 shares of a v2 weight. The way there and back is not exact: 1024 shares become 998.
+    """The cgroup v1 shares of a v2 weight. The inverse is not exact: 1024 shares become 998.
 
     >>> [shares_of_weight(w) for w in (1, 4, 20, 39, 79, 10000)]
     [2, 80, 500, 998, 2046, 262144]
@@ -52,7 +52,7 @@ def shares_of_weight(weight: int) -> int:
 
 
 def cpu_quota_us(millicores: int, period_us: int) -> int:
-    """CFS quota in microseconds per period, at least 1000; 0 means no quota.
+    """The CFS quota in microseconds per period, at least 1000; 0: no quota.
 
     >>> cpu_quota_us(500, 100_000), cpu_quota_us(1, 100_000), cpu_quota_us(0, 100_000)
     (50000, 1000, 0)
@@ -62,7 +62,7 @@ def cpu_quota_us(millicores: int, period_us: int) -> int:
 
 
 def systemd_quota_us(quota_us: int, period_us: int) -> int:
-    """The quota as systemd keeps it: rounded up to a hundredth of a CPU (CG-031).
+    """The quota as systemd sets it, rounded up to a hundredth of a CPU (CG-031).
 
     >>> systemd_quota_us(33_300, 100_000), systemd_quota_us(50_000, 100_000)
     (34000, 50000)

@@ -23,15 +23,15 @@ _DEFAULT_PERIOD_US: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ResourceConfig:
-    """Limits of one cgroup. None: the file is not written, the kernel's value stays."""
+    """The limits of one cgroup. None: the file is not written, and the kernel's value stays."""
 
     cpu_shares: int | None = None
-    """Shares of v1; with v2 they are written as a weight."""
+    """The shares of v1; with v2 they are written as a weight."""
     cpu_quota_us: int | None = None
     """CPU time in each period; -1: no quota."""
     cpu_period_us: int | None = None
     memory_limit_bytes: int | None = None
-    """0 is as None."""
+    """0 counts as None."""
     pids_limit: int | None = None
     """Negative: no limit."""
     hugepages: Mapping[int, int] | None = None
@@ -44,7 +44,7 @@ class ResourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file to write; `optional` ones are missing on older kernels."""
+    """A file to write. `optional`: the file is missing on older kernels."""
 
     controller: str
     file: str
@@ -55,8 +55,8 @@ class Write:
 def writes(
     config: ResourceConfig, version: Version, page_sizes: Sequence[int] = ()
 ) -> tuple[Write, ...]:
-    """The files of `config`, in the order in which they are written; `page_sizes`: those of the
-    machine, in bytes, none where the hugetlb controller is absent."""
+    """The files for `config`, in the order of writing. `page_sizes`: of the machine, in bytes;
+    empty without the hugetlb controller."""
     return tuple(_v1(config, page_sizes) if version == 1 else _v2(config, page_sizes))
 
 
@@ -111,7 +111,7 @@ def parse_cpu_max(text: str) -> tuple[int, int]:
 
 
 def _pids(config: ResourceConfig) -> Iterator[Write]:
-    """A limit of 0 is written as 1, because systemd takes no 0."""
+    """The file of the pids limit; 0 is written as 1, because systemd refuses 0."""
     if config.pids_limit is not None:
         limit = config.pids_limit
         yield Write("pids", "pids.max", "max" if limit < 0 else str(limit or 1))

@@ -28,7 +28,7 @@ _SLICE: Final = ".slice"
 
 
 class CgroupNameError(ValueError):
-    """No cgroup can have that name."""
+    """The name is invalid for a cgroup; the text says why."""
 
 
 def node_cgroup(cgroup_root: str) -> CgroupName:
@@ -42,15 +42,15 @@ def pod_cgroup(root: CgroupName, pod: Pod) -> CgroupName:
 
 
 def pod_word(pod_uid: str) -> str:
-    """The last word of a pod's cgroup. Raises `CgroupNameError` for a UID that cannot be told
-    apart from another one in a systemd name (CG-011)."""
+    """The last word of a pod's cgroup. Raises `CgroupNameError` for a UID that would be ambiguous
+    in a systemd name (CG-011)."""
     if "/" in pod_uid or "_" in pod_uid:
         raise CgroupNameError(f"invalid character in pod UID {pod_uid!r}: no '/' and no '_'")
     return f"{_POD}{pod_uid}"
 
 
 def pod_uid(word: str) -> str | None:
-    """The UID of the pod whose cgroup has this last word; None if it is no pod's cgroup (CG-043).
+    """The UID in the last word of a pod's cgroup; None: it is not a pod's cgroup (CG-043).
 
     >>> pod_uid("pod12-34"), pod_uid("burstable"), pod_uid("podpod1")
     ('12-34', None, None)
@@ -60,7 +60,7 @@ def pod_uid(word: str) -> str | None:
 
 
 def cgroup_path(name: CgroupName, driver: str) -> str:
-    """The path below a hierarchy's mount, as RunPodSandbox gets it (CG-010, CG-012).
+    """The path of a cgroup below a hierarchy's mount point, as in RunPodSandbox (CG-010, CG-012).
 
     >>> cgroup_path(("kubepods", "burstable", "pod12-34"), "cgroupfs")
     '/kubepods/burstable/pod12-34'
@@ -72,8 +72,8 @@ def cgroup_path(name: CgroupName, driver: str) -> str:
 
 
 def systemd_path(name: CgroupName) -> str:
-    """Slices: every beginning of the name is a directory, and `-` inside a word becomes `_`.
-    Raises `CgroupNameError` for an empty word: no slice has one.
+    """The path of slices: every prefix of the name is a directory, and `-` in a word becomes `_`.
+    Raises `CgroupNameError` for an empty word, which no slice can have.
 
     >>> systemd_path(("kubepods", "burstable", "pod12-34"))
     '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice'
@@ -91,7 +91,7 @@ def systemd_path(name: CgroupName) -> str:
 
 
 def parse_path(path: str, driver: str) -> CgroupName:
-    """The name that a path of that driver stands for; of a systemd path the last slice says it all.
+    """The name of a path of that driver; a systemd path is determined by its last slice.
 
     >>> parse_path("/kubepods.slice/kubepods-pod12_34.slice", "systemd")
     ('kubepods', 'pod12-34')
@@ -104,7 +104,7 @@ def parse_path(path: str, driver: str) -> CgroupName:
 
 
 def words_of(path: str) -> CgroupName:
-    """A cgroupfs path as a name; each text between two slashes is a word, also an empty one.
+    """A cgroupfs path as a name; each text between slashes is a word, even if it is empty.
 
     >>> words_of("/"), words_of("/a/b"), words_of("a//b")
     ((), ('a', 'b'), ('a', '', 'b'))

@@ -56,7 +56,7 @@ def resource_config_for_pod(
 ) -> ResourceConfig:
     """The limits of a pod's cgroup, from its allocated spec (CG-027..029).
 
-    `exclusive_cpus`: a container of the pod has CPUs of its own, and the pod gets no quota
+    `exclusive_cpus`: a container of the pod has exclusive CPUs, so the pod gets no quota
     (CG-031)."""
     requests, limits = pod_requests(pod), pod_limits(pod)
     qos = qos_class(pod)
@@ -112,8 +112,8 @@ def _limit(container: Container, name: str) -> int:
 
 
 def _protection(qos: QosClass, requests: Mapping[str, int]) -> dict[str, str] | None:
-    """Memory that the kernel keeps for the pod: memory.min for Guaranteed pods, memory.low, which
-    is softer, for the others (CG-033)."""
+    """The v2 file that protects the pod's memory: memory.min for Guaranteed pods, the weaker
+    memory.low for others (CG-033); None without a request."""
     request = in_bytes(requests.get("memory", 0))
     if not request:
         return None
@@ -126,8 +126,7 @@ def node_config(
     """The limits of `kubepods` or of a reserved cgroup (CG-024, CG-035).
 
     `amounts`: resource -> nano units. `cpus`: all CPUs of the machine, while no CPU manager assigns
-    any (CG-032). `cpu_only`: no limit of anything else, because CPU alone can be taken back at any
-    time."""
+    any (CG-032). `cpu_only`: limit only CPU, which can be reclaimed at any time."""
     shares = cpu_shares(millicores(amounts["cpu"])) if "cpu" in amounts else None
     if cpu_only:
         return ResourceConfig(cpu_shares=shares, cpus=cpus)
@@ -142,7 +141,7 @@ def node_config(
 
 @dataclass(frozen=True, slots=True)
 class PodRequest:
-    """What a pod adds to the sums of its class; CPU in thousandths of a core, memory in bytes."""
+    """A pod's part of the sums of its QoS class."""
 
     qos: QosClass
     cpu_millicores: int
@@ -150,7 +149,7 @@ class PodRequest:
 
 
 def pod_request(pod: Pod) -> PodRequest:
-    """What a pod adds to the sums of its class, by its allocated spec."""
+    """A pod's part of the sums of its QoS class, from its allocated spec."""
     requests = pod_requests(pod)
     return PodRequest(
         qos_class(pod), millicores(requests.get("cpu", 0)), in_bytes(requests.get("memory", 0))

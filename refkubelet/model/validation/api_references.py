@@ -1,4 +1,4 @@
-"""The ban of API objects in static pods: a kubelet without an API server could not get them. Pure.
+"""Finds references to API objects, which static pods may not have. Pure.
 
 Rule: SRC-038. Upstream: pkg/api/pod/util.go: HasAPIObjectReference.
 """
@@ -11,7 +11,7 @@ from refkubelet.model.objects import Pod, PodSpec
 
 
 def api_object_reference(pod: Pod) -> str | None:
-    """The first kind of API object that the pod names, in SRC-038's order; None if none."""
+    """The first kind of API object that the pod refers to, in SRC-038's order; None: none."""
     spec = pod.spec
     if spec.serviceAccountName or spec.serviceAccount:  # the second is the first one's old name
         return "serviceaccounts"

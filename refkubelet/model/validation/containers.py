@@ -1,4 +1,4 @@
-"""Checks of containers, but for their probes and hooks. Pure.
+"""Checks containers, except for probes and hooks. Pure.
 
 What must never pass here: a path that leads out of its volume (NODE-204).
 Upstream: pkg/apis/core/validation: validateContainers.
@@ -192,7 +192,7 @@ def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterato
 
 
 def _devices(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """Block devices: only of claims, each one once and at a path of its own."""
+    """Check block devices: only of claims, with unique names and paths."""
     kinds = {volume.name: volume for volume in spec.volumes or ()}
     mounts = {mount.name for mount in c.volumeMounts or ()}
     paths = {mount.mountPath for mount in c.volumeMounts or ()}

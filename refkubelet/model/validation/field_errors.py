@@ -1,8 +1,8 @@
-"""Errors of fields, `field: what is wrong`, in the words of an API server; rules of names. Pure.
+"""Errors of fields, `field: what is wrong`, with an API server's texts; rules of names. Pure.
 
-`invalid`, `required` and the like make the text of an error, as the functions of upstream's package
-field do; the others check a value and yield errors, none where it is as it should be. Tools match
-these texts, so they must be those that an API server gives for the same mistake.
+`invalid`, `required` and the like make the text of an error, as in upstream's package field; the
+others check a value and yield its errors. Tools match these texts, so they must equal those of an
+API server.
 Upstream: apimachinery pkg/util/validation, pkg/util/validation/field.
 """
 
@@ -38,7 +38,7 @@ _VALUE_RULE: Final = (
 
 
 def invalid(field: str, value: object, why: str) -> str:
-    """The error of a wrong value; texts are shown in quotes, everything else as it is."""
+    """The error of an invalid value; texts are shown in quotes."""
     shown = quoted(value) if isinstance(value, str) else _plain(value)
     return f"{field}: Invalid value: {shown}: {why}"
 
@@ -72,7 +72,7 @@ def too_many(field: str, values: Sized, most: int) -> str:
 
 
 def one_of(field: str, value: str | None, words: Iterable[str]) -> Iterator[str]:
-    """NotSupported, unless the value is one of `words` or absent."""
+    """An error, unless the value is one of `words` or None."""
     known = tuple(words)
     if value is not None and value not in known:
         listed = ", ".join(map(quoted, known))
@@ -90,7 +90,7 @@ def between(field: str, value: int | None, least: int, most: int) -> Iterator[st
 
 
 def quantity(field: str, text: str) -> Iterator[str]:
-    """An amount of something, not negative."""
+    """Check that the text is a quantity and not negative."""
     try:
         amount = parse_nano(text)
     except QuantityError as error:
@@ -101,13 +101,13 @@ def quantity(field: str, text: str) -> Iterator[str]:
 
 
 def label(field: str, value: str | None) -> Iterator[str]:
-    """A DNS label."""
+    """Check that the value is a DNS label."""
     if value and not _LABEL.match(value):
         yield invalid(field, value, f"must be {_LABEL_RULE}")
 
 
 def unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
-    """The name of one of several, a DNS label; it is added to `seen`."""
+    """Check that the name is a DNS label and not in `seen`, to which it is added."""
     if not name:
         yield required(field)
     yield from label(field, name)
@@ -117,7 +117,7 @@ def unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
 
 
 def subdomain(field: str, value: str | None) -> Iterator[str]:
-    """A DNS name of labels."""
+    """Check that the value is a DNS subdomain."""
     if value and len(value) > MAX_SUBDOMAIN:
         yield invalid(field, value, f"must be no more than {MAX_SUBDOMAIN} characters")
     elif value and not _SUBDOMAIN.match(value):
@@ -125,7 +125,7 @@ def subdomain(field: str, value: str | None) -> Iterator[str]:
 
 
 def qualified_name(field: str, value: str) -> Iterator[str]:
-    """A key of labels and annotations: a name, behind a subdomain and a slash or alone."""
+    """Check a key of labels or annotations: a name, optionally after a subdomain and a slash."""
     prefix, slash, name = value.rpartition("/")
     if slash and (len(prefix) > MAX_SUBDOMAIN or not _SUBDOMAIN.match(prefix)):
         yield invalid(field, value, f"prefix part must be {_SUBDOMAIN_RULE}")
@@ -149,7 +149,7 @@ def label_value(field: str, value: str | None) -> Iterator[str]:
 
 
 def port_name(field: str, name: str) -> Iterator[str]:
-    """The name of a port (PROBE-061)."""
+    """Check the name of a port (PROBE-061)."""
     rules = {
         "must be no more than 15 characters": len(name) <= 15,
         "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)": bool(
@@ -163,7 +163,7 @@ def port_name(field: str, name: str) -> Iterator[str]:
 
 
 def address(field: str, value: str) -> Iterator[str]:
-    """An IP address, without leading zeros, and not an IPv4 address written as an IPv6 one."""
+    """Check an IP address: no leading zeros, and not an IPv4-mapped IPv6 address."""
     try:
         found = ip_address(value)
     except ValueError:

@@ -1,8 +1,8 @@
-"""What a pod must say to be run: the checks an API server makes at creation, for static pods. Pure.
+"""Validates a static pod with the checks of an API server at creation. Pure.
 
-Each check yields `field: complaint` in the API's words (SRC-037); none of them stops another. The
-order is upstream's, and shows in the message. The types of the values are right already: the pod
-was decoded. Recorded verdicts of a real kubelet: tests/data/manifests.
+Each check yields `field: complaint` with the API's text (SRC-037), in upstream's order; the message
+has all of them. Types need no check, because the pod was decoded. tests/data/manifests has recorded
+verdicts of a real kubelet.
 Upstream: pkg/apis/core/validation: ValidatePodCreate.
 """
 
@@ -34,7 +34,7 @@ from refkubelet.model.validation.volumes import volume_problems
 
 
 def pod_problems(pod: Pod) -> list[str]:
-    """All complaints about a pod after API defaults; empty when it can run."""
+    """All complaints about a pod with API defaults; empty: it is valid."""
     meta = pod.metadata
     problems = [] if meta.name else [required("metadata.name")]
     problems += subdomain("metadata.name", meta.name)

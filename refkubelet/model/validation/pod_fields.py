@@ -1,4 +1,4 @@
-"""Checks of a pod's metadata and of the fields of its spec that concern the pod as a whole. Pure.
+"""Checks a pod's metadata, and the fields of its spec for the pod as a whole. Pure.
 
 Upstream: pkg/apis/core/validation: ValidatePodSpec, ValidateObjectMeta.
 """
@@ -52,7 +52,7 @@ _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 
 
 def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
-    """Everything of the metadata but name and namespace."""
+    """Check the metadata, except for name and namespace."""
     yield from labels("metadata.labels", meta.labels)
     yield from subdomain("metadata.generateName", (meta.generateName or "").removesuffix("-"))
     size = 0
@@ -75,7 +75,8 @@ def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
 
 
 def pod_level_problems(spec: PodSpec) -> Iterator[str]:
-    """All fields of the spec but containers, volumes, resources and the four that `pod` checks."""
+    """Check the spec, except for containers, volumes, resources and the fields that `pod`
+    checks."""
     if spec.ephemeralContainers:
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     if spec.schedulingGates:
@@ -233,7 +234,7 @@ def profiles(place: str, context: Any) -> Iterator[str]:
 
 
 def _placement(spec: PodSpec) -> Iterator[str]:
-    """What concerns the scheduler: node affinity, topology spread, scheduling group."""
+    """Check the fields for the scheduler: node affinity, topology spread, scheduling group."""
     affinity = spec.affinity.nodeAffinity if spec.affinity else None
     wanted = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
     if wanted is not None and not wanted.nodeSelectorTerms:

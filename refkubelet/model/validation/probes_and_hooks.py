@@ -1,4 +1,4 @@
-"""Checks of probes and lifecycle hooks, and of the handlers that both are made of. Pure.
+"""Checks probes, lifecycle hooks, and their handlers. Pure.
 
 Rules: PROBE-003, PROBE-061. Upstream: pkg/apis/core/validation: validateProbe, validateHandler,
 validateLifecycle.
@@ -27,7 +27,7 @@ _HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
 
 
 def probes_and_hooks(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """Probes and hooks of a regular container or a sidecar."""
+    """Check the probes and hooks of a regular container or a sidecar."""
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         yield from _probe(f"{place}.{name}", getattr(c, name), name)
     if c.lifecycle is not None:
@@ -39,7 +39,7 @@ def probes_and_hooks(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
 
 
 def probes_and_hooks_of_init(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """The same of an init container, which may have them only if it is a sidecar."""
+    """Check the probes and hooks of an init container, which only a sidecar may have."""
     if is_sidecar(c):
         yield from probes_and_hooks(place, c, spec)
         return
@@ -50,7 +50,7 @@ def probes_and_hooks_of_init(place: str, c: Container, spec: PodSpec) -> Iterato
 
 
 def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """What depends on the pod's spec, and the headers of requests."""
+    """The checks that depend on the pod's spec, and those of the headers of requests."""
     if c.lifecycle is not None:
         if c.lifecycle.stopSignal is not None and not (spec.os and spec.os.name):
             field = f"{place}.lifecycle.stopSignal"
@@ -64,7 +64,7 @@ def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
 
 
 def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
-    """The numbers of a probe (PROBE-003), and what it does."""
+    """Check the numbers of a probe (PROBE-003), and its handler."""
     if probe is None:
         return
     yield from _handler(place, probe, _HANDLERS)
@@ -97,7 +97,7 @@ def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
 
 
 def _number_or_name(field: str, port: int | str) -> Iterator[str]:
-    """The port of a handler, a number or a name; digits in a text are no name (PROBE-061)."""
+    """Check the port of a handler, a number or a name; digits alone are not a name (PROBE-061)."""
     if isinstance(port, int):
         if not 1 <= port <= 65535:
             yield invalid(field, port, "must be between 1 and 65535, inclusive")

@@ -1,5 +1,5 @@
-"""Checks of references: to fields of the pod, to resources of containers, to keys of files and
-objects; and of relative paths. Pure.
+"""Checks references to fields of the pod, resources of containers, and keys of files and objects;
+and relative paths. Pure.
 
 Upstream: pkg/apis/core/validation: validateEnvVarValueFrom, validateObjectFieldSelector;
 pkg/apis/core/pods/helpers.go.
@@ -79,13 +79,13 @@ _VALUE_SOURCES: Final = (
 
 
 def no_steps_back(field: str, path: str) -> Iterator[str]:
-    """A path without `..` as one of its parts."""
+    """Check that the path has no part `..`."""
     if ".." in path.split("/"):
         yield invalid(field, path, "must not contain '..'")
 
 
 def local_path(field: str, path: str) -> Iterator[str]:
-    """The path of a file that the kubelet writes into a volume."""
+    """Check the path of a file that the kubelet writes into a volume: relative, without `..`."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from no_steps_back(field, path)
@@ -97,7 +97,7 @@ def local_path(field: str, path: str) -> Iterator[str]:
 
 
 def field_selector(place: str, ref: Any, known: frozenset[str]) -> Iterator[str]:
-    """A fieldRef; `known`: the fields that may be named here."""
+    """Check a fieldRef; `known`: the fields that are allowed here."""
     field, path = f"{place}.fieldPath", ref.fieldPath
     keyed = _KEYED_FIELD.match(path)
     if not path:
@@ -116,7 +116,7 @@ def field_selector(place: str, ref: Any, known: frozenset[str]) -> Iterator[str]
 
 
 def resource_selector(place: str, ref: Any, *, in_volume: bool = False) -> Iterator[str]:
-    """A resourceFieldRef."""
+    """Check a resourceFieldRef."""
     resource = ref.resource
     if in_volume and not ref.containerName:
         yield required(f"{place}.containerName")
@@ -144,7 +144,7 @@ def resource_selector(place: str, ref: Any, *, in_volume: bool = False) -> Itera
 
 
 def env_problems(place: str, c: Container) -> Iterator[str]:
-    """Environment variables: `env` and `envFrom`."""
+    """Check the environment variables: `env` and `envFrom`."""
     for i, env in enumerate(c.env or ()):
         field = f"{place}.env[{i}]"
         if not env.name:
@@ -173,7 +173,7 @@ def env_problems(place: str, c: Container) -> Iterator[str]:
 
 
 def _value_source(place: str, source: Any, *, with_value: bool) -> Iterator[str]:
-    """A valueFrom: exactly one source, and none beside a `value`."""
+    """Check a valueFrom: exactly one source, and no `value` beside it."""
     given = [name for name in _VALUE_SOURCES if getattr(source, name, None) is not None]
     if source.fieldRef is not None:
         yield from field_selector(f"{place}.fieldRef", source.fieldRef, ENV_FIELDS)
@@ -221,7 +221,7 @@ def _key_of_file(place: str, ref: Any) -> Iterator[str]:
 
 
 def file_volume_problems(spec: PodSpec) -> Iterator[str]:
-    """The volume of a fileKeyRef must be there, and be an emptyDir."""
+    """Check that the volume of each fileKeyRef exists and is an emptyDir."""
     volumes = {volume.name: volume for volume in spec.volumes or ()}
     for group in ("initContainers", "containers"):
         for index, c in enumerate(getattr(spec, group) or ()):

@@ -1,4 +1,4 @@
-"""Checks of what containers, and pods as a whole, ask for: which resources, and how much. Pure.
+"""Checks the resources of containers and of pods: names and amounts. Pure.
 
 Upstream: pkg/apis/core/validation: validateContainerResources, validatePodResources.
 """
@@ -27,7 +27,7 @@ _HUGE: Final = "hugepages-"
 
 
 def amount_problems(place: str, resources: Any) -> Iterator[str]:
-    """Amounts that cannot be read or are negative, and requests above their limits."""
+    """Refuse invalid and negative amounts, and requests above their limits."""
     if resources is None:
         return
     amounts: dict[str, dict[str, int]] = {"limits": {}, "requests": {}}
@@ -51,7 +51,7 @@ def amount_problems(place: str, resources: Any) -> Iterator[str]:
 def resource_name_problems(
     place: str, resources: Any, *, of_pod: bool = False, claims: Collection[str] = ()
 ) -> Iterator[str]:
-    """Which resources a container, or the pod itself, may ask for, and how. `claims`: the names of
+    """Check which resources a container, or the pod (`of_pod`), may request. `claims`: the names of
     the pod's resource claims."""
     if resources is None:
         return
@@ -76,7 +76,7 @@ def resource_name_problems(
 
 
 def overhead_problems(place: str, overhead: Mapping[str, str]) -> Iterator[str]:
-    """The pod's overhead; its names and amounts are checked as limits of a container are."""
+    """Check the pod's overhead, like the limits of a container."""
     for name, amount in overhead.items():
         yield from quantity(f"{place}[{name}]", amount)
     yield from _names_of_container(f"{place}.limits", overhead)
@@ -106,7 +106,7 @@ def _claims(place: str, wanted: Sequence[Any], known: Collection[str]) -> Iterat
 
 
 def _huge_pages(place: str, amounts: Mapping[str, str]) -> Iterator[str]:
-    """Amounts of huge pages must be whole pages, and the size in the name a size."""
+    """Check that amounts of huge pages are whole pages, and that the name has a valid size."""
     for name, text in amounts.items():
         if not name.startswith(_HUGE):
             continue
@@ -120,8 +120,8 @@ def _huge_pages(place: str, amounts: Mapping[str, str]) -> Iterator[str]:
 def _names_of_pod(
     place: str, limits: Mapping[str, str], requests: Mapping[str, str]
 ) -> Iterator[str]:
-    """Names that cannot be set for a pod. A name in limits and requests is one error, because the
-    request may be a default that came from the limit."""
+    """Refuse resources that cannot be set for a pod. A name in limits and requests is one error,
+    because the request may be a default from the limit."""
     for name in {**limits, **requests}:
         if name not in COMPUTE and not name.startswith(_HUGE):
             which = "limits" if name in limits else "requests"
@@ -157,7 +157,7 @@ def _not_overcommitted(
 
 
 def amount_of(text: str) -> int | None:
-    """Nano units; None for a text that is no quantity."""
+    """The amount in nano units; None for a text that is not a quantity."""
     try:
         return parse_nano(text)
     except QuantityError:

@@ -1,7 +1,7 @@
-"""Checks of the kinds of volumes: what each must say, and what it may not. Pure.
+"""Checks the sources of volumes: required and forbidden fields of each kind. Pure.
 
-Most kinds never run here (they are refused later, with their pod), but a manifest that an API
-server would refuse is refused for its field, whatever kind it is.
+Pods with most of these kinds are refused later anyway, but the error of an invalid manifest must be
+that of an API server.
 Upstream: pkg/apis/core/validation: validateVolumeSource.
 
 What must never pass here: a path that leads out of its volume (NODE-204).
@@ -92,7 +92,7 @@ _CACHING: Final = ("None", "ReadOnly", "ReadWrite")
 
 
 def volume_problems(place: str, volume: Any) -> Iterator[str]:
-    """What is wrong with the source of a volume; every source after the first is forbidden."""
+    """Check the source of a volume; every source after the first is forbidden."""
     given = [kind for kind in _KINDS if getattr(volume, kind) is not None]
     for kind in given[1:]:
         yield forbidden(f"{place}.{kind}", "may not specify more than 1 volume type")

@@ -1,5 +1,5 @@
-"""Reading YAML and JSON as kubelets do, with the line of every value.
+"""Reads YAML and JSON as kubelets do, with the line of every value.
 
-`document` is what readers of files call; `builder` makes values of a parser's events, `scalars`
-says what an unquoted word means.
+Read `document` first, the entry point; `builder` makes values of a parser's events, `scalars`
+decodes unquoted words.
 """

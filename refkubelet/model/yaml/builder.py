@@ -1,8 +1,8 @@
 """Builds values, and their lines, from the events of a YAML parser, within limits.
 
 One pass over the events of the first document, without recursion: the number of values and the
-depth are known at each event, and the first event beyond a limit ends the reading. An alias gives
-the very same value again, and counts each time it is used.
+depth are checked at each event, and the first event beyond a limit ends the parsing. An alias gives
+the same value again, and counts each time it is used.
 Upstream: go.yaml.in/yaml/v2: decode.
 
 What must never happen here: a value that is not counted, or work per value that grows with the
@@ -26,7 +26,7 @@ Path = tuple[str | int, ...]
 
 
 class YamlError(ValueError):
-    """The text cannot be read; `line` (from 1) when known."""
+    """The text is invalid; `line` (from 1), or None if unknown."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(f"line {line}: {problem}" if line is not None else problem)
@@ -55,8 +55,8 @@ def line_of(lines: Lines, path: Path) -> int:
 
 
 def check_count(value: Any) -> None:
-    """Holds a value from another parser to the same limits: `YamlError` if it has too many values
-    or is nested too deeply."""
+    """Check a value from another parser against the same limits. Raises `YamlError` if it has too
+    many values or is nested too deeply."""
     level, count = [value], 0
     for _ in range(MAX_DEPTH + 1):
         count += len(level)
@@ -75,7 +75,7 @@ def check_count(value: Any) -> None:
 
 @dataclass(slots=True)
 class _Known:
-    """What an anchor stands for; `count`: the number of values in it, 0 while it is being read;
+    """The value of an anchor. `count`: the number of values in it, 0 while it is being read;
     `text`: the event, if it is a scalar."""
 
     value: Any = None
@@ -109,7 +109,7 @@ class Builder:
         self._result: tuple[Any, Lines | None] = (None, None)
 
     def document(self) -> tuple[Any, Lines | None]:
-        """The first document's value and lines; (None, None) when there is none."""
+        """The value and lines of the first document; (None, None): there is none."""
         while True:
             event = self._loader.get_event()
             match event:
@@ -125,7 +125,7 @@ class Builder:
                     return self._result
 
     def more(self) -> bool:
-        """Whether another document follows; a text that is no YAML there counts as one."""
+        """Whether another document follows; invalid YAML there counts as one."""
         try:
             return not isinstance(self._loader.peek_event(), yaml.StreamEndEvent)
         except yaml.YAMLError:
@@ -233,8 +233,8 @@ def _line(event: yaml.Event) -> int:
 
 
 def _merge(into: dict[str, Any], value: Any, line: int) -> None:
-    """The key `<<`: of a list of mappings the earlier ones win; keys that come later in the text
-    win over all of them."""
+    """Apply the key `<<`: in a list of mappings the earlier ones win; later keys in the text
+    override all of them."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
         raise YamlError("`<<` wants a mapping to merge", line)

@@ -55,7 +55,7 @@ class Document:
 
 
 def dotted(path: Path) -> str:
-    """A path as people write it.
+    """A path as a text.
 
     >>> dotted(("registerWithTaints", 0, "key"))
     'registerWithTaints[0].key'
@@ -88,7 +88,7 @@ def read_yaml(data: bytes | str) -> Document:
 
 
 def read_json_or_yaml(data: bytes) -> Document:
-    """As `read_yaml`, but a text that begins with a brace must be JSON, as kubelets want it of
+    """Like `read_yaml`, but a text that begins with a brace must be JSON, as in upstream for
     manifests (SRC-004). Raises `YamlError`."""
     if not data.lstrip().startswith(b"{"):
         return read_yaml(data)
@@ -97,7 +97,7 @@ def read_json_or_yaml(data: bytes) -> Document:
     value = _json_value(text, twice)
     check_count(value)
     if twice:
-        _lines_of_json(text)  # where YAML can read the text, it says on which lines
+        _lines_of_json(text)  # if YAML can parse the text, its error has the lines
         raise YamlError(f"{DUPLICATE} {twice[0]!r}")
 
     def lines() -> Lines | None:
@@ -121,8 +121,8 @@ def _decoded(data: bytes | str) -> str:
 
 
 def _lines_of_json(text: str) -> Lines | None:
-    """The lines of a JSON text, found by reading it as YAML; None where YAML cannot read it. Tabs
-    become blanks, because YAML forbids them between values (within JSON texts they are escaped).
+    """The lines of a JSON text, by parsing it as YAML; None if YAML cannot parse it. Tabs become
+    blanks, because YAML forbids them between values (within JSON texts they are escaped).
     Raises `YamlError` for a duplicate key, naming its lines."""
     try:
         return read_yaml(text.replace("\t", " ")).lines()
@@ -159,7 +159,7 @@ def _json_value(text: str, twice: list[str]) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Integers with more digits than any field takes become floats."""
+    """An integer; one with more than `MAX_JSON_DIGITS` digits becomes a float."""
     return int(digits) if len(digits) <= MAX_JSON_DIGITS else float(digits)
 
 

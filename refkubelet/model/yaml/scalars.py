@@ -1,4 +1,4 @@
-"""The meaning of YAML scalars, as kubelets read them: YAML 1.1 as Go's yaml has it. Pure.
+"""Decodes YAML scalars as kubelets do: YAML 1.1 as in Go's yaml package. Pure.
 
 No timestamps and no base-60 numbers (`2024-01-01` and `12:30:00` stay texts); `0644` and `0o644`
 are octal, `08` is the number 8, `y` and `on` are booleans. Explicit tags count: `!!str 5` is a
@@ -20,7 +20,7 @@ from typing import Any, Final
 LEAST_WITH_EXPONENT: Final = 1e21  # JSON, as Go writes it, has all digits of smaller numbers
 _MOST: Final = {"": (1 << 64) - 1, "+": (1 << 63) - 1, "-": 1 << 63}  # by sign
 INFINITY: Final = float("inf")
-MAX_DIGITS: Final = 66  # of a number with 64 bits, however it is written; longer ones are floats
+MAX_DIGITS: Final = 66  # of a number with 64 bits in any notation; longer ones are floats
 
 _TAG: Final = "tag:yaml.org,2002:"
 _BOOLS: Final = {
@@ -41,7 +41,7 @@ _SPECIAL: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 
 class ScalarError(ValueError):
-    """The scalar is not what its tag says, or no JSON value."""
+    """The scalar does not fit its tag, or is not a JSON value."""
 
 
 def scalar(text: str, tag: str | None, *, plain: bool) -> Any:
@@ -70,7 +70,7 @@ def _kind(value: Any) -> str:
 
 
 def key(text: str, tag: str | None, *, plain: bool) -> str:
-    """Keys are texts: `1:` is `1`, `0x10:` is `16` and `yes:` is `true`. Raises `ScalarError`."""
+    """A key as a text: `1:` is `1`, `0x10:` is `16`, `yes:` is `true`. Raises `ScalarError`."""
     value = scalar(text, tag, plain=plain)
     if isinstance(value, str):
         return value
@@ -92,7 +92,7 @@ def plain_scalar(text: str) -> Any:
     if text[0] not in "+-.0123456789":
         return text
     if _SPECIAL.match(text):
-        raise ScalarError(f"{text} is no value of JSON")
+        raise ScalarError(f"{text} is not a JSON value")
     digits = text if text[0] == "." else text.replace("_", "")
     whole = _integer(digits)
     if whole is not None:
@@ -102,8 +102,8 @@ def plain_scalar(text: str) -> Any:
 
 
 def _integer(text: str) -> int | None:
-    """The integer that the text is in one of Go's notations; None if it is none, or does not fit
-    into 64 bits."""
+    """The integer of the text in one of Go's notations; None: it is not one, or does not fit into
+    64 bits."""
     if len(text) > MAX_DIGITS:
         return None
     for pattern, base in _RADIX:
@@ -115,8 +115,8 @@ def _integer(text: str) -> int | None:
 
 
 def number(value: float) -> int | float:
-    """Whole floats below 1e21 become integers: Kubernetes turns YAML into JSON, and Go's JSON
-    writes `30.0` and `3e1` as 30."""
+    """The number; a whole float below 1e21 becomes an integer, because Kubernetes converts YAML to
+    JSON, in which Go writes `30.0` and `3e1` as 30."""
     if abs(value) < LEAST_WITH_EXPONENT and value.is_integer():
         return int(Decimal(repr(value)))
     return value

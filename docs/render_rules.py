@@ -211,14 +211,21 @@ def _row(rule: Rule, found: Found, outcomes: Sequence[dict[str, str]]) -> Sequen
     code, tests = found.code.get(rule.id, []), found.tests.get(rule.id, [])
     cases = found.cases.get(rule.id, [])
     done = code or tests or cases
+    missing = "*not yet*" + (" ([why](gaps.md))" if rule.level == "MUST" else "")
     return (
         rule.id,
         rule.level,
-        _some([place.removeprefix("refkubelet/") for place in code]) if done else "*not yet*",
+        _some(_closest(code)) if done else missing,
         _some([place.removeprefix("tests/") for place in tests]),
         ", ".join(cases),
         *(_verified(cases, outcome) for outcome in outcomes),
     )
+
+
+def _closest(code: Sequence[str]) -> list[str]:
+    """The places without the files that also have a function or class named here."""
+    files = {place.partition(": ")[0] for place in code if ": " in place}
+    return [place.removeprefix("refkubelet/") for place in code if place not in files]
 
 
 def _some(told: Sequence[str]) -> str:

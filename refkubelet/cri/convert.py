@@ -139,7 +139,6 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
         image_id=status.image_ref,
         hash=annotations.get(CONTAINER_HASH, ""),
         restart_count=_number(annotations.get(RESTART_COUNT), attempt),
-        termination_message_path=message_path,
         termination_message_policy=annotations.get(TERMINATION_MESSAGE_POLICY, ""),
         termination_log_host_path=_host_path(status.mounts, message_path),
         log_path=status.log_path,

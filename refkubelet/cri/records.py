@@ -81,9 +81,8 @@ class ContainerRecord:
     image_id: str = ""  # what the status shows: `image_ref`, with its digest (CRI-083)
     hash: str = ""  # annotation io.kubernetes.container.hash; "" when the runtime has none
     restart_count: int = 0  # annotation io.kubernetes.container.restartCount, else the attempt
-    termination_message_path: str = ""  # in the container (annotation); "" for none
     termination_message_policy: str = ""  # File or FallbackToLogsOnError (annotation)
-    termination_log_host_path: str = ""  # where that path is mounted from; "" when it is not
+    termination_log_host_path: str = ""  # where its path is mounted from; "" when it is not
     log_path: str = ""  # on the node; "" for none
     mounted_images: tuple[str, ...] = ()  # images mounted as volumes (GC-102)
     annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
@@ -112,7 +111,7 @@ class RuntimePodStatus:
     """Everything the runtime knows about one pod (kubelet: container.PodStatus).
 
     `sandboxes` and `containers` are sorted newest first: by created_at descending, then id
-    (CRI-081). `ips` follow LIFE-176. `taken_at_s` is the clock's monotonic time of the listing.
+    (CRI-081). `ips` follow LIFE-176.
     """
 
     uid: str
@@ -121,7 +120,6 @@ class RuntimePodStatus:
     ips: tuple[str, ...] = ()
     sandboxes: tuple[SandboxRecord, ...] = ()
     containers: tuple[ContainerRecord, ...] = ()
-    taken_at_s: float = 0.0
 
     def newest(self, container_name: str) -> ContainerRecord | None:
         """The newest record of that container name, or None."""

@@ -114,11 +114,10 @@ def _check_regular(mode: int, path: str) -> None:
 @dataclass(frozen=True, slots=True)
 class PathBelow:
     """What a walk came to. `descriptor`: opened with O_PATH, closed with the walk; `path`: where
-    that was, links replaced; `relative`: the same from the root on."""
+    that was, links replaced."""
 
     descriptor: int
     path: str
-    relative: str
 
     @property
     def is_directory(self) -> bool:
@@ -160,8 +159,7 @@ def opened_below(
             held, top, path, [fd], names=[], left=deque(parts), links=links, make_mode=make_mode
         )
         walk.go()
-        names = "/".join(walk.names)
-        yield PathBelow(walk.fds[-1], os.path.join(top, names) if names else top, names)
+        yield PathBelow(walk.fds[-1], os.path.join(top, *walk.names))
 
 
 @dataclass(slots=True)

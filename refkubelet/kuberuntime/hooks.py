@@ -43,7 +43,7 @@ class HookRunner:
         self._clock = deps.clock
         self._network = deps.network
         self._events = deps.events
-        self._pods = PodReader(client, deps.clock)
+        self._pods = PodReader(client)
         self._complaints = Complaints(log, deps.clock)
 
     async def run(

@@ -44,7 +44,7 @@ class RuntimeManager:
         self.reason_cache = ReasonCache()
         killer = ContainerKiller(client, deps)
         self._clock = deps.clock
-        self._reader = PodReader(client, deps.clock, options.own_directories)
+        self._reader = PodReader(client, options.own_directories)
         self._starter = ContainerStarter(client, deps, options, killer)
         self._pull_secrets = PullSecrets(deps.secrets, deps.events)
         self._actuated = (

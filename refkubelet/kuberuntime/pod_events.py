@@ -23,7 +23,6 @@ from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.kuberuntime.pod_reader import pod_ips
 from refkubelet.kuberuntime.termination_message import termination_message
-from simtime import Clock
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +58,8 @@ class PodEvent:
 class PodEventReader:
     """Opens streams of events. `own_directories`: as in `pod_reader.PodReader`."""
 
-    def __init__(
-        self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, client: CriClient, own_directories: tuple[str, ...] = ()) -> None:
         self._client = client
-        self._clock = clock
         self._own_directories = own_directories
 
     async def events(self) -> AsyncGenerator[PodEvent, None]:
@@ -72,7 +68,7 @@ class PodEventReader:
         async with aclosing(self._client.container_events()) as messages:
             async for message in messages:
                 try:
-                    event = pod_event(message, self._clock.monotonic_s(), self._own_directories)
+                    event = pod_event(message, self._own_directories)
                 except ValueError as error:
                     log.warning("an event of the runtime is ignored: %s", error)
                     continue
@@ -80,7 +76,7 @@ class PodEventReader:
                     yield event
 
 
-def pod_event(message: Any, now_s: float, own_directories: tuple[str, ...] = ()) -> PodEvent | None:
+def pod_event(message: Any, own_directories: tuple[str, ...] = ()) -> PodEvent | None:
     """The event of a message; None if it has no sandbox or an unknown kind. Raises `ValueError` for
     a status that lacks a required field (CRI-008)."""
     kind = KINDS.get(message.container_event_type)
@@ -98,6 +94,5 @@ def pod_event(message: Any, now_s: float, own_directories: tuple[str, ...] = ())
         ips=pod_ips([record]),
         sandboxes=(record,),
         containers=tuple(records),
-        taken_at_s=now_s,
     )
     return PodEvent(kind, message.container_id, message.created_at, status)

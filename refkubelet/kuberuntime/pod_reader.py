@@ -24,7 +24,6 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.termination_message import termination_message
-from simtime import Clock
 
 L = TypeVar("L", ListedSandbox, ListedContainer)
 NOTHING: Final[Mapping[str, RuntimePod]] = MappingProxyType({})
@@ -44,11 +43,8 @@ class PodReader:
     kubelet and the runtime make entries; termination messages elsewhere are not read through links.
     All methods raise `CriCallError`."""
 
-    def __init__(
-        self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, client: CriClient, own_directories: tuple[str, ...] = ()) -> None:
         self._client = client
-        self._clock = clock
         self._own_directories = own_directories
         self._last: dict[bool, _Grouped] = {}
 
@@ -74,7 +70,6 @@ class PodReader:
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
         """The statuses of a pod's sandboxes and containers, newest first, without those that have
         vanished (CRI-086)."""
-        taken_at_s = self._clock.monotonic_s()
         sandboxes: list[SandboxRecord] = []
         containers: list[ContainerRecord] = []
         for listed in pod.sandboxes:
@@ -102,7 +97,6 @@ class PodReader:
             ips=pod_ips(sandboxes),
             sandboxes=tuple(sandboxes),
             containers=tuple(containers),
-            taken_at_s=taken_at_s,
         )
 
 

@@ -14,7 +14,6 @@ from refkubelet.golang.strconv import quoted
 class SyncAction(Enum):
     """The step that failed (upstream: container.SyncAction)."""
 
-    KILL_POD = "KillPod"
     KILL_CONTAINER = "KillContainer"
     STOP_SANDBOX = "StopPodSandbox"
     CREATE_SANDBOX = "CreatePodSandbox"

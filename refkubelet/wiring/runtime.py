@@ -124,5 +124,5 @@ def _pleg(base: Base, manager: RuntimeManager, options: RuntimeOptions) -> Pleg:
     generic = GenericPLEG(manager, cache, clock, RARELY if by_events else PlegOptions())
     if not by_events:
         return Pleg(cache, generic, None)
-    events = PodEventReader(base.client, clock, options.own_directories).events
+    events = PodEventReader(base.client, options.own_directories).events
     return Pleg(cache, generic, EventedPLEG(generic, events, cache, clock))

@@ -15,7 +15,6 @@ from refkubelet.model.pod import uses_host_network
 
 CLUSTER_FIRST: Final = "ClusterFirst"
 CLUSTER_FIRST_WITH_HOST_NET: Final = "ClusterFirstWithHostNet"
-DEFAULT: Final = "Default"
 NONE: Final = "None"
 NDOTS: Final = "ndots:5"
 

@@ -226,7 +226,7 @@ def item(name: str, created: int, **fields: Any) -> Any:
 
 
 async def status_of_pod(client: CriClient) -> Any:
-    reader = PodReader(client, RealClock())
+    reader = PodReader(client)
     pod = await reader.pod(UID)
     assert pod is not None
     return await reader.status_of(pod)

@@ -126,7 +126,7 @@ def test_a_link_that_stays_below_is_followed_NODE_211(volume: Path, target: str)
     (volume / "again").symlink_to("a/file")
     (volume / "in").symlink_to(target.format(volume=volume))
     with opened_below(volume, "in") as found:
-        assert (found.relative, found.read(100)) == ("a/file", b"inside")
+        assert (found.path, found.read(100)) == (str(volume.resolve() / "a/file"), b"inside")
 
 
 def test_links_in_a_ring_end_NODE_211(volume: Path) -> None:

@@ -28,7 +28,7 @@ from refkubelet.pleg import PodCache
 from refkubelet.pleg.compute import PodLifecycleEventType
 from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
-from simtime import Clock, VirtualLoop
+from simtime import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 
@@ -321,10 +321,10 @@ async def test_an_event_nobody_expected_ends_nothing(
 
 def test_an_event_without_its_sandbox_is_ignored_PLEG_302() -> None:
     message = cri.ContainerEventResponse(container_event_type=cri.CONTAINER_STARTED_EVENT)
-    assert pod_event(message, 0.0) is None
+    assert pod_event(message) is None
     message.pod_sandbox_status.metadata.name = "web"
     with pytest.raises(ValueError, match="the answer has no id"):
-        pod_event(message, 0.0)
+        pod_event(message)
 
 
 async def listen(reader: PodEventReader, heard: list[PodEvent]) -> None:
@@ -332,11 +332,11 @@ async def listen(reader: PodEventReader, heard: list[PodEvent]) -> None:
         heard.append(event)
 
 
-async def test_the_events_of_a_runtime_as_values_CRI_141(clock: Clock) -> None:
+async def test_the_events_of_a_runtime_as_values_CRI_141() -> None:
     fake = FakeCRI()
     fake.behaves(exits(3, after_s=2))
     heard: list[PodEvent] = []
-    task = asyncio.create_task(listen(PodEventReader(CriClient(fake), clock), heard))
+    task = asyncio.create_task(listen(PodEventReader(CriClient(fake)), heard))
     await asyncio.sleep(0)
     made = await started(fake)
     await asyncio.sleep(3)

@@ -38,11 +38,11 @@ class Node:
     async def exec(self, *command: str, **streams: bool) -> str:
         streams = streams or {"stdout": True, "stderr": True}
         request = cri.ExecRequest(container_id=self.container, cmd=command, **streams)
-        return str((await self.fake.call("Exec", request)).url)  # type: ignore[attr-defined]
+        return str((await self.fake.call("Exec", request)).url)
 
     async def attach(self, **streams: bool) -> str:
         request = cri.AttachRequest(container_id=self.container, **streams)
-        return str((await self.fake.call("Attach", request)).url)  # type: ignore[attr-defined]
+        return str((await self.fake.call("Attach", request)).url)
 
     async def forward(self, *ports: int) -> str:
         request = cri.PortForwardRequest(pod_sandbox_id=self.sandbox, port=ports)

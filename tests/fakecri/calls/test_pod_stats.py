@@ -23,7 +23,7 @@ async def test_pod_statistics_are_those_of_its_running_containers_CRI_124() -> N
     await created(fake, "c")
     await asyncio.sleep(4)
     request = cri.PodSandboxStatsRequest(pod_sandbox_id=sandbox[:6])
-    stats: Any = (await fake.call("PodSandboxStats", request)).stats  # type: ignore[attr-defined]
+    stats: Any = (await fake.call("PodSandboxStats", request)).stats
     assert stats.attributes.metadata.name == "web"
     assert stats.linux.memory.working_set_bytes.value == 1020
     used_ns = stats.linux.cpu.usage_core_nano_seconds.value

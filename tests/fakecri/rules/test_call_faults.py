@@ -121,7 +121,7 @@ async def test_items_can_be_missing_or_there_twice() -> None:
         assert "localhost/busybox:1" not in [t for i in images.images for t in i.repo_tags]
     with fake.on("StreamContainers").leaves_out(container="a"):
         stream = fake.stream("StreamContainers", cri.StreamContainersRequest())
-        assert [len(m.containers) async for m in stream] == [2]  # type: ignore[attr-defined]
+        assert [len(m.containers) async for m in stream] == [2]
 
 
 @pytest.mark.virtual_time

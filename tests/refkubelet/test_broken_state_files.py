@@ -1,4 +1,4 @@
-"""State that a crash left half-written, or somebody else spoiled: read without a traceback, and
+"""State that a crash left half-written, or another program spoiled: read without a traceback, and
 either done without or told in one clear error, as each file's rule says (CG-060, CG-081, CG-082,
 CG-084, BACK-211, NODE-064)."""
 
@@ -27,7 +27,7 @@ from refkubelet.node.shutdown_state import load_times
 pytestmark = pytest.mark.virtual_time
 
 WIDGET = "vendor.example/widget"
-REFUSED = {  # upstream exits, too: nobody else knows what containers were given
+REFUSED = {  # upstream exits, too: only the file knows what containers were given
     "actuated_pods_state",
     "allocated_pods_state",
     "cpu_manager_state",
@@ -60,7 +60,7 @@ def _spoiled(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _with_a_checksum(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Spoiled by somebody who knows how to make the checksum fit."""
+    """Spoiled, with a checksum that fits."""
     if name.endswith("pods_state"):
         for place, spoiled in _spoiled(json.loads(value["data"])):
             text = json.dumps(spoiled, separators=(",", ":"))

@@ -182,7 +182,7 @@ def test_a_socket_nobody_listens_on(config: Path, tmp_path: Path) -> None:
 def test_a_socket_that_is_no_cri(
     config: Path, tmp_path: Path, greeting: bytes, detail: str
 ) -> None:
-    """Whoever holds the socket already, nobody is told to start a runtime there."""
+    """Whatever holds the socket already, the message does not say to start a runtime there."""
     path = tmp_path / "other.sock"
     with subprocess.Popen([sys.executable, "-c", OTHER_SERVER, str(path), greeting]) as server:
         try:

@@ -122,7 +122,7 @@ async def test_a_plugin_that_hangs_holds_up_nobody_but_new_pods_CG_084(tmp_path:
 
 
 async def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Path) -> None:
-    """A resource that nobody registered is not looked at."""
+    """A resource that no plugin registered is not looked at."""
 
     async with running_node(tmp_path, started=False) as node:
         node.plugins = InProcessPlugins()
@@ -137,7 +137,7 @@ async def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_pa
 async def test_extended_resources_that_only_the_node_tells_of_are_counted_LIFE_225(
     tmp_path: Path,
 ) -> None:
-    """Somebody wrote them into the Node's status by hand: there is no plugin, and no Allocate."""
+    """They were written into the Node's status by hand: there is no plugin, and no Allocate."""
 
     async with running_node(tmp_path, api=True) as node:
         assert node.api is not None

@@ -1,4 +1,4 @@
-"""A server that lost its Node object, and somebody who makes another (NODE-006)."""
+"""A server that lost its Node object, which another client makes again (NODE-006)."""
 
 from __future__ import annotations
 

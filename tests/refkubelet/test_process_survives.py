@@ -1,4 +1,4 @@
-"""`refkubelet run` as a process meets what nobody means: it goes on, and pods can be stopped."""
+"""`refkubelet run` as a process meets nonsense and overload: it goes on, pods can be stopped."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: 
     cri = FakeCRI(node=FakeNode(image_root="/"))
     for number in range(260):
         await left_by_a_kubelet(cri, f"old-{number}", "c0", "c1", "c2", "c3")
-    cri.on("Status").delays(8, times=1)  # so long nobody takes the events of the first list
+    cri.on("Status").delays(8, times=1)  # for so long the events of the first list are not taken
     async with (
         serve(cri, f"unix://{tmp_path}/cri.sock") as server,
         kubelet(config, server.endpoint),

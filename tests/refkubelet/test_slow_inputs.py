@@ -1,4 +1,4 @@
-"""Texts that somebody wrote to keep the loop busy: each is read in time that grows with its length
+"""Texts made to keep the loop busy: each is read in time that grows with its length
 (architecture.md: a bad input touches its own pod)."""
 
 from __future__ import annotations

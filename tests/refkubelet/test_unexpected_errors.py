@@ -1,4 +1,4 @@
-"""One error that nobody thought of, in each call of each step: it touches one pod, for as long as
+"""One unforeseen error, in each call of each step: it touches one pod, for as long as
 it lasts (LIFE-037, architecture.md)."""
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ class _Course:
     def _look_at_the_end(self) -> None:
         for made, (name, code) in self.exits.items():
             if self.script.tells_exits and code not in self.told.get(made, ()):
-                self.run.wrong.append(f"nobody was told that {name} ended with {code}")
+                self.run.wrong.append(f"the API server was not told that {name} ended with {code}")
         fake = self.node.cri
         self.run.left = sorted(
             [f"{c.name} runs" for c in fake.containers() if is_running(c)]

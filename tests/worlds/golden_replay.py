@@ -2,7 +2,7 @@
 
 The recording says what was done (`Recording.steps`). Delays between restarts are drawn by chance
 (BACK-011), so a step is not done at its second but as long after the same call as in the
-recording: `_Anchors`. What must never happen: a step whose words nobody understands is left out.
+recording: `_Anchors`. What must never happen: a step whose words are not understood is left out.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class _Replay:
             found = re.search(words, step.words)
             if found:
                 return make(self, *found.groups()) if make else None
-        raise AssertionError(f"{self.recording.name}: nobody knows how to do: {step.words}")
+        raise AssertionError(f"{self.recording.name}: there is no way to do: {step.words}")
 
     def write(self, file: str) -> Callable[[], Any]:
         return lambda: (self.node.manifests / file).write_text(self.versions[file].pop(0))

@@ -136,7 +136,7 @@ class Node:
         if self._task is None:
             return
         await self.kubelet.stop()
-        # One whose wire was cut ends somehow: nobody hears of it.
+        # One whose wire was cut ends in one way or another; it no longer matters how.
         await asyncio.gather(self._task, return_exceptions=self.wire.is_cut)
         self._task = None
         if self._client is not None:

@@ -1,4 +1,4 @@
-"""Errors that nobody thought of, wherever a step of a pod calls for help.
+"""Unforeseen errors, wherever a step of a pod calls for help.
 
 How it works. All classes whose objects the steps can reach are found by walking from `PodSteps`
 through attributes; each public method of theirs is wrapped. A wrapped method knows by a context

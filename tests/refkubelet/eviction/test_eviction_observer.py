@@ -38,7 +38,7 @@ def images(mount: str = "/images", containers: str = "") -> ImageFilesystems:
 def test_processes_are_looked_at_when_a_threshold_needs_them_EVIC_025() -> None:
     class Machine(FakeNode):
         def pids(self) -> Any:
-            raise AssertionError("nobody asked")
+            raise AssertionError("processes are not to be counted")
 
     assert "pid.available" not in Observer(Machine(), "/").observe(images(), {"x"}).signals
     seen = Observer(FakeNode(pid_limit=1000), "/").observe(images(), {"pid.available"})

@@ -244,7 +244,7 @@ def storage_use(*rows: tuple[str, int | None], logs: int = 1) -> PodUsage:
 
 
 def test_who_is_named_for_storage_EVIC_091() -> None:
-    """Not an ephemeral container; not one without a layer; nobody when inodes run short."""
+    """Not an ephemeral container; not one without a layer; none when inodes run short."""
     usage = storage_use(("debugger", 7), ("main", 5))
     ending = (
         "Container main was using 6, request is 0, has larger consumption of ephemeral-storage. "

@@ -1,4 +1,4 @@
-"""Hosts and headers as nobody means them: each has its failure, none another error (B3 kinds)."""
+"""Hosts and headers that are nonsense: each fails in its own way, and with no other error."""
 
 from __future__ import annotations
 

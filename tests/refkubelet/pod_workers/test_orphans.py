@@ -36,7 +36,7 @@ async def test_a_syncing_orphan_has_the_grace_of_its_own_spec_LIFE_039() -> None
         assert record.grace_s == 30
         await w.until(lambda: w.workers.should_pod_be_finished("uid-web"))
         graces = [s.grace_s for s in w.syncer.steps if s.kind == "terminating"]
-        assert graces == [None]  # nobody's wish: the runtime takes the pod's own
+        assert graces == [None]  # no wish was told: the runtime takes the pod's own
 
 
 async def test_what_an_orphan_leaves_may_be_removed_LIFE_039_LIFE_057() -> None:

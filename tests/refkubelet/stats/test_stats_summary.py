@@ -110,7 +110,7 @@ async def test_memory_of_the_pod_s_cgroup_counts_where_there_is_one_EVIC_029() -
     machine.cgroups.spawn("/kubepods/podu/a").set_usage(memory_bytes=2 * MI)
     usage = (await found.of([POD], memory=True, processes=True))["u"]
     assert (usage.memory_bytes, usage.processes) == (3 * MI, 1)
-    assert (await found.of([POD]))["u"].memory_bytes == 15 * MI  # nobody asked for cgroups
+    assert (await found.of([POD]))["u"].memory_bytes == 15 * MI  # the cgroup was not asked for
 
 
 async def test_the_runtime_s_statistics_of_pods_behind_a_gate_EVIC_030() -> None:

@@ -1,4 +1,4 @@
-"""Directories of pods that nobody wants: they go, unless something is mounted there."""
+"""Directories of pods that are gone: they are removed, unless something is mounted there."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_the_example_scripts_are_scripts() -> None:
     from fakecri.scripts.script import load_script
 
     scripts = [load_script(path) for path in EXAMPLES.glob("*.yaml")]
-    assert [len(script.registry or {}) for script in scripts] == [8]
+    assert [len(script.registry or {}) for script in scripts] == [9]
 
 
 def test_the_page_has_every_behaviour_fault_and_route() -> None:

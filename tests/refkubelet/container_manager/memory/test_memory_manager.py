@@ -67,12 +67,8 @@ def test_memory_and_huge_pages_of_guaranteed_pods_are_pinned_CG_082() -> None:
 
 
 def test_a_pods_memory_is_what_it_has_at_once() -> None:
-    web = make_pod(
-        sure("main", "1"),
-        sure("more", "1", "2Gi"),
-        init=[sure("side", "1", restartPolicy="Always"), sure("first", "1", "5Gi")],
-        uid="u",
-    )
+    init = [sure("side", "1", restartPolicy="Always"), sure("first", "1", "5Gi")]
+    web = make_pod(sure("main", "1"), sure("more", "1", "2Gi"), init=init, uid="u")
     assert pod_pinned_memory(web) == {"memory": 6 * GI}
 
 
@@ -377,11 +373,8 @@ async def test_memory_of_init_containers_is_used_again_CG_082() -> None:
 
 async def test_sidecars_keep_their_memory_CG_082() -> None:
     memory, _ = manager(Around(ready=False))
-    web = make_pod(
-        sure("main", "1", "64Mi"),
-        init=[sure("side", "1", "32Mi", restartPolicy="Always"), sure("first", "1", "16Mi")],
-        uid="u",
-    )
+    init = [sure("side", "1", "32Mi", restartPolicy="Always"), sure("first", "1", "16Mi")]
+    web = make_pod(sure("main", "1", "64Mi"), init=init, uid="u")
     await allocate(memory, web, "side", "first", "main")
     assert memory.state.nodes[0].of("memory").reserved == (32 + 64) * MI
     memory.starting(web, named(web, "main"))

@@ -240,7 +240,8 @@ async def test_a_living_socket_is_left_alone_and_its_owner_named(listen: str) ->
     [
         (None, "unix://{tmp}/no/x.sock", "the directory {tmp}/no does not exist"),
         ("x.sock", "unix://{tmp}/x.sock", "the file exists and is no socket"),
-        (None, "tcp://127.0.0.1:1", "wanted unix:///absolute/path.sock"),
+        (None, "http://127.0.0.1:1", "wanted unix:///absolute/path.sock"),
+        (None, "tcp://127.0.0.1:70000", "wanted tcp://HOST:PORT with a port to 65535"),
         (None, "unix://x.sock", "wanted unix:///absolute/path.sock"),
         (None, "unix:///" + "x" * 200, "takes at most 107"),
     ],

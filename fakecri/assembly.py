@@ -115,10 +115,10 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     events = EventStreams(core, keep_s=options.keep_events_s)
     outage, faults = Outage(), FaultRules()
 
-    programs = ProgramTable(options.programs, lambda subject: streaming.commands_of(subject))
+    ports = Ports(core, clockwork)
+    programs = ProgramTable(options.programs, lambda subject: streaming.commands_of(subject), ports)
     main_programs = MainPrograms(core, clockwork, programs.programs_of)
     programming = Programming(core, clockwork, main_programs)
-    ports = Ports(core, clockwork)
     runtime = Runtime(core, clockwork, main_programs, programs.programs_of, ports)
     streaming = Streaming(runtime, clock)
     listening = Listening(ports) if reachable_here(options.pod_network) else None

@@ -179,6 +179,8 @@ class Container:
     """Mounts of host paths show the files of this machine."""
     accounts: Accounts = field(default_factory=Accounts, repr=False)
     """The users and groups of its image."""
+    table: object = field(default=None, repr=False, compare=False)
+    """Its processes, once they are asked for: see `programs.environment.table_of`."""
     image_uid: int = 0
     """The user of its image; 0: not said."""
     traps_stop: bool = False

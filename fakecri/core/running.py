@@ -213,6 +213,18 @@ def _note_child_oom(core: Core, container: Container) -> None:
             container.cgroup.kill_child()
 
 
+def has_memory(container: Container, size_bytes: int) -> bool:
+    """Whether a process of a container gets that much memory. If not, the kernel has killed it, and
+    the container goes on (CRI-071)."""
+    limit = container.resources.memory_limit_in_bytes
+    if not 0 < limit < size_bytes:
+        return True
+    container.oom_killed = True
+    if container.cgroup is not None:
+        container.cgroup.kill_child()
+    return False
+
+
 def _leave_message(core: Core, container: Container) -> None:
     annotations = container.config.annotations
     path = annotations.get("io.kubernetes.container.terminationMessagePath")

@@ -55,6 +55,14 @@ class Files:
             self._directories.add(path)
             path = posixpath.dirname(path)
 
+    def mask(self, path: str) -> None:
+        """What is at `path` is empty from now on."""
+        if path in self._files:
+            self._files[path] = b""
+        elif path in self._directories:
+            self._forget(path)
+            self._directories.add(path)
+
     def mount(self, path: str, volume: HostDirectory) -> None:
         """From now on a file or directory of this machine is at `path`."""
         if volume.is_directory(""):
@@ -186,6 +194,9 @@ class Files:
             return
         if refused := self._may_write(path):
             raise _error(refused, name or path)
+        self._forget(path)
+
+    def _forget(self, path: str) -> None:
         below = [p for p in self._files if p.startswith(f"{path}/")]
         self._gone.update(below)
         for one in below:

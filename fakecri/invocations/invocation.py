@@ -15,7 +15,9 @@ from typing import Any, Final, TypeAlias
 
 from fakecri.invocations.files import Files, image_files
 from fakecri.invocations.pipes import Discard, Output, Terminal, ended
+from fakecri.invocations.process_table import Entry, ProcessTable
 from fakecri.invocations.processes import ROOT, Identity, Processes
+from fakecri.invocations.security import Security
 
 NOT_FOUND: Final = 127
 SHELL_ERROR: Final = 126
@@ -37,6 +39,8 @@ class Invocation:
     """The namespace of its pod."""
     container: str = ""
     """The name of its container."""
+    address: str = ""
+    """Of its pod; "": it is on the host's network."""
     identity: Identity = ROOT
     """User and groups it runs as."""
     files: Files = field(default_factory=image_files)
@@ -71,6 +75,14 @@ class Invocation:
     """The working directory."""
     processes: Processes = field(default_factory=Processes)
     """What runs beside it in the same program."""
+    security: Security = field(default_factory=Security)
+    """What the kernel lets it do."""
+    table: ProcessTable = field(default_factory=ProcessTable)
+    """The processes of its container."""
+    seen: Callable[[], list[Entry]] | None = None
+    """The processes of its process namespace; None: those of `table`."""
+    take_memory: Callable[[int], bool] = lambda size_bytes: True
+    """Take that much memory; False: the kernel killed the process for it."""
 
     def path(self, name: str) -> str:
         """The absolute path of a file."""
@@ -87,12 +99,20 @@ class Invocation:
     def find(self) -> Program | None:
         """The program that `command` names, by its last path component; None if there is none."""
         name = self.command[0].rsplit("/", 1)[-1]
+        if self._is_masked():
+            return None
         found = self.programs.get(self.command[0]) or self.programs.get(name)
         return found or (nothing if self.any_program and name else None)
+
+    def _is_masked(self) -> bool:
+        name = self.command[0]
+        return (self.path(name) if "/" in name else f"/bin/{name}") in self.security.masked
 
     def why_not_found(self) -> str:
         """What runc says of a program that `find` does not find (CRI-056, CRI-111)."""
         name = self.command[0]
+        if self._is_masked():
+            return "permission denied"
         if "/" not in name:
             return "executable file not found in $PATH"
         there = self.files.is_file(self.path(name)) or self.files.is_directory(self.path(name))
@@ -104,10 +124,13 @@ class Invocation:
         program = inner.find()
         if program is None:
             denied = inner.why_not_found() == "permission denied"
-            await self.err(f"sh: {command[0]}: {'Permission denied' if denied else 'not found'}\n")
+            why = "Permission denied" if denied else "not found"
+            shell = self.command[0] if self.command[0].endswith("sh") else "sh"
+            await self.err(f"{shell}: {command[0]}: {why}\n")
             return SHELL_ERROR if denied else NOT_FOUND
         try:
-            return await exit_code_of(program, inner)
+            with self.table.running(self.table.next_pid(), self.identity.uid, command):
+                return await _finished(program, inner)
         except BrokenPipeError:
             return BROKEN_PIPE
 
@@ -127,6 +150,12 @@ Program: TypeAlias = Callable[[Invocation], "Awaitable[int | None] | int | None"
 
 async def exit_code_of(program: Program, invocation: Invocation) -> int:
     """Run a program, written as an async function or a plain one; its exit code."""
+    table, identity = invocation.table, invocation.identity
+    with table.running(invocation.processes.pid, identity.uid, invocation.command):
+        return await _finished(program, invocation)
+
+
+async def _finished(program: Program, invocation: Invocation) -> int:
     result = program(invocation)
     if inspect.isawaitable(result):
         result = await result

@@ -96,8 +96,20 @@ async def _stty(run: Invocation) -> int:
     return 0
 
 
+_HOSTNAME: Final = "/proc/sys/kernel/hostname"
+
+
 async def _hostname(run: Invocation) -> int:
-    await run.out(run.env.get("HOSTNAME", "") + "\n")
+    if len(run.command) > 1:
+        if not run.security.may("sethostname", "SYS_ADMIN"):
+            await run.err("hostname: sethostname: Operation not permitted\n")
+            return 1
+        run.files.put(_HOSTNAME, f"{run.command[1]}\n".encode())
+        return 0
+    name = run.env.get("HOSTNAME", "") + "\n"
+    with suppress(OSError):
+        name = run.files.read(_HOSTNAME).decode()
+    await run.out(name)
     return 0
 
 

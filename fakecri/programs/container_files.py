@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-from collections.abc import Mapping
 from typing import Final
 
 from criapi.v1 import api_pb2 as pb
@@ -19,6 +18,7 @@ from fakecri.core.images import Image
 from fakecri.core.objects import Container
 from fakecri.invocations.files import Files, with_users
 from fakecri.invocations.host_directory import HostDirectory
+from fakecri.programs.kernel_files import kernel_files, network_files
 
 _FOR_ALL: Final = ("/tmp", "/dev")
 _KERNEL: Final = ("/proc", "/sys")
@@ -28,7 +28,6 @@ _NOT_DIRECTORIES: Final = (
     "/etc/resolv.conf",
     "/etc/hostname",
 )
-_NAMESERVER: Final = "nameserver 127.0.0.53\n"
 
 
 def files_of(container: Container) -> Files:
@@ -41,7 +40,7 @@ def files_of(container: Container) -> Files:
 
 def _made(container: Container) -> Files:
     files = with_users(Files(lambda path: _refusal(container, path)), container.accounts)
-    texts = {**_network_files(container), **_kernel_files(container)}
+    texts = {**network_files(container), **kernel_files(container)}
     for path, text in texts.items():
         files.put(path, text.encode())
     if container.config.working_dir.startswith("/"):
@@ -58,6 +57,9 @@ def _made(container: Container) -> Files:
             files.put(place, texts.get(place, "").encode())
         else:
             files.put_directory(place)
+    if not container.config.linux.security_context.privileged:
+        for path in container.config.linux.security_context.masked_paths:
+            files.mask(_absolute(path))
     return files
 
 
@@ -79,46 +81,14 @@ def _put_image(files: Files, place: str, image: Image, sub_path: str) -> None:
             files.put(path, data)
 
 
-def _network_files(container: Container) -> dict[str, str]:
-    """The files in /etc that containerd writes (CRI-045), by path."""
-    config = container.sandbox.config
-    name, dns = config.hostname or container.pod.name, config.dns_config
-    lines = []
-    if dns.searches:
-        lines.append(f"search {' '.join(dns.searches)}\n")
-    lines += [f"nameserver {server}\n" for server in dns.servers]
-    if dns.options:
-        lines.append(f"options {' '.join(dns.options)}\n")
-    own = f"{container.sandbox.ip}\t{name}\n" if container.sandbox.ip else ""
-    return {
-        "/etc/resolv.conf": "".join(lines) or _NAMESERVER,
-        "/etc/hostname": f"{name}\n",
-        "/etc/hosts": f"127.0.0.1\tlocalhost\n::1\tlocalhost\n{own}",
-    }
-
-
-def _kernel_files(container: Container) -> Mapping[str, str]:
-    """Files in /proc, by path: the sysctls of the pod, the ids of its user namespace."""
-    linux = container.sandbox.config.linux
-    found = {
-        f"/proc/sys/{name.replace('.', '/')}": "\t".join(value.split()) + "\n"
-        for name, value in linux.sysctls.items()
-    }
-    found.setdefault("/proc/sys/kernel/shm_rmid_forced", "0\n")
-    found.setdefault("/proc/sys/kernel/hostname", _network_files(container)["/etc/hostname"])
-    users = linux.security_context.namespace_options.userns_options
-    for name, mappings in (("uid_map", users.uids), ("gid_map", users.gids)):
-        rows = [(m.container_id, m.host_id, m.length) for m in mappings] or [(0, 0, 2**32 - 1)]
-        found[f"/proc/self/{name}"] = "".join(f"{a:10} {b:10} {c:10}\n" for a, b, c in rows)
-    return found
-
-
 def _refusal(container: Container, path: str) -> int:
     """The errno of writing to a file or directory; 0: it may be written."""
     security = container.config.linux.security_context
     for mount in container.config.mounts:
         if _is_in(path, _absolute(mount.container_path)):
             return errno.EROFS if mount.readonly or mount.HasField("image") else 0
+    if any(_is_in(path, _absolute(one)) for one in security.readonly_paths):
+        return 0 if security.privileged else errno.EROFS
     if any(_is_in(path, top) for top in _KERNEL) and not security.privileged:
         return errno.EROFS
     if security.readonly_rootfs and not _is_in(path, "/dev"):

@@ -6,11 +6,18 @@ a file of the machine that the fake really runs on is read or written.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core import running
 from fakecri.core.identities import identity_of, user_of
-from fakecri.core.objects import Container
+from fakecri.core.objects import Container, State
+from fakecri.core.security import security_of
 from fakecri.invocations.invocation import Invocation
+from fakecri.invocations.process_table import Entry, ProcessTable
+from fakecri.invocations.processes import Processes
 from fakecri.programs.container_files import files_of
 from fakecri.programs.known import Known
 
@@ -25,6 +32,32 @@ def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
     return env | {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
 
 
+def table_of(container: Container) -> ProcessTable:
+    """The processes of a container; its main process is in it even if no program of the fake is
+    behind it."""
+    if container.table is None:
+        container.table = ProcessTable((*container.config.command, *container.config.args))
+    assert isinstance(container.table, ProcessTable)
+    return container.table
+
+
+def seen_by(container: Container) -> list[Entry]:
+    """The processes that those of a container see: its own, or with a shared namespace also those
+    of the other containers of its pod."""
+    mode = container.config.linux.security_context.namespace_options.pid
+    if mode in (pb.CONTAINER, pb.TARGET):
+        return table_of(container).entries()
+    first = "/pause" if mode == pb.POD else "/sbin/init"
+    found = [Entry(1, 0, (first,))]
+    for other in container.sandbox.containers.values():
+        if other.state is State.RUNNING:
+            found += [
+                replace(entry, pid=other.pid) if entry.pid == 1 else entry
+                for entry in table_of(other).entries()
+            ]
+    return found
+
+
 def invocation_in(
     container: Container, command: tuple[str, ...], known: Known, **streams: Any
 ) -> Invocation:
@@ -34,14 +67,21 @@ def invocation_in(
     def traps_stop(traps: bool) -> None:
         container.traps_stop = traps
 
+    table = table_of(container)
+    streams.setdefault("processes", Processes(pid=table.next_pid()))
     return Invocation(
         command=command,
         pod=str(container.pod.name),
         namespace=str(container.pod.namespace),
         container=container.name,
+        address=container.sandbox.ip,
         identity=identity_of(container),
         files=files_of(container),
         now_ns=container.now_ns,
+        security=security_of(container),
+        table=table,
+        seen=lambda: seen_by(container),
+        take_memory=lambda size_bytes: running.has_memory(container, size_bytes),
         traps_stop=traps_stop,
         env=env_of(container, tty=bool(streams.get("tty"))),
         programs=known.programs,

@@ -188,6 +188,10 @@ async def _quietly(run: Invocation) -> int:
     code = 0
     for name in operands(run)[1][1:]:
         path = run.path(name)
+        if not run.security.may(run.command[0].rpartition("/")[2]):
+            await run.err(f"{run.command[0]}: {name}: Operation not permitted\n")
+            code = 1
+            continue
         if not run.files.is_directory(path) and not run.files.is_file(path, lenient=run.lenient):
             await run.err(f"{run.command[0]}: {name}: No such file or directory\n")
             code = 1

@@ -15,6 +15,7 @@ from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
 from fakecri.invocations.invocation import Program, nothing
+from fakecri.programs.ports import Ports
 
 EVERY: Final = "*"
 """An image with this program has every program."""
@@ -41,18 +42,29 @@ class ProgramTable:
     """The programs of all containers.
 
     `of_images`: names of programs that images have beside the fake's own; they do nothing and
-    succeed. `commands_of`: the programs that a test has added for one container, by name.
+    succeed. `commands_of`: the programs that a test has added for one container, by name. `ports`:
+    what programs can reach over the network.
     """
 
     def __init__(
-        self, of_images: Iterable[str], commands_of: Callable[[Subject], Mapping[str, Program]]
+        self,
+        of_images: Iterable[str],
+        commands_of: Callable[[Subject], Mapping[str, Program]],
+        ports: Ports,
     ) -> None:
         self.of_images = tuple(of_images)
         self._commands_of = commands_of
+        self._ports = ports
+        self._of_network: Mapping[str, Program] | None = None
 
     def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
         """The programs of a container in a run with `plan`; None: the run that goes on."""
-        made = {**programs_of_fake(), **self._commands_of(container.subject)}
+        if self._of_network is None:
+            from fakecri.programs.network_programs import NetworkPrograms
+
+            self._of_network = NetworkPrograms(self._ports).by_name()
+        of_fake = {**programs_of_fake(), **self._of_network}
+        made = {**of_fake, **self._commands_of(container.subject)}
         return known_programs(container, plan or container.plan, made, self.of_images)
 
 

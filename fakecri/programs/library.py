@@ -9,6 +9,7 @@ from fakecri.invocations.invocation import Program
 from fakecri.programs.built_in import BUILT_IN
 from fakecri.programs.file_programs import FILE_PROGRAMS
 from fakecri.programs.printing_programs import PRINTING_PROGRAMS
+from fakecri.programs.process_programs import PROCESS_PROGRAMS
 from fakecri.programs.text_programs import TEXT_PROGRAMS
 from fakecri.shell.sh import sh
 
@@ -17,6 +18,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **FILE_PROGRAMS,
     **TEXT_PROGRAMS,
     **PRINTING_PROGRAMS,
+    **PROCESS_PROGRAMS,
     "sh": sh,
     "bash": sh,
     "ash": sh,

@@ -162,7 +162,7 @@ class Ports:
             if not plan.serves or container.state is not State.RUNNING:
                 continue
             inside = {port} if self._is_address_of(host, container) else set()
-            if self._is_node(host):
+            if self.is_node(host):
                 inside |= {of for at, of in host_ports(container.sandbox) if at == port}
             active = plan.listening(container.age_s(now_ns)) if inside else ()
             fitting = tuple(rule for rule in active if rule.port in inside)
@@ -175,10 +175,11 @@ class Ports:
         if sandbox.ip:
             return host in sandbox.ips
         if sandbox.on_host_network:
-            return self._is_node(host)
+            return self.is_node(host)
         return False
 
-    def _is_node(self, host: str) -> bool:
+    def is_node(self, host: str) -> bool:
+        """Whether the node is called so, or has that address."""
         return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
 
     async def _wait(self, container: Container, rule: Serves) -> None:

@@ -91,19 +91,17 @@ def _learn(path: Path) -> int:
 
 async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.fake import FakeCRI
-    from fakecri.machine.node import FakeNode
-    from fakecri.serving.fake_arguments import node_of, options_of
+    from fakecri.scripts.yaml_reader import ScriptError
+    from fakecri.serving.fake_arguments import made_of
 
-    if not arguments.image_root.is_dir():
-        raise CommandError(f"--image-root {arguments.image_root}: no such directory")
     try:
-        fields = node_of(arguments)
-        disk = fields.pop("disk", None)
-        node = FakeNode(**fields)
-        if disk is not None:
-            node.filesystems["/"].capacity_bytes = disk
-        cri = FakeCRI(node=node, **options_of(arguments))
-    except ValueError as error:  # of the script or the options
+        node, options = made_of(arguments)
+        if not Path(node.image_root).is_dir():
+            raise CommandError(f"--image-root {node.image_root}: no such directory")
+        cri = FakeCRI(node=node, **options)
+    except ScriptError as error:
+        raise CommandError(str(error)) from None
+    except ValueError as error:  # of the switches
         raise CommandError(str(error).replace("pod_network", "--pod-network")) from None
     try:
         async with _cgroups_at(cri, arguments.cgroups):
@@ -137,7 +135,7 @@ async def _proxy(arguments: argparse.Namespace) -> None:
 
     try:
         async with GrpcUpstream(arguments.upstream) as upstream:
-            proxy = RecordingProxy(upstream, call_limit=arguments.keep_calls)
+            proxy = RecordingProxy(upstream, call_limit=arguments.call_limit or 100_000)
             if arguments.script:
                 apply_script(load_script(arguments.script, faults_only=True), proxy)
             await _check_upstream(upstream)

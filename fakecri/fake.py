@@ -9,31 +9,26 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from fakecri.assembly import assemble
 from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
 from fakecri.core.images import ImageStore
 from fakecri.machine.node import FakeNode
-from fakecri.options import DEFAULT_IMAGES, OptionFields, Options, chosen_options
+from fakecri.options import OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
 from fakecri.world.world import World
 from simtime import Clock, Ids, Rng
-
-if TYPE_CHECKING:
-    from fakecri.scripts.script import Script
 
 
 class FakeCRI(Instrumented, World):
     """A programmable CRI runtime and image service, on any asyncio loop.
 
     `clock`: by default that of the running loop (a VirtualLoop's own, else the machine's). `ids`:
-    gives ids to objects; by default the same ones in every run. `node`: the machine, by default a
-    new `FakeNode`. Everything else is a field of `Options`, given by name or as `options`.
+    gives ids to objects; by default the same ones in every run. `node`: the machine, by default
+    that of the script, else a new `FakeNode`. Everything else is a field of `Options`, given by name or as `options`.
 
     Raises TypeError for an option that there is not, ValueError for a value that cannot be.
     """
@@ -48,16 +43,21 @@ class FakeCRI(Instrumented, World):
         **fields: Unpack[OptionFields],
     ) -> None:
         chosen = chosen_options(options, fields)
+        script = None
+        if chosen.script is not None:
+            # YAML takes a while to import, and few fakes are made of a script.
+            from fakecri.scripts.script import load_script, node_of, options_of
+
+            script = load_script(chosen.script)
+            chosen = chosen.completed(options_of(script), fields.keys())
+            node = node or node_of(script)
         node = node or FakeNode()
-        self._made_with = (clock or LoopClock(), ids, node, node.settings(), chosen)
+        self._made_with = (clock or LoopClock(), ids, node, node.settings(), chosen, script)
         self._put_together()
 
     def _put_together(self) -> None:
-        """Make every part anew. Raises: ScriptError for a script that cannot be used."""
-        clock, ids, node, _, chosen = self._made_with
-        script = _script_of(chosen)
-        if script is not None and script.images is not None and chosen.images is DEFAULT_IMAGES:
-            chosen = replace(chosen, images=script.images)
+        """Make every part anew. Raises ScriptError for a script with rules that cannot be."""
+        clock, ids, node, _, chosen, script = self._made_with
         parts = assemble(clock, ids or Ids(Rng(0)), node, chosen)
         self._close_files = weakref.finalize(self, parts.files.closer())
         self.behaviors = parts.programming.behaviors
@@ -88,7 +88,7 @@ class FakeCRI(Instrumented, World):
         self._programming = parts.programming
         self._programs = parts.programs
         if script is not None:
-            from fakecri.scripts.script import apply_script  # see _script_of
+            from fakecri.scripts.script import apply_script  # as above
 
             apply_script(script, self)
 
@@ -100,7 +100,7 @@ class FakeCRI(Instrumented, World):
         self.crash(loses_state=True)
         await self.stop_streaming()
         self._close_files()
-        _, _, node, settings, _ = self._made_with
+        _, _, node, settings, _, _ = self._made_with
         node.restore(settings)
         self._put_together()
 
@@ -163,12 +163,3 @@ class FakeCRI(Instrumented, World):
         await self.streaming.stop()
         if self.listening is not None:
             await self.listening.stop()
-
-
-def _script_of(options: Options) -> Script | None:
-    if options.script is None:
-        return None
-    # YAML takes a while to import, and few fakes are made of a script.
-    from fakecri.scripts.script import load_script
-
-    return load_script(Path(options.script))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
 
@@ -55,7 +55,8 @@ class Options:
     call_limit: int = 100_000
     """So many calls are remembered."""
     script: str | Path | None = None
-    """A script file to begin with; its `images` count unless `images` are given here."""
+    """A script file to begin with. What its `runtime` and `images` say counts where nothing is said
+    here, its `node` where no node is given."""
 
     def __post_init__(self) -> None:
         if self.cgroup_driver not in CGROUP_DRIVERS:
@@ -72,6 +73,17 @@ class Options:
             raise ValueError(f"keep_events_s: wanted seconds from 0, got {self.keep_events_s!r}")
         require_count("call_limit", self.call_limit)
         addresses.parse_network(self.pod_network)
+
+    def completed(self, described: Mapping[str, Any], given: Collection[str]) -> Options:
+        """These options with the fields that a script describes, but for those that are `given`
+        or not at their default."""
+        default = Options()
+        unsaid = {
+            name: value
+            for name, value in described.items()
+            if name not in given and getattr(self, name) == getattr(default, name)
+        }
+        return replace(self, **unsaid)
 
 
 class OptionFields(TypedDict, total=False):

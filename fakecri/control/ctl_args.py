@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from fakecri.control.client import ControlClient
+from fakecri.scripts.units import bytes_of, seconds_of
+
+T = TypeVar("T")
 
 Command: TypeAlias = Callable[[ControlClient, argparse.Namespace], Any]
 
@@ -43,12 +46,19 @@ def renamed(arguments: argparse.Namespace, **names: str) -> dict[str, Any]:
     return {names[name]: value for name, value in given(arguments, *names).items()}
 
 
-_UNITS: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+def size(text: str) -> int:
+    """The bytes of an argument such as 4096 or 6Gi."""
+    return _amount(bytes_of, int(text) if text.isdecimal() else text)
 
 
-def bytes_of(text: str) -> int:
-    """A number of bytes: a whole number, alone or with Ki, Mi, Gi or Ti. Raises UsageError."""
-    number, unit = (text[:-2], _UNITS[text[-2:]]) if text[-2:] in _UNITS else (text, 1)
-    if not number.isdigit():
-        raise argparse.ArgumentTypeError(f"wanted bytes or 512Mi, 6Gi, ..., got {text!r}")
-    return int(number) * unit
+def duration(text: str) -> float:
+    """The seconds of an argument such as 2, 1.5s or 5m."""
+    bare = text.replace(".", "", 1).isdecimal()
+    return _amount(seconds_of, float(text) if bare else text)
+
+
+def _amount(read: Callable[[Any], T], given: object) -> T:
+    try:
+        return read(given)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fakecri.control.client import ControlClient
-from fakecri.control.ctl_args import add_selectors, add_verb, bytes_of, given, renamed
+from fakecri.control.ctl_args import add_selectors, add_verb, duration, given, renamed, size
 
 
 def add_actions(verbs: Any) -> None:
@@ -62,17 +62,17 @@ def add_state(verbs: Any) -> None:
     sandboxes = add_verb(verbs, "sandboxes", _run_list, "the sandboxes")
     add_selectors(sandboxes, "pod")
     node = add_verb(verbs, "node", _run_node, "show the node, or change what it has; bytes or 6Gi")
-    node.add_argument("--memory", type=bytes_of, metavar="BYTES", help="memory of the machine")
-    node.add_argument("--memory-used", type=bytes_of, metavar="BYTES", help="by non-containers")
+    node.add_argument("--memory", type=size, metavar="BYTES", help="memory of the machine")
+    node.add_argument("--memory-used", type=size, metavar="BYTES", help="by non-containers")
     node.add_argument("--pid-limit", type=int, metavar="NUMBER", help="tasks there may be")
     node.add_argument("--pids-used", type=int, metavar="NUMBER", help="by non-containers")
-    node.add_argument("--swap", type=bytes_of, metavar="BYTES", help="size of all swap areas")
+    node.add_argument("--swap", type=size, metavar="BYTES", help="size of all swap areas")
     node.add_argument("--path", default="/", metavar="DIR", help="which filesystem (default: /)")
-    node.add_argument("--disk", type=bytes_of, metavar="BYTES", help="size of the filesystem")
-    node.add_argument("--disk-used", type=bytes_of, metavar="BYTES", help="by non-containers")
+    node.add_argument("--disk", type=size, metavar="BYTES", help="size of the filesystem")
+    node.add_argument("--disk-used", type=size, metavar="BYTES", help="by non-containers")
     add_verb(verbs, "clock", _run_clock, "what time it is for the runtime")
     advance = add_verb(verbs, "advance", _run_advance, "let time pass (serve with --clock manual)")
-    advance.add_argument("seconds", type=float, metavar="SECONDS")
+    advance.add_argument("seconds", type=duration, metavar="SECONDS", help="60, or 5m, 1h")
 
 
 def _run_state(client: ControlClient, arguments: argparse.Namespace) -> Any:

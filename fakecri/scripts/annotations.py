@@ -1,8 +1,7 @@
-"""Behaviours in the annotations of a pod.
+"""Behaviours that a pod brings along: what its annotations say of its containers.
 
 `fakecri/web: "exits: {code: 1, after_s: 2}"` on a pod is for its container `web`. A kubelet hands
-the annotations of pods on to the runtime, so a manifest alone can say what the fake does. A mistake
-in an annotation makes the start of the container fail.
+the annotations of pods on to the runtime, so a manifest alone can say what the fake does.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ PREFIX: Final = "fakecri/"
 
 
 def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior, ...]:
-    """The behaviours for one container; () without an annotation for it. Raises ScriptError, which
-    names the annotation."""
+    """The behaviours for one container. Raises ScriptError, which names the annotation."""
     key = PREFIX + container
     if key not in annotations:
         return ()
     # YAML is read only where a pod has such an annotation.
-    from fakecri.scripts.script_reading import read_behaviors
+    from fakecri.scripts.behavior_shapes import Behaviors
+    from fakecri.scripts.struct_reader import read
     from fakecri.scripts.yaml_reader import parse_yaml
 
-    return read_behaviors(parse_yaml(annotations[key], f"annotation {key}"))
+    return read(parse_yaml(annotations[key], f"annotation {key}"), Behaviors).behaviors

@@ -1,32 +1,36 @@
-"""Strict reading of a YAML file: every value knows its line, and every mistake is one sentence.
+"""Strict reading of YAML: every value knows its place, and means what is written.
 
-What must never happen here: a wrong or repeated key is accepted, or YAML 1.1 turns text into
-something else (`no` stays the text "no": only `true` and `false` are booleans).
+YAML 1.1 turns text into something else; here `no` stays the text "no", and only `true` and `false`
+are booleans. `struct_reader` makes structs of these values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import yaml
 
-from fakecri.errors import did_you_mean
-
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
-_NUMBER: Final = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\Z")
+_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}\Z")
+_NUMBER: Final = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]*)?|\.[0-9]+)\Z")
+Scalar: TypeAlias = str | int | float | bool | None
 
 
 class ScriptError(ValueError):
-    """A file cannot be used: `file:line: path: what was wanted, what was there`."""
+    """A file cannot be used. Each of `errors` is `file:line:column: path: what was wanted, what was
+    there`; the text has one in each line."""
+
+    def __init__(self, *errors: str) -> None:
+        super().__init__("\n".join(errors))
+        self.errors = errors
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A YAML value with its place. Its readers raise ScriptError for a value of another type."""
+    """One YAML value with its place."""
 
     node: yaml.Node
     file: str
@@ -34,101 +38,55 @@ class Value:
     """Where in the document, `rules[0].on`; empty for the whole."""
 
     def error(self, text: str) -> ScriptError:
-        """`text` with file, line and path in front."""
-        line = self.node.start_mark.line + 1
-        return ScriptError(f"{self.file}:{line}: {self.path + ': ' if self.path else ''}{text}")
+        """`text` with file, line, column and path in front."""
+        mark = self.node.start_mark
+        place = f"{self.file}:{mark.line + 1}:{mark.column + 1}" if mark else self.file
+        return ScriptError(f"{place}: {self.path + ': ' if self.path else ''}{text}")
 
     def wanted(self, what: str) -> ScriptError:
-        """The error for a value of the wrong type; `what`: what was wanted."""
-        return self.error(f"wanted {what}, got {self._shown()}")
-
-    def mapping(self, allowed: Collection[str]) -> dict[str, Value]:
-        """The values of a mapping by key. A key that is not in `allowed`, or comes twice, is an
-        error."""
-        if not isinstance(self.node, yaml.MappingNode):
-            raise self.wanted("a mapping")
-        found: dict[str, Value] = {}
-        for key_node, value_node in self.node.value:
-            key_value = Value(key_node, self.file, self.path)
-            key = key_value.text()
-            if key in found:
-                raise key_value.error(f"key {key!r} is given twice")
-            if key not in allowed:
-                wanted = f"wanted one of: {', '.join(allowed)}{did_you_mean(key, allowed)}"
-                raise key_value.error(f"unknown key {key!r}, {wanted}")
-            found[key] = Value(value_node, self.file, f"{self.path}.{key}".lstrip("."))
-        return found
-
-    def entries(self) -> dict[str, Value]:
-        """The values of a mapping whose keys are the user's own. A key that comes twice is an
-        error."""
-        if not isinstance(self.node, yaml.MappingNode):
-            raise self.wanted("a mapping")
-        return self.mapping([str(key.value) for key, _ in self.node.value])
-
-    def items(self) -> Iterator[Value]:
-        """The items of a list."""
-        if not isinstance(self.node, yaml.SequenceNode):
-            raise self.wanted("a list")
-        for number, node in enumerate(self.node.value):
-            yield Value(node, self.file, f"{self.path}[{number}]")
-
-    def is_list(self) -> bool:
-        return isinstance(self.node, yaml.SequenceNode)
+        """The error of a wrong type: `what` was wanted, this value was there."""
+        return self.error(f"wanted {what}, got {self.shown()}")
 
     def is_mapping(self) -> bool:
         return isinstance(self.node, yaml.MappingNode)
 
-    def plain(self) -> Any:
-        """The value as Python data. Any key is allowed, but not twice."""
-        if isinstance(self.node, yaml.SequenceNode):
-            return [item.plain() for item in self.items()]
-        if isinstance(self.node, yaml.MappingNode):
-            return {key: item.plain() for key, item in self.entries().items()}
-        for read in (self.integer, self.number, self.boolean):
-            try:
-                return read()
-            except ScriptError:
-                continue
-        return self.text()
+    def is_list(self) -> bool:
+        return isinstance(self.node, yaml.SequenceNode)
+
+    def pairs(self) -> Iterator[tuple[Value, Value]]:
+        """The keys and values of a mapping, in the order of the file. Keys may repeat."""
+        for key, value in self.node.value:
+            path = f"{self.path}.{key.value}" if isinstance(key, yaml.ScalarNode) else self.path
+            yield Value(key, self.file, self.path), Value(value, self.file, path.lstrip("."))
+
+    def items(self) -> Iterator[Value]:
+        """The items of a list."""
+        for number, node in enumerate(self.node.value):
+            yield Value(node, self.file, f"{self.path}[{number}]")
+
+    def scalar(self) -> Scalar:
+        """The value of a scalar: what is quoted is a text, as is what is no number, boolean or
+        null."""
+        text = self.text()
+        if self.node.style is not None:
+            return text
+        if _INTEGER.match(text):
+            return int(text)
+        if _NUMBER.match(text):
+            return float(text)
+        if text in ("true", "false"):
+            return text == "true"
+        return None if text in ("", "~", "null") else text
 
     def text(self) -> str:
-        """A string; an unquoted word, number or date counts as the text it is written as."""
-        if not isinstance(self.node, yaml.ScalarNode) or self.is_null():
-            raise self.wanted("a string")
+        """The text of a scalar as it is written: a word, number or date alike."""
         return str(self.node.value)
 
-    def integer(self) -> int:
-        if self._plain() and _INTEGER.match(self.node.value):
-            return int(self.node.value)
-        raise self.wanted("a whole number")
-
-    def number(self) -> float:
-        if self._plain() and _NUMBER.match(self.node.value):
-            return float(self.node.value)
-        raise self.wanted("a number")
-
-    def boolean(self) -> bool:
-        if self._plain() and self.node.value in ("true", "false"):
-            return bool(self.node.value == "true")
-        raise self.wanted("true or false")
-
-    def texts(self) -> tuple[str, ...]:
-        """A list of strings."""
-        return tuple(item.text() for item in self.items())
-
-    def _plain(self) -> bool:
-        return isinstance(self.node, yaml.ScalarNode) and self.node.style is None
-
-    def is_null(self) -> bool:
-        return self._plain() and self.node.value in ("", "~", "null")
-
-    def _shown(self) -> str:
-        if isinstance(self.node, yaml.MappingNode):
-            return "a mapping"
-        if isinstance(self.node, yaml.SequenceNode):
-            return "a list"
-        return "nothing" if self.is_null() else repr(self.node.value)
+    def shown(self) -> str:
+        """The value as errors tell it."""
+        if self.is_mapping() or self.is_list():
+            return "a mapping" if self.is_mapping() else "a list"
+        return "nothing" if self.scalar() is None else repr(self.text())
 
 
 def read_yaml(path: Path) -> Value:
@@ -154,8 +112,8 @@ def parse_yaml(text: str, file: str) -> Value:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise ScriptError(f"{file}:{line}: no valid YAML: {error.problem or error}") from None
+        place = f"{mark.line + 1}:{mark.column + 1}" if mark else "1:1"
+        raise ScriptError(f"{file}:{place}: no valid YAML: {error.problem or error}") from None
     except RecursionError:
         raise ScriptError(f"{file}: lists or mappings are nested too deeply") from None
     except yaml.YAMLError as error:
@@ -163,3 +121,11 @@ def parse_yaml(text: str, file: str) -> Value:
     if node is None:
         raise ScriptError(f"{file}: it is empty, wanted a mapping")
     return Value(node, file, "")
+
+
+def texts_value(texts: Mapping[str, str], file: str) -> Value:
+    """Texts by name, such as the query of a URL, as if they were written in YAML."""
+    nodes = [
+        (yaml.ScalarNode("", name), yaml.ScalarNode("", text)) for name, text in texts.items()
+    ]
+    return Value(yaml.MappingNode("", nodes), file, "")

@@ -243,13 +243,23 @@ def serve(
                 thread,
                 stack,
                 endpoints=endpoints,
-                node=node or FakeNode(image_root="/"),  # clients stat that directory
+                node=node or _node(options),
                 options=options,
             )
             yield thread.run(start)
         finally:
             thread.run(stack.aclose)
             thread.stop()
+
+
+def _node(options: OptionFields) -> FakeNode:
+    """The node of the script, if there is one. Clients stat the directory of the images."""
+    script = options.get("script")
+    if script is None:
+        return FakeNode(image_root="/")
+    from fakecri.scripts.script import load_script, node_of
+
+    return node_of(load_script(script), image_root="/")
 
 
 @contextmanager

@@ -93,17 +93,17 @@ def _of_whatever_listens(command: argparse.ArgumentParser) -> None:
         "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"
     )
     command.add_argument(
-        "--script", type=Path, metavar="FILE", help="YAML file with behaviours and faults"
+        "--script", type=Path, metavar="FILE", help="YAML file with behaviours, faults and options"
     )
     command.add_argument(
         "--record", type=Path, metavar="FILE", help="append every call to FILE, as JSON lines"
     )
     command.add_argument(
         "--keep-calls",
+        dest="call_limit",
         type=_positive,
-        default=100_000,
         metavar="N",
-        help="calls that questions and assertions look at: the last N (default: %(default)s)",
+        help="calls that questions and assertions look at: the last N (default: 100000)",
     )
 
 

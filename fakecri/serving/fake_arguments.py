@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fakecri.control.ctl_args import bytes_of
+from fakecri.control.ctl_args import duration, size
+
+if TYPE_CHECKING:
+    from fakecri.machine.node import FakeNode
 
 _OPTIONS: Final = (
     "images",
@@ -18,6 +20,9 @@ _OPTIONS: Final = (
     "cgroup_driver",
     "keep_events_s",
     "pod_network",
+    "write_logs",
+    "host_mounts",
+    "call_limit",
     "script",
 )
 """Fields of `Options` that a switch of the same name sets."""
@@ -28,6 +33,7 @@ _NODE: Final = (
     "pid_limit",
     "address",
     "cgroups_version",
+    "image_root",
 )
 """Fields of `FakeNode` that a switch of the same name sets."""
 
@@ -36,11 +42,9 @@ def add_fake_arguments(serve: argparse.ArgumentParser) -> None:
     """Add them. A switch that is not given leaves the default, or what the script says."""
     serve.add_argument(
         "--image-root",
-        type=Path,
-        default=Path("/"),
         metavar="DIR",
         help="directory that the images are said to be in; a kubelet on this machine looks at the "
-        "filesystem below it, so it must exist (default: %(default)s)",
+        "filesystem below it, so it must exist (default: what the script says, else /)",
     )
     _add_options(serve.add_argument_group("the runtime"))
     _add_node(serve.add_argument_group("its node"))
@@ -64,14 +68,18 @@ def _add_options(group: Any) -> None:
         "--cgroup-driver", choices=("cgroupfs", "systemd"), help="what RuntimeConfig says"
     )
     group.add_argument(
-        "--keep-events", dest="keep_events_s", type=float, metavar="SECONDS",
+        "--keep-events", dest="keep_events_s", type=duration, metavar="SECONDS",
         help="how long events wait for a subscriber (0; containerd 2: 300)",
     )  # fmt: skip
-    group.add_argument("--no-logs", action="store_true", help="write no log files of containers")
+    off = {"action": "store_const", "const": False}
+    group.add_argument(
+        "--no-logs", dest="write_logs", help="write no log files of containers", **off
+    )
     group.add_argument(
         "--no-host-mounts",
-        action="store_true",
+        dest="host_mounts",
         help="mounts of host paths are empty; else programs of containers read and write there",
+        **off,
     )
     group.add_argument(
         "--pod-network",
@@ -83,39 +91,35 @@ def _add_options(group: Any) -> None:
 
 
 def _add_node(group: Any) -> None:
-    size = {"type": bytes_of, "metavar": "BYTES"}
-    group.add_argument("--memory", dest="memory_bytes", help="of the machine: 8Gi", **size)
+    amount = {"type": size, "metavar": "BYTES"}
+    group.add_argument("--memory", dest="memory_bytes", help="of the machine: 8Gi", **amount)
     group.add_argument("--cpus", type=int, metavar="NUMBER")
-    group.add_argument("--disk", help="size of its one filesystem: 100Gi", **size)
-    group.add_argument("--swap", dest="swap_total_bytes", help="size of all swap areas", **size)
+    group.add_argument("--disk", help="size of its one filesystem: 100Gi", **amount)
+    group.add_argument("--swap", dest="swap_total_bytes", help="size of all swap areas", **amount)
     group.add_argument("--pid-limit", type=int, metavar="NUMBER", help="tasks there may be")
     group.add_argument(
         "--node-address", dest="address", metavar="IP", help="of pods on the host's network"
     )
     group.add_argument(
-        "--cgroup-version", dest="cgroups_version", type=int, choices=(1, 2), default=2,
-        help="(default: %(default)s)",
-    )  # fmt: skip
+        "--cgroup-version", dest="cgroups_version", type=int, choices=(1, 2), help="(default: 2)"
+    )
 
 
-def options_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of `FakeCRI` that were given; a served fake writes log files, and its
-    containers see the host paths that are mounted into them."""
-    return {
-        **_given(arguments, _OPTIONS),
-        "write_logs": not arguments.no_logs,
-        "host_mounts": not arguments.no_host_mounts,
-        "call_limit": arguments.keep_calls,
-    }
+def made_of(arguments: argparse.Namespace) -> tuple[FakeNode, dict[str, Any]]:
+    """The node and the options of the fake: what switches say counts before what the script says.
+    By default a served fake writes log files, and its containers see the host paths that are
+    mounted into them. Raises ScriptError, ValueError."""
+    from fakecri.scripts.script import load_script, node_of, options_of
 
-
-def node_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The fields of its node that were given, and `disk`, the size of its filesystem."""
-    # A kubelet on this machine stats the image directory.
-    return {
-        **_given(arguments, (*_NODE, "disk")),
-        "image_root": str(arguments.image_root),
-    }
+    script = load_script(arguments.script) if arguments.script else None
+    # A kubelet on this machine stats the directory of the images.
+    root = {} if script is not None and "image_root" in script.node_fields() else {"image_root": "/"}
+    node = node_of(script, **{**root, **_given(arguments, _NODE)})
+    if arguments.disk is not None:
+        node.filesystems["/"].capacity_bytes = arguments.disk
+    described = {} if script is None else options_of(script)
+    by_default = {"write_logs": True, "host_mounts": True}
+    return node, {**by_default, **described, **_given(arguments, _OPTIONS)}
 
 
 def _given(arguments: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:

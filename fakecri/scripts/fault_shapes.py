@@ -1,0 +1,141 @@
+"""What a file may say of calls: the verbs of `fakecri.rules.on.On` that are plain data, as structs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, UnsetType
+
+from fakecri.scripts.fields import Amount, Count, Method, Name, Seconds, StatusCode
+from fakecri.scripts.struct_reader import Placed, Strict
+
+
+class _Fault(Strict, frozen=True):
+    times: Annotated[Count, Meta(description="so many calls; no limit, if not given")] | UnsetType = (
+        UNSET
+    )
+
+
+class _Fails(_Fault, frozen=True):
+    code: StatusCode | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+
+
+class Fails(_Fails, frozen=True):
+    """The call fails and has no effect."""
+
+
+class FailsHalfway(_Fails, frozen=True):
+    """The call breaks off in the middle."""
+
+
+class Delays(_Fault, frozen=True):
+    """The call takes longer."""
+
+    delay_s: Seconds
+
+
+class Hangs(_Fault, frozen=True):
+    """The call waits until the rule is released, then has its effect."""
+
+
+class LosesAnswer(_Fails, frozen=True):
+    """The call has its effect, its caller gets an error."""
+
+
+class AnswersLate(_Fault, frozen=True):
+    """The call has its effect at once and answers later; never, if not said when."""
+
+    after_s: Seconds | UnsetType = UNSET
+
+
+class HoldsName(_Fault, frozen=True):
+    """The create never ends and keeps the name reserved."""
+
+
+class GoesStale(_Fault, frozen=True):
+    """The call answers what was true when the rule was made."""
+
+
+class Repeats(_Fault, frozen=True):
+    """The call lists things twice."""
+
+    pod: Name | UnsetType = UNSET
+    container: Name | UnsetType = UNSET
+    image: Name | UnsetType = UNSET
+
+
+class LeavesOut(Repeats, frozen=True):
+    """The call lists less than there is."""
+
+    keep: Annotated[Amount, Meta(description="all but the first so many")] | UnsetType = UNSET
+
+
+class TurnsBackTime(_Fault, frozen=True):
+    """The call answers with earlier time stamps."""
+
+    by_s: Seconds
+
+
+class CutsStream(_Fault, frozen=True):
+    """The stream ends after so many messages."""
+
+    after: Amount | UnsetType = UNSET
+    code: StatusCode | None | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+
+
+class GoesSilent(_Fault, frozen=True):
+    """The stream stays open and tells nothing."""
+
+
+class FaultEntry(Placed):
+    """One fault, and which calls it is for."""
+
+    on: Method
+    pod: Name | UnsetType = UNSET
+    container: Name | UnsetType = UNSET
+    image: Name | UnsetType = UNSET
+    attempt: int | UnsetType = UNSET
+    nth: Annotated[Count, Meta(description="only this one of the calls that fit")] | UnsetType = UNSET
+    fails: Fails | UnsetType = UNSET
+    fails_halfway: FailsHalfway | UnsetType = UNSET
+    delays: Delays | UnsetType = UNSET
+    hangs: Hangs | UnsetType = UNSET
+    loses_answer: LosesAnswer | UnsetType = UNSET
+    answers_late: AnswersLate | UnsetType = UNSET
+    holds_name: HoldsName | UnsetType = UNSET
+    goes_stale: GoesStale | UnsetType = UNSET
+    leaves_out: LeavesOut | UnsetType = UNSET
+    repeats: Repeats | UnsetType = UNSET
+    turns_back_time: TurnsBackTime | UnsetType = UNSET
+    cuts_stream: CutsStream | UnsetType = UNSET
+    goes_silent: GoesSilent | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        there = [name for name in FAULTS if getattr(self, name) is not UNSET]
+        if len(there) != 1:
+            got = ", ".join(there) or "none"
+            raise ValueError(f"wanted exactly one of {', '.join(FAULTS)}; got {got}")
+
+    @property
+    def action(self) -> str:
+        """The verb, one of `FAULTS`."""
+        return next(name for name in FAULTS if getattr(self, name) is not UNSET)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the verb."""
+        found: Strict = getattr(self, self.action)
+        return found.given()
+
+    @property
+    def selectors(self) -> dict[str, Any]:
+        """The arguments of `on`, without the method."""
+        given = self.given()
+        return {name: value for name, value in given.items() if name not in (*FAULTS, "on")}
+
+
+_SELECTORS: Final = ("on", "pod", "container", "image", "attempt", "nth")
+FAULTS: Final = tuple(name for name in FaultEntry.__struct_fields__ if name not in _SELECTORS)
+"""The verbs."""

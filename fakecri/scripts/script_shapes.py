@@ -1,0 +1,222 @@
+"""What a script file may hold, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from fakecri.core.images import Registry, RegistryImage
+from fakecri.core.references import parse_reference
+from fakecri.machine.values import Filesystem
+from fakecri.options import Options
+from fakecri.scripts.behavior_shapes import BehaviorEntry
+from fakecri.scripts.fault_shapes import FaultEntry
+from fakecri.scripts.fields import (
+    Bytes,
+    Count,
+    Image,
+    ImagePattern,
+    Port,
+    Seconds,
+    StatusCode,
+)
+from fakecri.scripts.struct_reader import Placed, Strict
+from fakecri.streaming.stream_rules import address
+
+_OPTIONS: Final = {
+    "name": "runtime_name",
+    "version": "runtime_version",
+    "handlers": "runtime_handlers",
+    "keep_events": "keep_events_s",
+    "logs": "write_logs",
+    "keep_calls": "call_limit",
+}
+"""Words of the section `runtime` that are other fields of `Options`; the rest has the same name."""
+_NODE: Final = {
+    "memory": "memory_bytes",
+    "memory_used": "base_memory_used_bytes",
+    "swap": "swap_total_bytes",
+    "pids_used": "base_pids",
+    "cgroup_version": "cgroups_version",
+}
+"""Words of the section `node` that are other fields of `FakeNode`; the rest has the same name."""
+
+
+class Runtime(Strict, frozen=True):
+    """What the runtime says of itself, and how it is."""
+
+    name: Annotated[str, Meta(description="what Version says")] | UnsetType = UNSET
+    version: Annotated[str, Meta(description="what Version says")] | UnsetType = UNSET
+    handlers: Annotated[list[str], Meta(description="runtime classes")] | UnsetType = UNSET
+    cgroup_driver: Literal["cgroupfs", "systemd"] | UnsetType = UNSET
+    sandbox_image: Image | UnsetType = UNSET
+    keep_events: (
+        Annotated[Seconds, Meta(description="how long events wait for a subscriber")] | UnsetType
+    ) = UNSET
+    pod_network: (
+        Annotated[str, Meta(description="where pods have their addresses: 10.88, fd00:88::/112")]
+        | UnsetType
+    ) = UNSET
+    logs: Annotated[bool, Meta(description="whether log files are written")] | UnsetType = UNSET
+    host_mounts: (
+        Annotated[bool, Meta(description="whether containers see this machine's files in mounts")]
+        | UnsetType
+    ) = UNSET
+    keep_calls: Annotated[Count, Meta(description="so many calls are remembered")] | UnsetType = (
+        UNSET
+    )
+
+    def __post_init__(self) -> None:
+        Options(**self.options())
+
+    def options(self) -> dict[str, Any]:
+        """The fields of `Options` that it sets."""
+        return {_OPTIONS.get(name, name): value for name, value in self.given().items()}
+
+
+class Layout(Strict, frozen=True):
+    """CPUs of a machine of equal sockets."""
+
+    sockets: Count = 1
+    cores: Annotated[Count, Meta(description="of each socket")] = 4
+    threads: Annotated[Count, Meta(description="of each core")] = 1
+    nodes_per_socket: Annotated[Count, Meta(description="NUMA nodes")] = 1
+    caches_per_node: Count = 1
+
+
+class Node(Strict, frozen=True):
+    """The machine that the runtime runs on."""
+
+    memory: Bytes | UnsetType = UNSET
+    memory_used: Annotated[Bytes, Meta(description="by others than containers")] | UnsetType = UNSET
+    cpus: Count | UnsetType = UNSET
+    layout: Layout | UnsetType = UNSET
+    disk: Annotated[Bytes, Meta(description="size of its one filesystem")] | UnsetType = UNSET
+    disk_used: Annotated[Bytes, Meta(description="by others than containers")] | UnsetType = UNSET
+    swap: Annotated[Bytes, Meta(description="size of all swap areas")] | UnsetType = UNSET
+    pid_limit: Annotated[Count, Meta(description="tasks there may be")] | UnsetType = UNSET
+    pids_used: Annotated[Count, Meta(description="by others than containers")] | UnsetType = UNSET
+    address: Annotated[str, Meta(description="of pods on the host's network")] | UnsetType = UNSET
+    cgroup_version: Literal[1, 2] | UnsetType = UNSET
+    image_root: Annotated[str, Meta(description="where images are said to be")] | UnsetType = UNSET
+    container_root: (
+        Annotated[str, Meta(description="where writable layers are, if not with the images")]
+        | UnsetType
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        if self.layout is not UNSET and self.cpus is not UNSET:
+            raise ValueError("cpus: wanted cpus or layout, got both")
+        self.fields()
+
+    def fields(self) -> dict[str, Any]:
+        """The arguments of `FakeNode` that it sets. Raises ValueError for an impossible layout."""
+        given = {_NODE.get(name, name): value for name, value in self.given().items()}
+        sizes = {"capacity_bytes": given.pop("disk", None)}
+        sizes["base_used_bytes"] = given.pop("disk_used", None)
+        sizes = {name: size for name, size in sizes.items() if size is not None}
+        if sizes:
+            given["filesystems"] = {"/": Filesystem("disk0", **sizes)}
+        if self.layout is not UNSET:
+            from fakecri.machine.topology import NO_HUGEPAGES, uniform_topology
+
+            memory = {} if self.memory is UNSET else {"memory_bytes": self.memory}
+            layout = {**self.layout.given(), **memory}
+            given["layout"] = uniform_topology(**layout, hugepages=NO_HUGEPAGES)
+        return given
+
+
+class RegistryEntry(Strict, frozen=True):
+    """What pulls of an image meet."""
+
+    missing: Annotated[bool, Meta(description="there is no such image")] = False
+    content: (
+        Annotated[str, Meta(description="names with the same content are one image")] | UnsetType
+    ) = UNSET
+    size_bytes: Bytes | UnsetType = UNSET
+    pull_s: Seconds = 0.0
+    error: Annotated[str, Meta(description="pulls fail with this text")] = ""
+    error_code: StatusCode = "UNKNOWN"
+    uid: int | UnsetType = UNSET
+    username: str = ""
+    stop_signal: str = ""
+    users: Annotated[tuple[str, ...], Meta(description="lines of its /etc/passwd")] = ()
+    groups: Annotated[tuple[str, ...], Meta(description="lines of its /etc/group")] = ()
+    paths: Annotated[tuple[str, ...], Meta(description="what an image volume may name")] = ()
+    credentials: (
+        Annotated[tuple[str, str], Meta(extra={"wanted": "[user, password]"})] | UnsetType
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        self.image()
+
+    def image(self) -> RegistryImage | None:
+        """What the registry says; None: there is no such image."""
+        given = self.given()
+        del given["missing"]
+        made = RegistryImage(**given)
+        return None if self.missing else made
+
+
+class ForwardEntry(Placed):
+    """A port of pods that leads to a port of this machine."""
+
+    port: Annotated[Port, Meta(description="0: every port")]
+    to: Annotated[str, Meta(description="a port, or host:port")]
+    pod: str | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.to.isdecimal():
+            self.to = f"127.0.0.1:{self.to}"
+        address(self.to)
+
+
+class Script(Placed):
+    """What `fakecri serve`, `fakecri proxy`, `FakeCRI` and the control socket are programmed with."""
+
+    runtime: Runtime | UnsetType = UNSET
+    node: Node | UnsetType = UNSET
+    images: Annotated[list[Image], Meta(description="there from the start")] | UnsetType = UNSET
+    programs: Annotated[list[str], Meta(description="what images have, beside the fake's own")] = []
+    registry: (
+        Annotated[
+            dict[ImagePattern, RegistryEntry],
+            Meta(description="what pulls meet; any other image can be pulled"),
+        ]
+        | UnsetType
+    ) = UNSET
+    behaviors: list[BehaviorEntry] = []
+    faults: list[FaultEntry] = []
+    forwards: list[ForwardEntry] = []
+
+    def node_fields(self) -> dict[str, Any]:
+        """The arguments of `FakeNode` that it sets."""
+        return {} if self.node is UNSET else self.node.fields()
+
+
+def registry_with(table: Mapping[str, RegistryEntry]) -> Registry:
+    """A registry that has every image. Those in `table` are as it says.
+
+    A key is a reference in any form, or a pattern over normalised ones (`docker.io/library/*`);
+    exact references count before patterns, patterns in their order.
+    """
+    images = {key: entry.image() for key, entry in table.items()}
+    exact = {str(parse_reference(key)): one for key, one in images.items() if not _pattern(key)}
+    patterns = [(key, image) for key, image in images.items() if _pattern(key)]
+
+    def look_up(reference: str) -> RegistryImage | None:
+        if reference in exact:
+            return exact[reference]
+        for pattern, image in patterns:
+            if fnmatchcase(reference, pattern):
+                return image
+        return RegistryImage()
+
+    return look_up
+
+
+def _pattern(key: str) -> bool:
+    return "*" in key or "?" in key

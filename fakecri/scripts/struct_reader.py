@@ -1,0 +1,259 @@
+"""Makes structs of YAML values: a `msgspec.Struct` says what a file may hold, and nothing else does.
+
+`read` collects every mistake with its place; `json_schema` gives editors the same rules. Beyond what
+msgspec knows (types, bounds, literals, descriptions) a struct may say
+
+- in the `extra` of a `Meta`: `wanted`, what errors call such a value; `then`, a function that is
+  given the value and makes the final one of it, or raises ValueError; `as_written`: a scalar is
+  taken as its text, whatever it looks like;
+- in `__post_init__`: what has to fit together. It raises ValueError, whose text may begin with the
+  name of a field (`port: ...`), which then is the place of the mistake.
+
+A struct that is `Placed` knows later where it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, inspect
+
+from fakecri.errors import did_you_mean
+from fakecri.scripts.yaml_reader import ScriptError, Value
+
+S = TypeVar("S", bound=Struct)
+_WRONG: Final = object()
+"""What a value that cannot be used is read as; why is among the errors."""
+_SCALARS: Final[tuple[tuple[type[inspect.Type], type | tuple[type, ...]], ...]] = (
+    (inspect.NoneType, type(None)),
+    (inspect.BoolType, bool),
+    (inspect.IntType, int),
+    (inspect.FloatType, (int, float)),
+)
+"""Which scalars each type takes, the narrower types first. Texts take all that is left."""
+_NOUNS: Final[dict[type[inspect.Type], str]] = {
+    inspect.StrType: "a string",
+    inspect.BoolType: "true or false",
+    inspect.NoneType: "nothing",
+    inspect.StructType: "a mapping",
+    inspect.DictType: "a mapping",
+    inspect.ListType: "a list",
+    inspect.VarTupleType: "a list",
+    inspect.TupleType: "a list",
+}
+
+
+class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A mapping that may hold its fields only."""
+
+    def given(self) -> dict[str, Any]:
+        """The fields that have a value, by name."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in fields.items() if value is not UNSET}
+
+
+class Placed(Strict, dict=True):
+    """A mapping that remembers where it was written."""
+
+    def error(self, text: str) -> ScriptError:
+        """An error at this place; without a place if it was written in no file."""
+        place: Value | None = self.__dict__.get("place")
+        return ScriptError(text) if place is None else place.error(text)
+
+
+def read(value: Value, shape: type[S]) -> S:
+    """The struct that a value holds. Raises ScriptError with all mistakes in it."""
+    reader = _Reader()
+    made = reader.read(value, _type_of(shape))
+    if reader.errors:
+        raise ScriptError(*dict.fromkeys(str(error) for error in reader.errors))
+    assert isinstance(made, shape)
+    return made
+
+
+def json_schema(shape: type[Struct], title: str) -> dict[str, Any]:
+    """The JSON schema (2020-12) of what `read` takes for this struct."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **msgspec.json.schema(shape),
+    }
+
+
+@cache
+def _type_of(shape: type[Struct]) -> inspect.Type:
+    return inspect.type_info(shape)
+
+
+class _Reader:
+    """Reads values by the types that msgspec tells of, and keeps the errors."""
+
+    def __init__(self) -> None:
+        self.errors: list[ScriptError] = []
+
+    def read(self, value: Value, kind: inspect.Type) -> Any:
+        """The value as this type; `_WRONG` if there is an error in it."""
+        extra: dict[str, Any] = {}
+        if isinstance(kind, inspect.Metadata):
+            extra, kind = kind.extra or {}, kind.type
+        fitting = _fitting(value, kind)
+        if fitting is None:
+            return self._wrong(value.wanted(extra.get("wanted") or _noun(kind)))
+        if isinstance(fitting, inspect.Metadata):
+            found = self.read(value, fitting)
+        else:
+            found = self._read_as(value, fitting, extra)
+        if found is _WRONG or "then" not in extra:
+            return found
+        return self._tried(value, lambda: extra["then"](found))
+
+    def _read_as(self, value: Value, kind: inspect.Type, extra: dict[str, Any]) -> Any:
+        match kind:
+            case inspect.StructType():
+                return self._struct(value, kind)
+            case inspect.DictType():
+                return self._dict(value, kind)
+            case inspect.ListType() | inspect.VarTupleType():
+                items = [self.read(item, kind.item_type) for item in value.items()]
+                if len(items) < (kind.min_length or 0):
+                    return self._wrong(value.error("wanted a list that is not empty"))
+                whole: type = list if isinstance(kind, inspect.ListType) else tuple
+                return _WRONG if _WRONG in items else whole(items)
+            case inspect.TupleType():
+                parts = list(value.items())
+                if len(parts) != len(kind.item_types):
+                    what = extra.get("wanted") or f"a list of {len(kind.item_types)}"
+                    return self._wrong(value.error(f"wanted {what}, got {len(parts)} items"))
+                pairs = zip(parts, kind.item_types, strict=True)
+                items = [self.read(item, one) for item, one in pairs]
+                return _WRONG if _WRONG in items else tuple(items)
+            case inspect.LiteralType():
+                return self._literal(value, kind)
+            case inspect.StrType():
+                return value.text()
+        return self._bounded(value, kind, extra)
+
+    def _literal(self, value: Value, kind: inspect.LiteralType) -> Any:
+        by_text = {str(one): one for one in kind.values}
+        text = value.text()
+        if text in by_text:
+            return by_text[text]
+        return self._wrong(value.wanted(f"{_noun(kind)}{did_you_mean(text, by_text)}"))
+
+    def _bounded(self, value: Value, kind: inspect.Type, extra: dict[str, Any]) -> Any:
+        found: Any = value.text() if "as_written" in extra else value.scalar()
+        if isinstance(kind, inspect.FloatType) and isinstance(found, int):
+            found = float(found)
+        if isinstance(kind, inspect.IntType | inspect.FloatType) and not isinstance(found, str):
+            low, high = kind.ge, kind.le
+            if (low is not None and found < low) or (high is not None and found > high):
+                return self._wrong(value.wanted(extra.get("wanted") or _noun(kind)))
+        return found
+
+    def _dict(self, value: Value, kind: inspect.DictType) -> Any:
+        found = {}
+        for key, item in self._unique(value):
+            name = self.read(Value(key.node, key.file, item.path), kind.key_type)
+            found[name] = self.read(item, kind.value_type)
+        return _WRONG if _WRONG in found or _WRONG in found.values() else found
+
+    def _struct(self, value: Value, kind: inspect.StructType) -> Any:
+        fields = {field.encode_name: field for field in kind.fields}
+        found: dict[str, Any] = {}
+        places: dict[str, Value] = {}
+        wrong = False
+        for key, item in self._unique(value):
+            name = key.text()
+            if name not in fields:
+                wanted = f"wanted one of: {', '.join(fields)}{did_you_mean(name, fields)}"
+                self._wrong(key.error(f"unknown key {name!r}, {wanted}"))
+                wrong = True
+                continue
+            found[fields[name].name] = self.read(item, fields[name].type)
+            places[name] = item
+        for name, field in fields.items():
+            if field.required and field.name not in found:
+                self._wrong(value.error(f"key {name!r} is missing, wanted {_noun(field.type)}"))
+                wrong = True
+        if wrong or _WRONG in found.values():
+            return _WRONG
+        made = self._tried(value, lambda: kind.cls(**found), places)
+        if isinstance(made, Placed):
+            made.__dict__["place"] = value
+        return made
+
+    def _unique(self, value: Value) -> Iterator[tuple[Value, Value]]:
+        """The keys and values of a mapping whose keys are texts that do not repeat."""
+        seen: set[str] = set()
+        for key, item in value.pairs():
+            if key.is_mapping() or key.is_list() or key.scalar() is None:
+                self._wrong(key.wanted("a string"))
+            elif key.text() in seen:
+                self._wrong(key.error(f"key {key.text()!r} is given twice"))
+            else:
+                seen.add(key.text())
+                yield key, item
+
+    def _tried(
+        self, value: Value, make: Callable[[], Any], places: dict[str, Value] | None = None
+    ) -> Any:
+        try:
+            return make()
+        except ValueError as error:
+            field, _, text = str(error).partition(": ")
+            if places and field in places:
+                return self._wrong(places[field].error(text))
+            return self._wrong(value.error(str(error)))
+
+    def _wrong(self, error: ScriptError) -> Any:
+        self.errors.append(error)
+        return _WRONG
+
+
+def _members(kind: inspect.Type) -> Iterable[inspect.Type]:
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _bare(kind: inspect.Type) -> inspect.Type:
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
+
+
+def _fitting(value: Value, kind: inspect.Type) -> inspect.Type | None:
+    """The member of a union (or the type itself) that takes such a value; None: there is none."""
+    members = {type(_bare(member)): member for member in _members(kind)}
+    if inspect.UnionType in members:  # one with a meaning of its own, as seconds are
+        return next(
+            (m for m in _members(kind) if _fitting(value, _bare(m)) is not None), None
+        )
+    if value.is_mapping():
+        return members.get(inspect.StructType) or members.get(inspect.DictType)
+    if value.is_list():
+        lists = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
+        return next((members[one] for one in lists if one in members), None)
+    scalar = value.scalar()
+    for one, types in _SCALARS:
+        if one in members and isinstance(scalar, types):
+            if not (isinstance(scalar, bool) and one is not inspect.BoolType):
+                return members[one]
+    if scalar is None:
+        return None
+    return members.get(inspect.LiteralType) or members.get(inspect.StrType)
+
+
+def _noun(kind: inspect.Type) -> str:
+    """What errors call a value of this type."""
+    if isinstance(kind, inspect.Metadata):
+        return str((kind.extra or {}).get("wanted") or _noun(kind.type))
+    if isinstance(kind, inspect.UnionType):
+        nouns = list(dict.fromkeys(_noun(member) for member in kind.types))
+        return " or ".join((", ".join(nouns[:-1]), nouns[-1]) if len(nouns) > 1 else nouns)
+    if isinstance(kind, inspect.LiteralType):
+        return f"one of {', '.join(map(str, kind.values))}"
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        name = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+        low = "" if kind.ge is None else f" from {kind.ge:g}"
+        return name + low + ("" if kind.le is None else f" to {kind.le:g}")
+    return _NOUNS.get(type(kind), "a value")

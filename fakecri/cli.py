@@ -1,7 +1,7 @@
 """`fakecri serve` and `fakecri proxy`: the fake on a socket, and faults in front of a real runtime.
 `fakecri ctl` programs either while it runs (see `fakecri.control.ctl`), `fakecri learn` makes a
-script of what they recorded. `fakecri cgroupfs` is a fake /sys/fs/cgroup, `fakecri device-plugin` a
-device plugin for a kubelet.
+script of what they recorded, `fakecri check` looks at scripts. `fakecri cgroupfs` is a fake
+/sys/fs/cgroup, `fakecri device-plugin` a device plugin for a kubelet.
 
 Exit codes: 0 after SIGINT or SIGTERM, 2 for anything the user can mend (one line on stderr).
 Imports that cost time wait until a command runs, so `--help` answers at once.
@@ -52,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(words)
     if arguments.command == "learn":
         return _learn(arguments.record)
+    if arguments.command == "check":
+        from fakecri.scripts import check
+
+        return check.main(arguments)
     import asyncio
 
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users

@@ -28,7 +28,8 @@ class FakeCRI(Instrumented, World):
 
     `clock`: by default that of the running loop (a VirtualLoop's own, else the machine's). `ids`:
     gives ids to objects; by default the same ones in every run. `node`: the machine, by default
-    that of the script, else a new `FakeNode`. Everything else is a field of `Options`, given by name or as `options`.
+    that of the script, else a new `FakeNode`. Everything else is a field of `Options`, given by
+    name or as `options`.
 
     Raises TypeError for an option that there is not, ValueError for a value that cannot be.
     """

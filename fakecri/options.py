@@ -69,8 +69,10 @@ class Options:
         if not callable(self.registry):
             wanted = "a function such as registry_of([...]) makes"
             raise ValueError(f"registry: wanted {wanted}, got {self.registry!r}")
-        if not self.keep_events_s >= 0:
-            raise ValueError(f"keep_events_s: wanted seconds from 0, got {self.keep_events_s!r}")
+        if not 0 <= self.keep_events_s <= 1e9:  # it is counted in nanoseconds
+            raise ValueError(
+                f"keep_events_s: wanted seconds from 0 to 1e9, got {self.keep_events_s!r}"
+            )
         require_count("call_limit", self.call_limit)
         addresses.parse_network(self.pod_network)
 

@@ -13,22 +13,36 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Final, TypeVar
 
-from fakecri.control.bodies import read_actions, read_assertion, read_node, read_seconds
+import msgspec
+
+from fakecri.control.bodies import (
+    ACTIONS,
+    Advance,
+    Assertion,
+    CallsQuery,
+    ContainersQuery,
+    NodeChange,
+    RulesQuery,
+    SandboxesQuery,
+)
 from fakecri.control.http import HttpError, Request, Response, serve_http
-from fakecri.control.queries import call_query, names
+from fakecri.control.openapi import openapi
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
+from fakecri.errors import did_you_mean
 from fakecri.fake import FakeCRI
 from fakecri.machine.values import Victim
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
-from fakecri.scripts.script import apply_script, read_script
-from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml
+from fakecri.scripts.script import Script, apply_script, read_script
+from fakecri.scripts.struct_reader import Strict, read
+from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml, texts_value
 from simtime import ManualLoop, format_rfc3339
 
+S = TypeVar("S", bound=msgspec.Struct)
 ASSERTION_FAILED: Final = 412
 _ROUNDING_S: Final = 0.00005  # calls show their times with four digits
 
@@ -76,14 +90,14 @@ class Control:
     # -- rules ---------------------------------------------------------------------------------
 
     def list_rules(self, request: Request) -> Response:
-        unused = request.query.get("unused") in ("1", "true")
+        unused = _query(request, RulesQuery).unused in ("1", "true")
         rules = self.target.unused_rules() if unused else self.target.rules()
         return Response([rule_row(self._number(rule), rule) for rule in rules])
 
     def add_rules(self, request: Request) -> Response:
-        script = read_script(_body(request), faults_only=self._fake() is None)
+        script = read_script(_body(request), faults_only=self._fake() is None, running=True)
         rules = apply_script(script, self.target)
-        for reference in script.images or ():
+        for reference in script.given().get("images", ()):
             self._cri.images.add(reference)
         return Response([rule_row(self._number(rule), rule) for rule in rules], 201)
 
@@ -118,7 +132,8 @@ class Control:
     # -- calls ---------------------------------------------------------------------------------
 
     def list_calls(self, request: Request) -> Response:
-        wanted, limit = call_query(request.query)
+        wanted = _query(request, CallsQuery).given()
+        limit = wanted.pop("limit", None)
         found = self.target.calls(**self._on_clock(wanted))
         t0_s = self.target.recorder.t0_s
         found = found[max(0, len(found) - limit) :] if limit is not None else found
@@ -128,7 +143,8 @@ class Control:
         return Response(lines=lines)
 
     def count_calls(self, request: Request) -> Response:
-        wanted, _ = call_query(request.query)
+        wanted = _query(request, CallsQuery).given()
+        wanted.pop("limit", None)
         return Response({"count": self.target.count(**self._on_clock(wanted))})
 
     def clear_calls(self, request: Request) -> Response:
@@ -137,7 +153,7 @@ class Control:
         return Response({"removed": count})
 
     def check(self, request: Request) -> Response:
-        kind, arguments = read_assertion(_body(request))
+        kind, arguments = read(_body(request), Assertion).kind_and_arguments()
         checks: dict[str, Callable[..., Any]] = {
             "called": self.target.assert_called,
             "not_called": self.target.assert_not_called,
@@ -176,15 +192,20 @@ class Control:
         )
 
     def containers(self, request: Request) -> Response:
-        found = self._cri.containers(**names(request.query, {"container": "name", "pod": "pod"}))
+        found = self._cri.containers(**_query(request, ContainersQuery).given())
         return Response([container_row(container) for container in found])
 
     def sandboxes(self, request: Request) -> Response:
-        found = self._cri.sandboxes(**names(request.query, {"pod": "pod"}))
+        found = self._cri.sandboxes(**_query(request, SandboxesQuery).given())
         return Response([sandbox_row(sandbox) for sandbox in found])
 
     def act(self, request: Request, verb: str) -> Response:
-        arguments = read_actions(verb, _body(request, empty="{}"))
+        if verb not in ACTIONS:
+            hint = did_you_mean(verb, ACTIONS)
+            raise HttpError(
+                400, f"unknown action {verb!r}, wanted one of: {', '.join(ACTIONS)}{hint}"
+            )
+        arguments = read(_body(request, empty="{}"), ACTIONS[verb]).given()
         done = getattr(self._cri, verb)(**arguments)
         if isinstance(done, Victim):
             return Response({"killed": done.name, "pid": done.pid})
@@ -202,11 +223,16 @@ class Control:
 
     def change_node(self, request: Request) -> Response:
         node = self._cri.node
-        changes, filesystems = read_node(_body(request), sorted(node.filesystems))
+        changes = read(_body(request), NodeChange).given()
+        filesystems = changes.pop("filesystems", {})
+        for path, change in filesystems.items():
+            if path not in node.filesystems:
+                there = ", ".join(sorted(node.filesystems))
+                raise change.error(f"there is no filesystem {path!r}, wanted one of: {there}")
         for name, value in changes.items():
             setattr(node, name, value)
-        for path, fields in filesystems.items():
-            for name, value in fields.items():
+        for path, change in filesystems.items():
+            for name, value in change.given().items():
                 setattr(node.filesystems[path], name, value)
         node.use_memory(node.base_memory_used_bytes)
         return Response(node_row(node))
@@ -217,7 +243,7 @@ class Control:
         return Response(self._clock_row())
 
     async def advance(self, request: Request) -> Response:
-        duration_s = read_seconds(_body(request), "advance_s")
+        duration_s = read(_body(request), Advance).advance_s
         if self._loop is None:
             raise HttpError(
                 409, "the clock is the machine's own and cannot be advanced; a fake can, started "
@@ -239,6 +265,9 @@ class Control:
     def index(self, request: Request) -> Response:
         return Response({f"{r.method} {r.path}": r.summary for r in ROUTES})
 
+    def openapi(self, request: Request) -> Response:
+        return Response(openapi(ROUTES))
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -249,31 +278,53 @@ class Route:
     handler: Callable[..., Any]
     summary: str
     fake_only: bool = False
+    _: KW_ONLY
+    query: type[Strict] | None = None
+    """What may be in the query."""
+    body: type[Strict] | None = None
+    """What the body is."""
+    body_required: bool = True
+    made: bool = False
+    """It answers 201: something was made."""
+    lines: bool = False
+    """It answers with JSON lines."""
+
+    def changed(self, **fields: Any) -> Route:
+        """The same with other fields."""
+        return replace(self, **fields)
 
 
 ROUTES: Final = (
     Route("GET", "/v1", Control.index, "this list"),
+    Route("GET", "/v1/openapi.json", Control.openapi, "this list for machines: OpenAPI 3.1"),
     Route("GET", "/v1/state", Control.state, "everything there is"),
-    Route("GET", "/v1/rules", Control.list_rules, "the active rules; ?unused=1: those never hit"),
-    Route("POST", "/v1/rules", Control.add_rules, "add what a script file may hold"),
+    Route("GET", "/v1/rules", Control.list_rules, "the active rules; ?unused=1: those never hit",
+          query=RulesQuery),
+    Route("POST", "/v1/rules", Control.add_rules, "add what a script file may hold",
+          body=Script, made=True),
     Route("DELETE", "/v1/rules", Control.remove_rules, "remove all rules, release what hangs"),
     Route("DELETE", "/v1/rules/{number}", Control.remove_rule, "remove one rule"),
     Route("POST", "/v1/rules/{number}/release", Control.release_rule, "let its calls go on"),
     Route("GET", "/v1/calls", Control.list_calls, "calls as JSON lines: ?method, pod, container, "
-          "image, attempt, since_s, limit"),
-    Route("GET", "/v1/calls/count", Control.count_calls, "how many calls, same filters"),
+          "image, attempt, since_s, limit", query=CallsQuery, lines=True),
+    Route("GET", "/v1/calls/count", Control.count_calls, "how many calls, same filters",
+          query=CallsQuery),
     Route("DELETE", "/v1/calls", Control.clear_calls, "forget the calls"),
-    Route("POST", "/v1/assert", Control.check, "called, not_called, order or series"),
-    Route("GET", "/v1/containers", Control.containers, "by ?container and ?pod", fake_only=True),
-    Route("GET", "/v1/sandboxes", Control.sandboxes, "by ?pod", fake_only=True),
+    Route("POST", "/v1/assert", Control.check, "called, not_called, order or series",
+          body=Assertion),
+    Route("GET", "/v1/containers", Control.containers, "by ?container and ?pod", fake_only=True,
+          query=ContainersQuery),
+    Route("GET", "/v1/sandboxes", Control.sandboxes, "by ?pod", fake_only=True,
+          query=SandboxesQuery),
     Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox, "
           "stop_sandbox; lose_network, restore_network; crash, restart, reboot; oom, "
           "kernel_says", fake_only=True),
     Route("POST", "/v1/reset", Control.reset, "the fake as it was started", fake_only=True),
     Route("GET", "/v1/node", Control.node, "memory, processes and filesystems", fake_only=True),
-    Route("PATCH", "/v1/node", Control.change_node, "change them", fake_only=True),
+    Route("PATCH", "/v1/node", Control.change_node, "change them", fake_only=True,
+          body=NodeChange),
     Route("GET", "/v1/clock", Control.clock, "what time it is"),
-    Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass"),
+    Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass", body=Advance),
 )  # fmt: skip
 
 
@@ -304,6 +355,10 @@ def _find(request: Request) -> tuple[Route, dict[str, str]]:
     if other:
         raise HttpError(405, f"{request.path} takes {', '.join(other)}, not {request.method}")
     raise HttpError(404, f"there is no {request.path!r}; GET /v1 lists what there is")
+
+
+def _query(request: Request, shape: type[S]) -> S:
+    return read(texts_value(request.query, "query"), shape)
 
 
 def _body(request: Request, *, empty: str = "") -> Value:

@@ -1,147 +1,219 @@
-"""Reads the bodies of control requests, strictly, into arguments of the Python methods. Pure.
-
-A mistake is a ScriptError that names the key, what was wanted and what was there.
-"""
+"""What control requests may bring along: their bodies and queries, as structs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal
 
-from fakecri.cri.services import METHODS
-from fakecri.scripts.yaml_reader import Value
+from msgspec import UNSET, Meta, UnsetType
 
-Reader: TypeAlias = Callable[[Value], Any]
+from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Method, Name, Seconds
+from fakecri.scripts.struct_reader import Placed, Strict
 
-_CONTAINER: Final[dict[str, Reader]] = {"container": Value.text, "pod": Value.text}
-ACTIONS: Final[dict[str, dict[str, Reader]]] = {
-    "exit": {**_CONTAINER, "code": Value.integer},
-    "kill": {**_CONTAINER, "exit_code": Value.integer, "reason": Value.text},
-    "drop": _CONTAINER,
-    "kill_sandbox": {"pod": Value.text},
-    "stop_sandbox": {"pod": Value.text},
-    "lose_network": {},
-    "restore_network": {},
-    "crash": {"loses_state": Value.boolean},
-    "restart": {"lost_exits": Value.boolean},
-    "reboot": {},
-    "oom": {"process": Value.text, "pid": Value.integer},
-    "kernel_says": {"text": Value.text},
+# -- actions -----------------------------------------------------------------------------------
+
+
+class _OfPod(Strict):
+    pod: Name | UnsetType = UNSET
+
+
+class _OfContainer(_OfPod, rename={"name": "container"}):
+    name: Name | UnsetType = UNSET
+
+
+class Exit(_OfContainer, rename={"name": "container"}):
+    """The newest running container that fits ends by itself."""
+
+    code: ExitCode | UnsetType = UNSET
+
+
+class Kill(_OfContainer, rename={"name": "container"}):
+    """Kill the newest running container that fits."""
+
+    exit_code: ExitCode | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+class Drop(_OfContainer, rename={"name": "container"}):
+    """The newest container that fits vanishes from the runtime."""
+
+
+class KillSandbox(_OfPod):
+    """The newest sandbox that fits dies."""
+
+
+class StopSandbox(_OfPod):
+    """Another client stops the newest sandbox that fits."""
+
+
+class LoseNetwork(Strict):
+    """The node has no pod network."""
+
+
+class RestoreNetwork(Strict):
+    """The pod network is back."""
+
+
+class Crash(Strict):
+    """The runtime goes down: calls fail with UNAVAILABLE."""
+
+    loses_state: bool | UnsetType = UNSET
+
+
+class Restart(Strict):
+    """The runtime is up again."""
+
+    lost_exits: bool | UnsetType = UNSET
+
+
+class Reboot(Strict):
+    """The node reboots."""
+
+
+class Oom(Strict):
+    """The node is out of memory: the kernel kills a process."""
+
+    process: Annotated[str, Meta(description="one outside of all pods")] | UnsetType = UNSET
+    pid: Amount | UnsetType = UNSET
+
+
+class KernelSays(Strict):
+    """The node's kernel writes a line into its log."""
+
+    text: str
+
+
+ACTIONS: Final[dict[str, type[Strict]]] = {
+    "exit": Exit,
+    "kill": Kill,
+    "drop": Drop,
+    "kill_sandbox": KillSandbox,
+    "stop_sandbox": StopSandbox,
+    "lose_network": LoseNetwork,
+    "restore_network": RestoreNetwork,
+    "crash": Crash,
+    "restart": Restart,
+    "reboot": Reboot,
+    "oom": Oom,
+    "kernel_says": KernelSays,
 }
-"""What can be made to happen, by the name of the method; with its arguments and how they are
-read."""
+"""What can be made to happen, by the name of the method, with its arguments."""
 
 
-def read_actions(verb: str, value: Value) -> dict[str, Any]:
-    """The arguments for the method `verb` of a FakeCRI, such as `kill`."""
-    if verb not in ACTIONS:
-        raise value.error(f"unknown action {verb!r}, wanted one of: {', '.join(ACTIONS)}")
-    found = _read(value, ACTIONS[verb])
-    if "container" in found:
-        found["name"] = found.pop("container")
-    return found
+# -- calls -------------------------------------------------------------------------------------
 
 
-def _method(value: Value) -> str:
-    if value.text() not in METHODS:
-        raise value.wanted("the name of a CRI method, for example StartContainer")
-    return value.text()
+class _Calls(Strict):
+    pod: Name | UnsetType = UNSET
+    container: Name | UnsetType = UNSET
+    image: Name | UnsetType = UNSET
+    attempt: int | UnsetType = UNSET
+    since_s: Annotated[float, Meta(description="seconds since the start")] | UnsetType = UNSET
 
 
-_CALLS: Final[dict[str, Reader]] = {
-    "method": _method,
-    "pod": Value.text,
-    "container": Value.text,
-    "image": Value.text,
-    "attempt": Value.integer,
-    "since_s": Value.number,
-}
+class CallsQuery(_Calls):
+    """Which calls."""
+
+    method: Method | UnsetType = UNSET
+    limit: Annotated[Amount, Meta(description="only the last so many")] | UnsetType = UNSET
 
 
-def read_assertion(value: Value) -> tuple[str, dict[str, Any]]:
-    """Which assertion a body asks for, and its arguments.
+class Step(_Calls):
+    """A call of an order."""
 
-    The body of a POST to /v1/assert is `{called: {method: StartContainer, container: web, times:
-    2}}`, or has `not_called`, `order` or `series` as its one key.
-    """
-    given = value.mapping(("called", "not_called", "order", "series"))
-    if len(given) != 1:
-        raise value.error("wanted exactly one of called, not_called, order, series")
-    kind, what = next(iter(given.items()))
-    if kind == "order":
-        return kind, {"steps": [_step(item) for item in what.items()]}
-    extra: dict[str, Reader] = {}
-    if kind == "called":
-        extra = {"times": Value.integer}
-    elif kind == "series":
-        extra = {"expected_s": _numbers, "slack_s": Value.number}
-    found = _read(what, {**_CALLS, **extra})
-    for key in ("method", *(("expected_s",) if kind == "series" else ())):
-        if key not in found:
-            raise what.error(f"key {key!r} is missing")
-    return kind, found
+    method: Method | UnsetType = UNSET
 
 
-def _step(value: Value) -> Any:
-    """A step of `order`: the name of a method, or a mapping with the filters of calls."""
-    return _read(value, _CALLS) if value.is_mapping() else _method(value)
+class NotCalled(_Calls, kw_only=True):
+    """There was no such call."""
+
+    method: Method
 
 
-def _numbers(value: Value) -> list[float]:
-    return [item.number() for item in value.items()]
+class Called(NotCalled):
+    """There were such calls: at least one, or exactly so many."""
+
+    times: Amount | UnsetType = UNSET
 
 
-def read_seconds(value: Value, key: str) -> float:
-    """The number of seconds under the only key of a body."""
-    given = value.mapping((key,))
-    if key not in given:
-        raise value.error(f"key {key!r} is missing, wanted seconds")
-    seconds = given[key].number()
-    if not 0 <= seconds < math.inf:
-        raise given[key].wanted("seconds from 0")
-    return seconds
+class Series(NotCalled, kw_only=True):
+    """Such calls came so many seconds after the first of them."""
+
+    expected_s: list[float]
+    slack_s: Seconds | UnsetType = UNSET
 
 
-_NODE: Final[tuple[str, ...]] = (
-    "memory_bytes",
-    "base_memory_used_bytes",
-    "cpus",
-    "pid_limit",
-    "base_pids",
-    "swap_total_bytes",
-)
-_NODE_PATHS: Final[tuple[str, ...]] = ("image_root", "container_root")
-_FILESYSTEM: Final[tuple[str, ...]] = (
-    "capacity_bytes",
-    "base_used_bytes",
-    "inodes",
-    "base_used_inodes",
-)
+class Assertion(Strict):
+    """What has to be so: exactly one of these."""
+
+    called: Called | UnsetType = UNSET
+    not_called: NotCalled | UnsetType = UNSET
+    order: (
+        Annotated[list[Method | Step], Meta(description="names of methods, or mappings")]
+        | UnsetType
+    ) = UNSET
+    series: Series | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if len(self.given()) != 1:
+            raise ValueError("wanted exactly one of called, not_called, order, series")
+
+    def kind_and_arguments(self) -> tuple[str, dict[str, Any]]:
+        """Which assertion it is, and the arguments of the method."""
+        kind, found = next(iter(self.given().items()))
+        if kind != "order":
+            return kind, found.given()
+        return kind, {"steps": [one if isinstance(one, str) else one.given() for one in found]}
 
 
-def read_node(
-    value: Value, mounts: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
-    """The fields of the node to change, and those of its filesystems by path. `mounts`: the paths
-    that there are."""
-    given = value.mapping((*_NODE, *_NODE_PATHS, "filesystems"))
-    changes: dict[str, Any] = {name: _amount(given[name]) for name in _NODE if name in given}
-    changes |= {name: given[name].text() for name in _NODE_PATHS if name in given}
-    filesystems = {}
-    if "filesystems" in given:
-        for path, item in given["filesystems"].mapping(mounts).items():
-            fields = item.mapping(_FILESYSTEM)
-            filesystems[path] = {name: _amount(one) for name, one in fields.items()}
-    return changes, filesystems
+# -- the rest ----------------------------------------------------------------------------------
 
 
-def _amount(value: Value) -> int:
-    amount = value.integer()
-    if amount < 0:
-        raise value.wanted("a number from 0")
-    return amount
+class Advance(Strict):
+    """How much time passes."""
+
+    advance_s: Seconds
 
 
-def _read(value: Value, readers: dict[str, Reader]) -> dict[str, Any]:
-    return {key: readers[key](item) for key, item in value.mapping(readers).items()}
+class FilesystemChange(Placed):
+    """What changes of a filesystem."""
+
+    capacity_bytes: Bytes | UnsetType = UNSET
+    base_used_bytes: Bytes | UnsetType = UNSET
+    inodes: Amount | UnsetType = UNSET
+    base_used_inodes: Amount | UnsetType = UNSET
+
+
+class NodeChange(Placed):
+    """What changes of the node."""
+
+    memory_bytes: Bytes | UnsetType = UNSET
+    base_memory_used_bytes: Bytes | UnsetType = UNSET
+    cpus: Count | UnsetType = UNSET
+    pid_limit: Amount | UnsetType = UNSET
+    base_pids: Amount | UnsetType = UNSET
+    swap_total_bytes: Bytes | UnsetType = UNSET
+    image_root: str | UnsetType = UNSET
+    container_root: str | UnsetType = UNSET
+    filesystems: (
+        Annotated[dict[str, FilesystemChange], Meta(description="by the path of the mount")]
+        | UnsetType
+    ) = UNSET
+
+
+class RulesQuery(Strict):
+    """Which rules."""
+
+    unused: (
+        Annotated[
+            Literal["1", "true", "0", "false"], Meta(description="only those that were never hit")
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class ContainersQuery(_OfContainer, rename={"name": "container"}):
+    """Which containers."""
+
+
+class SandboxesQuery(_OfPod):
+    """Which sandboxes."""

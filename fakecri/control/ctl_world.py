@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fakecri.control.client import ControlClient
-from fakecri.control.ctl_args import add_selectors, add_verb, duration, given, renamed, size
+from fakecri.control.ctl_args import add_selectors, add_verb, given, renamed, size
 
 
 def add_actions(verbs: Any) -> None:
@@ -56,6 +56,7 @@ def _run_action(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 def add_state(verbs: Any) -> None:
     add_verb(verbs, "state", _run_state, "everything there is, as JSON")
+    add_verb(verbs, "openapi", _run_openapi, "the requests of the control socket, as OpenAPI 3.1")
     add_verb(verbs, "reset", _run_reset, "the fake as it was started, for the next test")
     containers = add_verb(verbs, "containers", _run_list, "the containers")
     add_selectors(containers, "pod", "container")
@@ -72,11 +73,15 @@ def add_state(verbs: Any) -> None:
     node.add_argument("--disk-used", type=size, metavar="BYTES", help="by non-containers")
     add_verb(verbs, "clock", _run_clock, "what time it is for the runtime")
     advance = add_verb(verbs, "advance", _run_advance, "let time pass (serve with --clock manual)")
-    advance.add_argument("seconds", type=duration, metavar="SECONDS", help="60, or 5m, 1h")
+    advance.add_argument("seconds", type=_seconds, metavar="SECONDS", help="60, or 5m, 1h")
 
 
 def _run_state(client: ControlClient, arguments: argparse.Namespace) -> Any:
     return client.request("GET", "/v1/state")
+
+
+def _run_openapi(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    return client.request("GET", "/v1/openapi.json")
 
 
 def _run_reset(client: ControlClient, arguments: argparse.Namespace) -> Any:
@@ -111,3 +116,11 @@ def _run_clock(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 def _run_advance(client: ControlClient, arguments: argparse.Namespace) -> Any:
     return client.request("POST", "/v1/clock", {"advance_s": arguments.seconds})
+
+
+def _seconds(text: str) -> float | str:
+    """A number, or a text that the other side understands or refuses."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -13,7 +13,7 @@ def print_plain(verb: str, answer: Any, *, as_json: bool = False) -> None:
     if as_json and verb == "calls":
         for row in answer:
             print(json.dumps(row, separators=(",", ":")))
-    elif as_json or verb in ("state", "node"):
+    elif as_json or verb in ("state", "node", "openapi"):
         print(json.dumps(answer, indent=2))
     elif verb in ("wait", "count") and "count" in answer:
         print(answer["count"])

@@ -13,15 +13,17 @@ from fakecri.behaviors import behavior
 from fakecri.behaviors.behavior import KINDS, Behavior
 from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.curves import curve, ramp
-from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Name, Seconds, Words
+from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Name, Seconds, Text, Words
 from fakecri.scripts.struct_reader import Placed, Strict
 
 T = TypeVar("T")
 OrList: TypeAlias = T | list[T] | UnsetType
-Command: TypeAlias = Annotated[Words, Meta(description="a text or a list of words; every command, if not given")]
+Command: TypeAlias = Annotated[
+    Words, Meta(description="a text or a list of words; every command, if not given")
+]
 
 
-class _Shape(Strict, frozen=True):
+class _Shape(Strict):
     def __post_init__(self) -> None:
         word = next(word for word, kind in KINDS.items() if kind.__name__ == type(self).__name__)
         try:
@@ -35,7 +37,7 @@ class _Shape(Strict, frozen=True):
         return made
 
 
-class Exits(_Shape, frozen=True):
+class Exits(_Shape):
     """It ends by itself."""
 
     code: ExitCode = 0
@@ -44,50 +46,52 @@ class Exits(_Shape, frozen=True):
     message: str = ""
 
 
-class Stops(_Shape, frozen=True):
+class Stops(_Shape):
     """It ends like this at its stop signal."""
 
-    code: Annotated[ExitCode, Meta(description="as killed by the signal, if not given")] | None = None
+    code: Annotated[ExitCode, Meta(description="as killed by the signal, if not given")] | None = (
+        None
+    )
     after_s: Seconds = 0.0
     reason: Annotated[str, Meta(description="as the runtime names that code, if not given")] = ""
     message: str = ""
 
 
-class Ignores(_Shape, frozen=True):
+class Ignores(_Shape):
     """It does not react to the stop signal, for ever or for some seconds after its start."""
 
     signal: str = "SIGTERM"
     for_s: Seconds | UnsetType = UNSET
 
 
-class StartFails(_Shape, frozen=True):
+class StartFails(_Shape):
     """It does not start: exit code 128, reason StartError."""
 
     message: str | UnsetType = UNSET
 
 
-class StartHangs(_Shape, frozen=True):
+class StartHangs(_Shape):
     """Its start takes long; for ever, if not said: until the caller gives up."""
 
     for_s: Seconds | UnsetType = UNSET
 
 
-class Prints(_Shape, frozen=True):
+class Prints(_Shape):
     """It writes a line to its log."""
 
-    text: str
+    text: Text
     at_s: Seconds = 0.0
     stream: Literal["stdout", "stderr"] = "stdout"
 
 
-class ReadyAfter(_Shape, frozen=True):
+class ReadyAfter(_Shape):
     """Exec of the command fails with 1 until then."""
 
     after_s: Seconds = 0.0
     command: Command | None = None
 
 
-class Reply(Strict, frozen=True):
+class Reply(Strict):
     """One answer to an exec."""
 
     exit_code: ExitCode = 0
@@ -96,7 +100,7 @@ class Reply(Strict, frozen=True):
     delay_s: Seconds = 0.0
 
 
-class Replies(_Shape, frozen=True):
+class Replies(_Shape):
     """It answers exec of the command, in turn; the last answer stays."""
 
     command: Command | None = None
@@ -111,7 +115,7 @@ class Replies(_Shape, frozen=True):
         return behavior.Replies(**given)
 
 
-class Serves(_Shape, frozen=True):
+class Serves(_Shape):
     """It listens on a port of its pod, and answers probes there."""
 
     port: Annotated[int, Meta(ge=1, le=65535)]
@@ -128,7 +132,7 @@ class Serves(_Shape, frozen=True):
     until_s: Seconds | UnsetType = UNSET
 
 
-class Ramp(Strict, frozen=True, rename={"start": "from", "end": "to"}):
+class Ramp(Strict, rename={"start": "from", "end": "to"}):
     """An amount that grows or falls in equal steps."""
 
     start: Bytes
@@ -150,7 +154,7 @@ CurveOfBytes: TypeAlias = Annotated[
 ]
 
 
-class Uses(_Shape, frozen=True):
+class Uses(_Shape):
     """It uses that much: a number, or a list of [seconds after its start, number], or a ramp."""
 
     memory: CurveOfBytes | UnsetType = UNSET
@@ -168,28 +172,28 @@ def _steps(amount: Any) -> Any:
     return ramp(**amount.given()) if isinstance(amount, Ramp) else curve(amount)
 
 
-class OomKillsChild(_Shape, frozen=True):
+class OomKillsChild(_Shape):
     """It loses a child process to an OOM kill and goes on."""
 
     at_s: Seconds = 0.0
 
 
-class OomAt(_Shape, frozen=True):
+class OomAt(_Shape):
     """It wants more memory than there is."""
 
     at_s: Seconds = 0.0
 
 
-class Runs(_Shape, frozen=True):
+class Runs(_Shape):
     """It really runs its command, or this one, with the programs of the fake."""
 
     command: Command | None = None
 
 
-class WritesTerminationMessage(_Shape, frozen=True):
+class WritesTerminationMessage(_Shape):
     """It leaves a termination message."""
 
-    text: str
+    text: Text
 
 
 class Behaviors(Placed):

@@ -1,4 +1,4 @@
-"""What a file may say of calls: the verbs of `fakecri.rules.on.On` that are plain data, as structs."""
+"""What a file may say of calls: those verbs of `fakecri.rules.on.On` that are plain data."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from fakecri.scripts.fields import Amount, Count, Method, Name, Seconds, StatusC
 from fakecri.scripts.struct_reader import Placed, Strict
 
 
-class _Fault(Strict, frozen=True):
-    times: Annotated[Count, Meta(description="so many calls; no limit, if not given")] | UnsetType = (
-        UNSET
-    )
+class _Fault(Strict):
+    times: (
+        Annotated[Count, Meta(description="so many calls; no limit, if not given")] | UnsetType
+    ) = UNSET
 
 
-class _Fails(_Fault, frozen=True):
+class _Fails(_Fault):
     code: StatusCode | UnsetType = UNSET
     message: str | UnsetType = UNSET
 
 
-class Fails(_Fails, frozen=True):
+class Fails(_Fails):
     """The call fails and has no effect."""
 
 
-class FailsHalfway(_Fails, frozen=True):
+class FailsHalfway(_Fails):
     """The call breaks off in the middle."""
 
 
-class Delays(_Fault, frozen=True):
+class Delays(_Fault, kw_only=True):
     """The call takes longer."""
 
     delay_s: Seconds
 
 
-class Hangs(_Fault, frozen=True):
+class Hangs(_Fault):
     """The call waits until the rule is released, then has its effect."""
 
 
-class LosesAnswer(_Fails, frozen=True):
+class LosesAnswer(_Fails):
     """The call has its effect, its caller gets an error."""
 
 
-class AnswersLate(_Fault, frozen=True):
+class AnswersLate(_Fault):
     """The call has its effect at once and answers later; never, if not said when."""
 
     after_s: Seconds | UnsetType = UNSET
 
 
-class HoldsName(_Fault, frozen=True):
+class HoldsName(_Fault):
     """The create never ends and keeps the name reserved."""
 
 
-class GoesStale(_Fault, frozen=True):
+class GoesStale(_Fault):
     """The call answers what was true when the rule was made."""
 
 
-class Repeats(_Fault, frozen=True):
+class Repeats(_Fault):
     """The call lists things twice."""
 
     pod: Name | UnsetType = UNSET
@@ -65,27 +65,27 @@ class Repeats(_Fault, frozen=True):
     image: Name | UnsetType = UNSET
 
 
-class LeavesOut(Repeats, frozen=True):
+class LeavesOut(Repeats):
     """The call lists less than there is."""
 
     keep: Annotated[Amount, Meta(description="all but the first so many")] | UnsetType = UNSET
 
 
-class TurnsBackTime(_Fault, frozen=True):
+class TurnsBackTime(_Fault, kw_only=True):
     """The call answers with earlier time stamps."""
 
     by_s: Seconds
 
 
-class CutsStream(_Fault, frozen=True):
+class CutsStream(_Fault):
     """The stream ends after so many messages."""
 
     after: Amount | UnsetType = UNSET
-    code: StatusCode | None | UnsetType = UNSET
+    code: StatusCode | UnsetType | None = UNSET
     message: str | UnsetType = UNSET
 
 
-class GoesSilent(_Fault, frozen=True):
+class GoesSilent(_Fault):
     """The stream stays open and tells nothing."""
 
 
@@ -97,7 +97,9 @@ class FaultEntry(Placed):
     container: Name | UnsetType = UNSET
     image: Name | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
-    nth: Annotated[Count, Meta(description="only this one of the calls that fit")] | UnsetType = UNSET
+    nth: Annotated[Count, Meta(description="only this one of the calls that fit")] | UnsetType = (
+        UNSET
+    )
     fails: Fails | UnsetType = UNSET
     fails_halfway: FailsHalfway | UnsetType = UNSET
     delays: Delays | UnsetType = UNSET

@@ -13,7 +13,7 @@ from msgspec import Meta
 from fakecri.core.references import parse_reference
 from fakecri.cri.services import METHODS, require_method
 from fakecri.errors import status_code
-from fakecri.scripts.units import BYTES_PATTERN, SECONDS_PATTERN, bytes_of, seconds_of
+from fakecri.scripts.units import BYTES_PATTERN, MOST_S, SECONDS_PATTERN, bytes_of, seconds_of
 
 
 def _method(name: str) -> str:
@@ -52,6 +52,7 @@ Name: TypeAlias = Annotated[str, Meta(description="a name or a pattern: web, web
 if TYPE_CHECKING:
     Seconds: TypeAlias = float
     Bytes: TypeAlias = int
+    Text: TypeAlias = str
     Words: TypeAlias = tuple[str, ...]
     Method: TypeAlias = str
     Image: TypeAlias = str
@@ -59,21 +60,24 @@ if TYPE_CHECKING:
     StatusCode: TypeAlias = str
 else:
     Seconds = Annotated[
-        float | Annotated[str, Meta(extra_json_schema={"pattern": SECONDS_PATTERN})],
+        Annotated[float, Meta(ge=0, le=MOST_S, extra={"wanted": "seconds from 0 to 1e9"})]
+        | Annotated[str, Meta(extra_json_schema={"pattern": SECONDS_PATTERN})],
         Meta(
             description="seconds: 2, or with a unit: 1.5s, 500ms, 5m, 1h",
             extra={"then": seconds_of, "wanted": "seconds: 2, 1.5s, 500ms, 5m or 1h"},
         ),
     ]
     Bytes = Annotated[
-        int | Annotated[str, Meta(extra_json_schema={"pattern": BYTES_PATTERN})],
+        Annotated[int, Meta(ge=0, extra={"wanted": "bytes from 0"})]
+        | Annotated[str, Meta(extra_json_schema={"pattern": BYTES_PATTERN})],
         Meta(
             description="bytes: 4096, or with a unit: 64Mi, 1Gi",
             extra={"then": bytes_of, "wanted": "bytes: 4096, 64Mi, 1Gi, ..."},
         ),
     ]
+    Text = Annotated[str | int | float, Meta(extra={"as_written": True})]
     Words = Annotated[
-        str | tuple[Annotated[str | int | float, Meta(extra={"as_written": True})], ...],
+        str | tuple[Text, ...],
         Meta(
             description="a command: its words in a list, or in a text",
             extra={"then": _words, "wanted": "a text or a list of texts"},

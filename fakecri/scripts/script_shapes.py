@@ -22,6 +22,7 @@ from fakecri.scripts.fields import (
     Port,
     Seconds,
     StatusCode,
+    Text,
 )
 from fakecri.scripts.struct_reader import Placed, Strict
 from fakecri.streaming.stream_rules import address
@@ -45,7 +46,7 @@ _NODE: Final = {
 """Words of the section `node` that are other fields of `FakeNode`; the rest has the same name."""
 
 
-class Runtime(Strict, frozen=True):
+class Runtime(Strict):
     """What the runtime says of itself, and how it is."""
 
     name: Annotated[str, Meta(description="what Version says")] | UnsetType = UNSET
@@ -65,9 +66,9 @@ class Runtime(Strict, frozen=True):
         Annotated[bool, Meta(description="whether containers see this machine's files in mounts")]
         | UnsetType
     ) = UNSET
-    keep_calls: Annotated[Count, Meta(description="so many calls are remembered")] | UnsetType = (
-        UNSET
-    )
+    keep_calls: (
+        Annotated[int, Meta(ge=1, le=10**9, description="so many calls are remembered")] | UnsetType
+    ) = UNSET
 
     def __post_init__(self) -> None:
         Options(**self.options())
@@ -77,7 +78,7 @@ class Runtime(Strict, frozen=True):
         return {_OPTIONS.get(name, name): value for name, value in self.given().items()}
 
 
-class Layout(Strict, frozen=True):
+class Layout(Strict):
     """CPUs of a machine of equal sockets."""
 
     sockets: Count = 1
@@ -87,7 +88,7 @@ class Layout(Strict, frozen=True):
     caches_per_node: Count = 1
 
 
-class Node(Strict, frozen=True):
+class Node(Strict):
     """The machine that the runtime runs on."""
 
     memory: Bytes | UnsetType = UNSET
@@ -129,7 +130,7 @@ class Node(Strict, frozen=True):
         return given
 
 
-class RegistryEntry(Strict, frozen=True):
+class RegistryEntry(Strict):
     """What pulls of an image meet."""
 
     missing: Annotated[bool, Meta(description="there is no such image")] = False
@@ -165,7 +166,7 @@ class ForwardEntry(Placed):
     """A port of pods that leads to a port of this machine."""
 
     port: Annotated[Port, Meta(description="0: every port")]
-    to: Annotated[str, Meta(description="a port, or host:port")]
+    to: Annotated[Text, Meta(description="a port, or host:port")]
     pod: str | UnsetType = UNSET
 
     def __post_init__(self) -> None:
@@ -175,12 +176,16 @@ class ForwardEntry(Placed):
 
 
 class Script(Placed):
-    """What `fakecri serve`, `fakecri proxy`, `FakeCRI` and the control socket are programmed with."""
+    """What a fake or a proxy is made and programmed with."""
 
     runtime: Runtime | UnsetType = UNSET
     node: Node | UnsetType = UNSET
-    images: Annotated[list[Image], Meta(description="there from the start")] | UnsetType = UNSET
-    programs: Annotated[list[str], Meta(description="what images have, beside the fake's own")] = []
+    images: Annotated[tuple[Image, ...], Meta(description="there from the start")] | UnsetType = (
+        UNSET
+    )
+    programs: Annotated[
+        tuple[str, ...], Meta(description="what images have, beside the fake's own")
+    ] = ()
     registry: (
         Annotated[
             dict[ImagePattern, RegistryEntry],
@@ -188,9 +193,9 @@ class Script(Placed):
         ]
         | UnsetType
     ) = UNSET
-    behaviors: list[BehaviorEntry] = []
-    faults: list[FaultEntry] = []
-    forwards: list[ForwardEntry] = []
+    behaviors: tuple[BehaviorEntry, ...] = ()
+    faults: tuple[FaultEntry, ...] = ()
+    forwards: tuple[ForwardEntry, ...] = ()
 
     def node_fields(self) -> dict[str, Any]:
         """The arguments of `FakeNode` that it sets."""

@@ -1,7 +1,7 @@
-"""Makes structs of YAML values: a `msgspec.Struct` says what a file may hold, and nothing else does.
+"""Makes structs of YAML values: a `msgspec.Struct` alone says what a file may hold.
 
-`read` collects every mistake with its place; `json_schema` gives editors the same rules. Beyond what
-msgspec knows (types, bounds, literals, descriptions) a struct may say
+`read` collects every mistake with its place; `json_schema` gives editors the same rules. Beyond
+what msgspec knows (types, bounds, literals, descriptions) a struct may say
 
 - in the `extra` of a `Meta`: `wanted`, what errors call such a value; `then`, a function that is
   given the value and makes the final one of it, or raises ValueError; `as_written`: a scalar is
@@ -76,11 +76,15 @@ def read(value: Value, shape: type[S]) -> S:
 
 def json_schema(shape: type[Struct], title: str) -> dict[str, Any]:
     """The JSON schema (2020-12) of what `read` takes for this struct."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        **msgspec.json.schema(shape),
-    }
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+    return as_json({**head, **msgspec.json.schema(shape)})
+
+
+def as_json(document: dict[str, Any]) -> dict[str, Any]:
+    """The document as it is after a way through JSON: msgspec's schemas have defaults as they are
+    in Python."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(document))
+    return found
 
 
 @cache
@@ -141,7 +145,8 @@ class _Reader:
         text = value.text()
         if text in by_text:
             return by_text[text]
-        return self._wrong(value.wanted(f"{_noun(kind)}{did_you_mean(text, by_text)}"))
+        hint = did_you_mean(text, by_text)
+        return self._wrong(value.error(f"wanted {_noun(kind)}, got {value.shown()}{hint}"))
 
     def _bounded(self, value: Value, kind: inspect.Type, extra: dict[str, Any]) -> Any:
         found: Any = value.text() if "as_written" in extra else value.scalar()
@@ -225,9 +230,7 @@ def _fitting(value: Value, kind: inspect.Type) -> inspect.Type | None:
     """The member of a union (or the type itself) that takes such a value; None: there is none."""
     members = {type(_bare(member)): member for member in _members(kind)}
     if inspect.UnionType in members:  # one with a meaning of its own, as seconds are
-        return next(
-            (m for m in _members(kind) if _fitting(value, _bare(m)) is not None), None
-        )
+        return next((m for m in _members(kind) if _fitting(value, _bare(m)) is not None), None)
     if value.is_mapping():
         return members.get(inspect.StructType) or members.get(inspect.DictType)
     if value.is_list():
@@ -235,9 +238,9 @@ def _fitting(value: Value, kind: inspect.Type) -> inspect.Type | None:
         return next((members[one] for one in lists if one in members), None)
     scalar = value.scalar()
     for one, types in _SCALARS:
-        if one in members and isinstance(scalar, types):
-            if not (isinstance(scalar, bool) and one is not inspect.BoolType):
-                return members[one]
+        is_one = isinstance(scalar, types) and isinstance(scalar, bool) is (types is bool)
+        if one in members and is_one:
+            return members[one]
     if scalar is None:
         return None
     return members.get(inspect.LiteralType) or members.get(inspect.StrType)
@@ -254,6 +257,6 @@ def _noun(kind: inspect.Type) -> str:
         return f"one of {', '.join(map(str, kind.values))}"
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         name = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
-        low = "" if kind.ge is None else f" from {kind.ge:g}"
-        return name + low + ("" if kind.le is None else f" to {kind.le:g}")
+        low = "" if kind.ge is None else f" from {kind.ge}"
+        return name + low + ("" if kind.le is None else f" to {kind.le}")
     return _NOUNS.get(type(kind), "a value")

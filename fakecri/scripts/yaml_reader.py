@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import yaml
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}\Z")
-_NUMBER: Final = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]*)?|\.[0-9]+)\Z")
+_NUMBER: Final = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,9})?\Z")
 Scalar: TypeAlias = str | int | float | bool | None
 
 
@@ -68,7 +68,7 @@ class Value:
         """The value of a scalar: what is quoted is a text, as is what is no number, boolean or
         null."""
         text = self.text()
-        if self.node.style is not None:
+        if not isinstance(self.node, yaml.ScalarNode) or self.node.style is not None:
             return text
         if _INTEGER.match(text):
             return int(text)
@@ -80,7 +80,10 @@ class Value:
 
     def text(self) -> str:
         """The text of a scalar as it is written: a word, number or date alike."""
-        return str(self.node.value)
+        text = str(self.node.value)
+        if any("\ud800" <= letter <= "\udfff" for letter in text):  # JSON's way to write an emoji
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
 
     def shown(self) -> str:
         """The value as errors tell it."""
@@ -125,7 +128,5 @@ def parse_yaml(text: str, file: str) -> Value:
 
 def texts_value(texts: Mapping[str, str], file: str) -> Value:
     """Texts by name, such as the query of a URL, as if they were written in YAML."""
-    nodes = [
-        (yaml.ScalarNode("", name), yaml.ScalarNode("", text)) for name, text in texts.items()
-    ]
+    nodes = [(yaml.ScalarNode("", name), yaml.ScalarNode("", text)) for name, text in texts.items()]
     return Value(yaml.MappingNode("", nodes), file, "")

@@ -18,6 +18,7 @@ examples:
   fakecri proxy --upstream unix:///run/containerd/containerd.sock --listen unix:///tmp/cri.sock \\
                 --record calls.jsonl
   fakecri learn calls.jsonl >script.yaml
+  fakecri check -v script.yaml
   fakecri serve --listen unix:///tmp/cri.sock --control unix:///tmp/ctl.sock --clock manual
   fakecri ctl --control unix:///tmp/ctl.sock kill --container web
   fakecri cgroupfs mount /tmp/cgroup --version 2
@@ -48,6 +49,18 @@ def parser() -> argparse.ArgumentParser:
         "tenth of a second.",
     )
     learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
+    check = commands.add_parser(
+        "check",
+        help="look at script files without running them",
+        description="Print every mistake in script files, each with file, line and column. Exit "
+        "code 2 if there are any.",
+    )
+    check.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    check.add_argument("--proxy", action="store_true", help="they are for fakecri proxy")
+    check.add_argument("-v", "--verbose", action="store_true", help="tell what each file does")
+    check.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of script files, for editors"
+    )
     commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
     commands.add_parser(
         "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False

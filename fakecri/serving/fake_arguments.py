@@ -113,7 +113,9 @@ def made_of(arguments: argparse.Namespace) -> tuple[FakeNode, dict[str, Any]]:
 
     script = load_script(arguments.script) if arguments.script else None
     # A kubelet on this machine stats the directory of the images.
-    root = {} if script is not None and "image_root" in script.node_fields() else {"image_root": "/"}
+    root = (
+        {} if script is not None and "image_root" in script.node_fields() else {"image_root": "/"}
+    )
     node = node_of(script, **{**root, **_given(arguments, _NODE)})
     if arguments.disk is not None:
         node.filesystems["/"].capacity_bytes = arguments.disk

@@ -169,9 +169,9 @@ async def test_a_socket_that_is_no_cri_is_an_error(tmp_path: Path) -> None:
         (
             "--script",
             "faults:\n- {on: Start, hangs: {}}\n",
-            "file:2: faults[0].on: wanted the name",
+            "file:2:8: faults[0].on: CRI v1 has no method 'Start'",
         ),
-        ("--script", "images: []\nimages: []\n", "file:2: key 'images' is given twice"),
+        ("--script", "images: []\nimages: []\n", "file:2:1: key 'images' is given twice"),
         ("--script", None, "file: no such file or directory"),
     ],
 )

@@ -174,4 +174,4 @@ def test_wrong_switches_are_told_in_a_sentence(
 def test_a_size_may_have_a_unit(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["serve", "--listen", "unix:///x", "--memory", "much"])
-    assert "wanted bytes or 512Mi, 6Gi, ..., got 'much'" in capsys.readouterr().err
+    assert "wanted bytes: 4096, 64Mi, 1Gi, ...; got 'much'" in capsys.readouterr().err

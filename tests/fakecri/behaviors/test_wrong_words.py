@@ -94,7 +94,10 @@ def fake() -> Any:
         (lambda: loose.FakeCRI(images=["A/b"]), "'A/b': invalid reference format"),
         (lambda: loose.FakeCRI(runtime_handlers="runc"), "runtime_handlers: wanted a list of"),
         (lambda: loose.FakeCRI(registry={}), "registry: wanted a function such as registry_of"),
-        (lambda: loose.FakeCRI(keep_events_s=-1), "keep_events_s: wanted seconds from 0, got -1"),
+        (
+            lambda: loose.FakeCRI(keep_events_s=-1),
+            "keep_events_s: wanted seconds from 0 to 1e9, got",
+        ),
         (lambda: loose.FakeCRI(call_limit=0), "call_limit: wanted 1 or more, got 0"),
         (lambda: loose.RegistryImage(pull_s=-1), "pull_s: wanted seconds from 0, got -1"),
         (lambda: loose.RegistryImage(size_bytes=0), "size_bytes: wanted 1 or more, got 0"),
@@ -135,9 +138,15 @@ async def test_wrong_answers_of_functions_are_mistakes_of_the_call() -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("images: [a/b, UP/x]", r":1: images: 'UP/x': invalid reference format"),
-        ("registry:\n  x: {pull_s: -1}", r":2: registry.x: 'x': pull_s: wanted seconds from 0"),
-        ("faults:\n- on: Version\n  fails: {code: OK}", r":3: faults\[0\].fails.code: 'OK' is no"),
+        ("images: [a/b, UP/x]", r":1:15: images\[1\]: 'UP/x': invalid reference format"),
+        (
+            "registry:\n  x: {pull_s: -1}",
+            r":2:15: registry.x.pull_s: wanted seconds from 0 to 1e9, got '-1'",
+        ),
+        (
+            "faults:\n- on: Version\n  fails: {code: OK}",
+            r":3:17: faults\[0\].fails.code: 'OK' is no",
+        ),
         ("faults:\n- {on: GetContainerEvents, answers_late: {}}", "answers with a stream, not"),
     ],
 )

@@ -150,9 +150,12 @@ async def test_ctl_programs_drives_and_questions_a_fake(
 
 
 MISTAKES = [
-    (["fault", "Verion", "hangs: {}"], "faults[0].on: wanted the name of a CRI method"),
+    (
+        ["fault", "Verion", "hangs: {}"],
+        "faults[0].on: CRI v1 has no method 'Verion'; did you mean Version?",
+    ),
     (["fault", "Version", "hang: {}"], "unknown key 'hang'"),
-    (["behave", "exits: {code: x}"], "exits.code: wanted a number, got 'x'"),
+    (["behave", "exits: {code: x}"], "exits.code: wanted a whole number from 0 to 255, got 'x'"),
     (["kill", "--container", "nobody"], "no running container (container='nobody')"),
     (["release", "77"], "no rule '77'; GET /v1/rules (ctl rules) shows them"),
     (["add", "/nowhere.yaml"], "cannot read /nowhere.yaml"),
@@ -178,7 +181,7 @@ def test_a_script_of_ctl_add_is_named_in_errors(
     file = tmp_path / "rules.yaml"
     file.write_text("faults:\n- {on: Version, delays: {}}\n")
     assert ctl(fake, "add", str(file)) == 2
-    assert f"{file}:2: faults[0].delays: key 'delay_s' is missing" in capsys.readouterr().err
+    assert f"{file}:2:25: faults[0].delays: key 'delay_s' is missing" in capsys.readouterr().err
     file.write_text("faults:\n- {on: Version, delays: {delay_s: 1}}\n")
     assert ctl(fake, "add", str(file)) == 0
 
@@ -277,7 +280,7 @@ def test_several_behaviours_ports_and_first_attempts_in_one_line(
     assert "in their first 2 attempts: exits(code=1)" in shown
     assert "port 80 of pods (pod='shop')" in shown
     assert ctl(fake, "forward", "80", "nowhere") == 2
-    assert "forwards[0].to: to: wanted a port" in capsys.readouterr().err
+    assert "forwards[0].to: wanted a port" in capsys.readouterr().err
 
 
 def test_the_spacing_of_calls_is_an_assertion(

@@ -10,12 +10,13 @@ import grpc
 import pytest
 from criapi.health import api_pb2 as health
 from criapi.v1 import api_pb2 as cri
+from plain_words import behavior_of
 from runtime_calls import create, pod_config, run_pod, sandbox_status, start
 
 from fakecri import FakeCRI, exits, serves
-from fakecri.behaviors.behavior_data import from_dict, to_dict
-from fakecri.behaviors.checked import BehaviorError
+from fakecri.behaviors.behavior_data import to_dict
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, WrongProtocol
+from fakecri.scripts.script import ScriptError
 
 
 async def address_of(fake: FakeCRI, pod: str = "shop", *, host_network: bool = False) -> str:
@@ -144,26 +145,32 @@ async def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"port": 0}, "serves.port: wanted 1 to 65535, got 0"),
-        ({"port": 80.5}, "serves.port: wanted a whole number, got 80.5"),
-        ({"port": 80, "protocol": "ftp"}, "serves.protocol: wanted one of http, https, grpc, tcp"),
-        ({"port": 80, "status": 99}, "serves.status: wanted 100 to 599, got 99"),
-        ({"port": 80, "health": "FINE"}, "serves.health: wanted one of UNKNOWN, SERVING"),
-        ({"port": 80, "lost_bytes": -1}, "serves.lost_bytes: wanted 0 or more, got -1"),
-        ({"port": 80, "path": 5}, "serves.path: wanted a text, got 5"),
+        ({"port": 0}, "serves.port: wanted a whole number from 1 to 65535, got '0'"),
+        ({"port": 80.5}, "serves.port: wanted a whole number from 1 to 65535, got '80.5'"),
+        (
+            {"port": 80, "protocol": "ftp"},
+            "serves.protocol: wanted one of grpc, http, https, tcp, got 'ftp'",
+        ),
+        ({"port": 80, "status": 99}, "serves.status: wanted a whole number from 100 to 599"),
+        ({"port": 80, "health": "FINE"}, "serves.health: wanted one of NOT_SERVING, SERVICE_"),
+        (
+            {"port": 80, "lost_bytes": -1},
+            "serves.lost_bytes: wanted a whole number from 0, got '-1'",
+        ),
+        ({"port": 80, "path": []}, "serves.path: wanted a string or nothing, got a list"),
     ],
 )
 def test_mistakes_name_the_field(given: dict[str, Any], text: str) -> None:
-    with pytest.raises(BehaviorError) as error:
-        from_dict({"serves": given})
-    assert str(error.value).startswith(text)
+    with pytest.raises(ScriptError) as error:
+        behavior_of({"serves": given})
+    assert f": {text}" in str(error.value)
 
 
 def test_serves_as_plain_data() -> None:
     behavior = serves(80, "grpc", health="NOT_SERVING", from_s=3)
     plain = {"serves": {"port": 80, "protocol": "grpc", "health": "NOT_SERVING", "from_s": 3}}
     assert to_dict(behavior) == plain
-    assert from_dict(plain) == behavior
+    assert behavior_of(plain) == behavior
 
 
 async def test_containers_really_listen_on_loopback_addresses() -> None:

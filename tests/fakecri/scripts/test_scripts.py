@@ -12,7 +12,7 @@ from fakecri.behaviors.behavior import Reply
 from fakecri.behaviors.curves import ramp
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.words import exits, oom_at, prints, replies, uses
-from fakecri.scripts.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
+from fakecri.scripts.script import ScriptError, apply_script, load_script
 
 GOOD = """\
 images: [localhost/busybox:1, localhost/app:2]
@@ -46,54 +46,63 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
     script = load_script(script_file(tmp_path, GOOD))
     assert script.images == ("localhost/busybox:1", "localhost/app:2")
     web, no = script.behaviors
-    assert web == BehaviorEntry(
-        (prints("hello"), prints("7", at_s=1.5), exits(1, after_s=2)),
-        {"container": "web", "attempt": 0, "times": 2},
-    )
+    assert web.behaviors == (exits(1, after_s=2), prints("hello"), prints("7", at_s=1.5))
+    assert web.selectors == {"container": "web", "attempt": 0, "times": 2}
     assert no.selectors == {"pod": "no"}
-    assert no.behaviors[0] == uses(
-        memory_bytes=[(0, 100), (5, 200)], pids=3, cache_bytes=ramp(0, 9, 3, steps=3)
+    assert no.behaviors == (
+        replies(["cat", "5"], answers=(Reply(exit_code=1), Reply(stdout="ok"))),
+        uses(memory_bytes=[(0, 100), (5, 200)], pids=3, cache_bytes=ramp(0, 9, 3, steps=3)),
+        oom_at(60),
     )
-    assert no.behaviors[1] == oom_at(60)
-    answers = (Reply(exit_code=1), Reply(stdout="ok"))
-    assert no.behaviors[2] == replies(["cat", "5"], answers=answers)
-    assert script.faults == (
-        FaultEntry(
+    assert [(one.on, one.action, one.arguments, one.selectors) for one in script.faults] == [
+        (
             "StartContainer",
             "fails",
             {"times": 1, "code": "UNAVAILABLE", "message": "boom"},
             {"container": "web", "nth": 2},
         ),
-        FaultEntry("ListContainers", "delays", {"delay_s": 2.0}),
-        FaultEntry("StopContainer", "hangs", {}),
-    )
+        ("ListContainers", "delays", {"delay_s": 2.0}, {}),
+        ("StopContainer", "hangs", {}, {}),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "script.yaml: it is empty, wanted a mapping"),
-        ("images: [", "script.yaml:1: no valid YAML"),
-        ("a: 1\n---\nb: 2", "script.yaml:2: no valid YAML"),
-        ("image: []", ":1: unknown key 'image', wanted one of: images, programs, registry"),
-        ("images: []\nimages: []", ":2: key 'images' is given twice"),
-        ("images: busybox", ":1: images: wanted a list, got 'busybox'"),
-        ("images:\n- [x]", ":2: images[0]: wanted a string, got a list"),
-        ("images:\n-", ":2: images[0]: wanted a string, got nothing"),
-        ("behaviors:\n- {pod: a}", ":2: behaviors[0]: no behaviour here, wanted at least one of"),
-        ("behaviors:\n- exit: {}", ":2: behaviors[0]: unknown key 'exit', wanted one of: pod,"),
+        ("images: [", "script.yaml:1:10: no valid YAML"),
+        ("a: 1\n---\nb: 2", "script.yaml:2:1: no valid YAML"),
+        ("image: []", ":1:1: unknown key 'image', wanted one of: runtime, node, images"),
+        ("images: []\nimages: []", ":2:1: key 'images' is given twice"),
+        ("images: busybox", ":1:9: images: wanted a list, got 'busybox'"),
+        (
+            "images:\n- [x]",
+            ":2:3: images[0]: wanted an image, such as localhost/busybox:1, got a list",
+        ),
+        (
+            "images:\n-",
+            ":2:2: images[0]: wanted an image, such as localhost/busybox:1, got nothing",
+        ),
+        ("behaviors:\n- {pod: a}", ":2:3: behaviors[0]: no behaviour here, wanted at least one of"),
+        ("behaviors:\n- exit: {}", ":2:3: behaviors[0]: unknown key 'exit', wanted one of: exits,"),
         (
             "behaviors:\n- exits:\n    code: one",
-            ":3: behaviors[0].exits.code: wanted a number, got 'one'",
+            ":3:11: behaviors[0].exits.code: wanted a whole number from 0 to 255, got 'one'",
         ),
         (
             "behaviors:\n- exits:\n    codes: 1",
-            ":3: behaviors[0].exits: unknown key 'codes', wanted one of: code, after_s",
+            ":3:5: behaviors[0].exits: unknown key 'codes', wanted one of: code, after_s",
         ),
-        ("behaviors:\n- exits: 1", ":2: behaviors[0].exits: wanted a mapping, got '1'"),
+        (
+            "behaviors:\n- exits: 1",
+            ":2:10: behaviors[0].exits: wanted a mapping or a list, got '1'",
+        ),
         ("behaviors:\n- {exits: {}, attempt: x}", "attempt: wanted a whole number, got 'x'"),
-        ("faults:\n- hangs: {}", ":2: faults[0]: key 'on' is missing"),
-        ("faults:\n- {on: Start, hangs: {}}", "faults[0].on: wanted the name of a CRI method"),
+        (
+            "faults:\n- hangs: {}",
+            ":2:3: faults[0]: key 'on' is missing, wanted the name of a CRI method",
+        ),
+        ("faults:\n- {on: Start, hangs: {}}", "faults[0].on: CRI v1 has no method 'Start'"),
         ("faults:\n- on: Version", "goes_silent; got none"),
         (
             "faults:\n- {on: Version, hangs: {}, fails: {}}",
@@ -101,10 +110,13 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ),
         ("faults:\n- {on: Version, fails: {code: OOPS}}", "'OOPS' is no gRPC status code"),
         ("faults:\n- {on: Version, delays: {}}", "key 'delay_s' is missing, wanted seconds"),
-        ("faults:\n- {on: Version, delays: {delay_s: soon}}", "wanted a number, got 'soon'"),
+        (
+            "faults:\n- {on: Version, delays: {delay_s: soon}}",
+            "delay_s: wanted seconds: 2, 1.5s, 500ms, 5m or 1h; got 'soon'",
+        ),
         (
             "behaviors:\n- exits: {}\n  times: 0",
-            ":3: behaviors[0].times: wanted a whole number from 1",
+            ":3:10: behaviors[0].times: wanted a whole number from 1",
         ),
         ("behaviors:\n- {exits: {}, first_attempts: -1}", "whole number from 1, got '-1'"),
         ("faults:\n- {on: Version, nth: 0, hangs: {}}", "nth: wanted a whole number from 1"),
@@ -112,15 +124,18 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
             "faults:\n- {on: Version, hangs: {times: 0}}",
             "hangs.times: wanted a whole number from 1",
         ),
-        ("registry: [a]", ":1: registry: wanted a mapping, got a list"),
-        ("registry:\n  a:1: {pulls_s: 1}", ":2: registry.a:1: unknown key 'pulls_s', wanted one"),
-        ("registry:\n  a:1: {credentials: [me]}", "wanted [user, password], got 1 texts"),
-        ("registry:\n  a:1: {stop_signal: HUPP}", "'a:1': 'HUPP' is no signal"),
-        ("registry:\n  UPPER:1: {}", ":2: registry.UPPER:1: 'UPPER:1': invalid reference format"),
-        ("registry:\n  a:1: {}\n  a:1: {}", ":3: registry: key 'a:1' is given twice"),
-        ("forwards:\n- {port: 80}", ":2: forwards[0]: key 'to' is missing"),
-        ("forwards:\n- {port: 70000, to: 1}", "forwards[0].port: wanted 0 to 65535, got '70000'"),
-        ("forwards:\n- {port: 80, to: nowhere}", "forwards[0].to: to: wanted a port, 'host:port'"),
+        ("registry: [a]", ":1:11: registry: wanted a mapping, got a list"),
+        ("registry:\n  a:1: {pulls_s: 1}", ":2:9: registry.a:1: unknown key 'pulls_s', wanted one"),
+        ("registry:\n  a:1: {credentials: [me]}", "wanted [user, password], got 1 items"),
+        ("registry:\n  a:1: {stop_signal: HUPP}", ":2:8: registry.a:1: 'HUPP' is no signal"),
+        ("registry:\n  UPPER:1: {}", ":2:3: registry.UPPER:1: 'UPPER:1': invalid reference format"),
+        ("registry:\n  a:1: {}\n  a:1: {}", ":3:3: registry: key 'a:1' is given twice"),
+        ("forwards:\n- {port: 80}", ":2:3: forwards[0]: key 'to' is missing"),
+        (
+            "forwards:\n- {port: 70000, to: 1}",
+            "forwards[0].port: wanted a whole number from 0 to 65535, got '70000'",
+        ),
+        ("forwards:\n- {port: 80, to: nowhere}", "forwards[0].to: wanted a port, 'host:port'"),
     ],
 )
 def test_mistakes_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -140,7 +155,7 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
 
 
 def test_a_proxy_takes_only_faults(tmp_path: Path) -> None:
-    with pytest.raises(ScriptError, match=r":2: images: a proxy takes only faults"):
+    with pytest.raises(ScriptError, match=r":2:9: images: a proxy takes only faults"):
         load_script(script_file(tmp_path, "faults: []\nimages: [x]"), faults_only=True)
 
 

@@ -18,7 +18,6 @@ from fakecri.clockwork.files import HostFiles
 from fakecri.core import running
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
-from fakecri.errors import CriError
 from simtime import Clock
 
 
@@ -122,12 +121,6 @@ class Clockwork:
         kind, now_ns = pb.CONTAINER_DELETED_EVENT, self._core.now_ns()
         for hear in self.heard:
             hear(News(kind, container.id, container.sandbox, now_ns))
-
-    def fail_waiting(self, error: CriError) -> None:
-        """All calls that wait for a container end with `error`."""
-        for future in (f for waiting in self._exits.values() for f in waiting if not f.done()):
-            future.set_exception(error)
-        self._exits.clear()
 
     def _set_timer(self) -> None:
         """Pump again when the core next has something to do, in the loop that runs now."""

@@ -174,7 +174,6 @@ class World:
         text = "connection error: the fake runtime is down"
         down = CriError(grpc.StatusCode.UNAVAILABLE, text)
         self._outage.error, self._outage.since_ns = down, self.core.now_ns()
-        self._clockwork.fail_waiting(down)
         self._under_way.break_off(down)
         if loses_state:
             lost = list(self.core.containers.values())

@@ -1,7 +1,7 @@
 """What the control socket can do, as functions from a request to a response. No sockets here.
 
-Every route is a row of `ROUTES`; `GET /v1` lists them. Bodies are JSON or YAML and are read as
-strictly as script files. Times are seconds since the target was made, as in failure texts and in
+Every route is a row of `routes.ROUTES`; `GET /v1` lists them. Bodies are JSON or YAML and are read
+as strictly as script files. Times are seconds since the target was made, as in failure texts and in
 files of `--record`. Mistakes are 400, what does not exist 404, what this target or clock
 cannot do 409, a failed assertion 412; each answers `{"error": text}`. What must never happen
 here: half of a request takes effect.
@@ -13,7 +13,6 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -30,6 +29,7 @@ from fakecri.control.bodies import (
 )
 from fakecri.control.http import HttpError, Request, Response, serve_http
 from fakecri.control.openapi import openapi
+from fakecri.control.routes import ROUTES, find
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
 from fakecri.errors import did_you_mean
@@ -37,8 +37,8 @@ from fakecri.fake import FakeCRI
 from fakecri.machine.values import Victim
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
-from fakecri.scripts.script import Script, apply_script, read_script
-from fakecri.scripts.struct_reader import Strict, read
+from fakecri.scripts.script import apply_script, read_script
+from fakecri.scripts.struct_reader import read
 from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml, texts_value
 from simtime import ManualLoop, format_rfc3339
 
@@ -63,10 +63,10 @@ class Control:
         """The response to a request. What is wrong with the request is a response, too (400, 404,
         405, 409, 412); nothing is raised but cancellation."""
         try:
-            route, arguments = _find(request)
+            route, arguments = find(request)
             if route.fake_only and self._fake() is None:
                 raise HttpError(409, f"{request.path}: not on a proxy, its runtime is a real one")
-            found = route.handler(self, request, **arguments)
+            found = getattr(self, route.handler)(request, **arguments)
             response: Response = await found if inspect.isawaitable(found) else found
             return response
         except HttpError as error:
@@ -269,65 +269,6 @@ class Control:
         return Response(openapi(ROUTES))
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A request that is understood. `{name}` in the path is an argument of the handler."""
-
-    method: str
-    path: str
-    handler: Callable[..., Any]
-    summary: str
-    fake_only: bool = False
-    _: KW_ONLY
-    query: type[Strict] | None = None
-    """What may be in the query."""
-    body: type[Strict] | None = None
-    """What the body is."""
-    body_required: bool = True
-    made: bool = False
-    """It answers 201: something was made."""
-    lines: bool = False
-    """It answers with JSON lines."""
-
-    def changed(self, **fields: Any) -> Route:
-        """The same with other fields."""
-        return replace(self, **fields)
-
-
-ROUTES: Final = (
-    Route("GET", "/v1", Control.index, "this list"),
-    Route("GET", "/v1/openapi.json", Control.openapi, "this list for machines: OpenAPI 3.1"),
-    Route("GET", "/v1/state", Control.state, "everything there is"),
-    Route("GET", "/v1/rules", Control.list_rules, "the active rules; ?unused=1: those never hit",
-          query=RulesQuery),
-    Route("POST", "/v1/rules", Control.add_rules, "add what a script file may hold",
-          body=Script, made=True),
-    Route("DELETE", "/v1/rules", Control.remove_rules, "remove all rules, release what hangs"),
-    Route("DELETE", "/v1/rules/{number}", Control.remove_rule, "remove one rule"),
-    Route("POST", "/v1/rules/{number}/release", Control.release_rule, "let its calls go on"),
-    Route("GET", "/v1/calls", Control.list_calls, "calls as JSON lines: ?method, pod, container, "
-          "image, attempt, since_s, limit", query=CallsQuery, lines=True),
-    Route("GET", "/v1/calls/count", Control.count_calls, "how many calls, same filters",
-          query=CallsQuery),
-    Route("DELETE", "/v1/calls", Control.clear_calls, "forget the calls"),
-    Route("POST", "/v1/assert", Control.check, "called, not_called, order or series",
-          body=Assertion),
-    Route("GET", "/v1/containers", Control.containers, "by ?container and ?pod", fake_only=True,
-          query=ContainersQuery),
-    Route("GET", "/v1/sandboxes", Control.sandboxes, "by ?pod", fake_only=True,
-          query=SandboxesQuery),
-    Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox, "
-          "stop_sandbox; lose_network, restore_network; crash, restart, reboot; oom, "
-          "kernel_says", fake_only=True),
-    Route("POST", "/v1/reset", Control.reset, "the fake as it was started", fake_only=True),
-    Route("GET", "/v1/node", Control.node, "memory, processes and filesystems", fake_only=True),
-    Route("PATCH", "/v1/node", Control.change_node, "change them", fake_only=True,
-          body=NodeChange),
-    Route("GET", "/v1/clock", Control.clock, "what time it is"),
-    Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass", body=Advance),
-)  # fmt: skip
-
-
 @asynccontextmanager
 async def serve_control(
     target: Instrumented, listen: str, loop: ManualLoop | None = None
@@ -337,24 +278,6 @@ async def serve_control(
     `serve_http`."""
     async with serve_http(Control(target, loop).handle, listen) as path:
         yield f"unix://{path}"
-
-
-def _find(request: Request) -> tuple[Route, dict[str, str]]:
-    """The route for a request, and the arguments in its path. Raises HttpError: 404, or 405 for a
-    path with another method."""
-    parts = request.path.rstrip("/").split("/")
-    other: list[str] = []
-    for route in ROUTES:
-        wanted = route.path.split("/")
-        pairs = list(zip(wanted, parts, strict=False))
-        if len(wanted) != len(parts) or any(w != p for w, p in pairs if not w.startswith("{")):
-            continue
-        if route.method == request.method:
-            return route, {w.strip("{}"): p for w, p in pairs if w.startswith("{")}
-        other.append(route.method)
-    if other:
-        raise HttpError(405, f"{request.path} takes {', '.join(other)}, not {request.method}")
-    raise HttpError(404, f"there is no {request.path!r}; GET /v1 lists what there is")
 
 
 def _query(request: Request, shape: type[S]) -> S:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import Any, Final
 
 import msgspec
 
 from fakecri.control.bodies import ACTIONS
+from fakecri.control.routes import Route
 from fakecri.scripts.struct_reader import Strict, as_json
 from simtime.distribution import own_version
-
-if TYPE_CHECKING:
-    from fakecri.control.api import Route
 
 _REF: Final = "#/components/schemas/{name}"
 _ERRORS: Final = {
@@ -58,7 +57,7 @@ def _by_verb(route: Route) -> Iterator[Route]:
     for verb, shape in ACTIONS.items():
         summary = (shape.__doc__ or "").rstrip(".")
         path = route.path.replace("{verb}", verb)
-        yield route.changed(path=path, summary=summary, body=shape, body_required=False)
+        yield replace(route, path=path, summary=summary, body=shape, body_required=False)
 
 
 def _operation(

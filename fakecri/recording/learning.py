@@ -39,10 +39,15 @@ def learned_script(calls: Sequence[Exchange]) -> dict[str, Any]:
     return {name: section for name, section in sections.items() if section}
 
 
-def _undisturbed(calls: Iterable[Exchange]) -> Iterator[Exchange]:
+def _undisturbed(calls: Sequence[Exchange]) -> Iterator[Exchange]:
     """The calls without the traces of rules that a proxy applied: their errors are left out, and
-    the time of a call that a rule acted on is taken as nothing."""
+    the time of a call that a rule acted on is taken as nothing. How a container ended is not known
+    if a rule acted on its stop: whether and when the runtime heard of it is in no record."""
+    stops = [call for call in calls if call.disturbed and call.method == "StopContainer"]
+    unclear = {call.request.container_id for call in stops}
     for call in calls:
+        if call.method == "ContainerStatus" and call.request.container_id in unclear:
+            continue
         if not call.disturbed:
             yield call
         elif call.error is None:

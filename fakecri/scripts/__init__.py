@@ -1,4 +1,6 @@
-"""Rules as YAML files.
+"""Scripts: YAML files that say what a fake is and does.
 
-What must never happen here: a mistake that is told without its file and place.
+`yaml_reader` knows the place of every value, `struct_reader` makes structs of them and tells all
+mistakes (for any structs, not only these), `script_shapes.Script` is what a file may hold, `script`
+loads and applies it.
 """

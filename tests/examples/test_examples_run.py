@@ -101,8 +101,8 @@ def test_the_example_scripts_are_scripts() -> None:
 
 def test_the_page_has_every_behaviour_fault_and_route() -> None:
     from fakecri.behaviors.behavior import KINDS
-    from fakecri.control.api import ROUTES
     from fakecri.control.bodies import ACTIONS
+    from fakecri.control.routes import ROUTES
     from fakecri.scripts.script import FAULTS
 
     words = re.findall(r"^\| `(\w+): \{", PAGE, re.MULTILINE)

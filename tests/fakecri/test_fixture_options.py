@@ -39,6 +39,14 @@ class TestMarked:
         fakecri.node.memory_bytes += 1
         assert fakecri.node.memory_bytes == 6
 
+@pytest.mark.fakecri(script="whole.yaml")
+def test_a_script_may_say_it_all(fakecri, fakecri_server):
+    assert fakecri.node.memory_bytes == fakecri_server.node.memory_bytes == 1 << 30
+    with fakecri.blocking_channel() as channel:
+        stub = RuntimeServiceStub(channel)
+        version = stub.Version(cri.VersionRequest())
+        assert (version.runtime_name, version.runtime_version) == ("mine", "v2")  # fixture, script
+
 @pytest.mark.fakecri(clock="manual")
 def test_a_server_with_a_manual_clock(fakecri_server):
     assert fakecri_server.advance(5) == 5
@@ -73,6 +81,9 @@ def test_no_such_script(fakecri): pass
 
 def ran(directory: Path, tests: str) -> str:
     (directory / "test_one.py").write_text(tests)
+    (directory / "whole.yaml").write_text(
+        "runtime: {name: theirs, version: v2}\nnode: {memory: 1Gi}\n"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers"],
         cwd=directory, capture_output=True, text=True,
@@ -82,7 +93,7 @@ def ran(directory: Path, tests: str) -> str:
 
 def test_options_come_from_fixtures_and_markers(tmp_path: Path) -> None:
     said = ran(tmp_path, TESTS)
-    assert "6 passed" in said, said
+    assert "7 passed" in said, said
 
 
 def test_wrong_options_are_told_in_a_sentence(tmp_path: Path) -> None:

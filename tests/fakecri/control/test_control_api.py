@@ -11,8 +11,9 @@ from criapi.v1 import api_pb2 as pb
 from runtime_calls import started
 
 from fakecri import CriError, FakeCRI
-from fakecri.control.api import ROUTES, Control
+from fakecri.control.api import Control
 from fakecri.control.http import Request, Response
+from fakecri.control.routes import ROUTES
 from fakecri.proxy import RecordingProxy
 
 

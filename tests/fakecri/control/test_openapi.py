@@ -17,10 +17,11 @@ from plain_words import plain
 import fakecri
 from fakecri import FakeCRI
 from fakecri.cli import main
-from fakecri.control.api import ROUTES, Control
+from fakecri.control.api import Control
 from fakecri.control.bodies import ACTIONS
 from fakecri.control.http import Request
 from fakecri.control.openapi import openapi
+from fakecri.control.routes import ROUTES
 from fakecri.scripts.yaml_reader import parse_yaml
 
 DOCUMENT = openapi(ROUTES)

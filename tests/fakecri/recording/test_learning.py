@@ -224,3 +224,25 @@ async def test_what_a_proxy_did_to_calls_is_not_the_runtimes(tmp_path: Path) -> 
                 "replies": {"command": ["echo", "a"], "answers": [{"stdout": "a\n"}]},
             }
         ]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("verb", ["fails", "loses_answer", "delays"])
+async def test_an_end_is_not_learned_if_the_proxy_disturbed_the_stop(verb: str) -> None:
+    """One container whose stop a rule of the proxy acted on, and one that it let alone."""
+    fake = FakeCRI(images=(IMAGE,))
+    fake.behaves(ignores())
+    proxy = RecordingProxy(fake, clock=asyncio.get_running_loop().clock)  # type: ignore[attr-defined]
+    disturbed = proxy.on("StopContainer", container="web")
+    getattr(disturbed, verb)(**({"delay_s": 7} if verb == "delays" else {}), times=1)
+    made: Any = await proxy.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
+    for name in ("web", "db"):
+        one = await create(proxy, made.pod_sandbox_id, POD, name)
+        await proxy.call("StartContainer", cri.StartContainerRequest(container_id=one))
+        for _ in range(2):
+            stop = cri.StopContainerRequest(container_id=one, timeout=5)
+            await call(proxy, "StopContainer", stop)
+        await proxy.call("ContainerStatus", cri.ContainerStatusRequest(container_id=one))
+    script = learned_script(list(exchanges(proxy.recorder.to_jsonl().splitlines())))
+    assert script["behaviors"] == [{"pod": "shop", "container": "db", "attempt": 0, "ignores": {}}]
+    assert "faults" not in script

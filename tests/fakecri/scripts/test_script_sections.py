@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +173,10 @@ def test_mistakes_in_the_sections(tmp_path: Path, text: str, message: str) -> No
     with pytest.raises(ScriptError) as failure:
         load_script(tmp_path / "s.yaml")
     assert message in str(failure.value)
+
+
+def test_a_fake_without_a_script_needs_neither_yaml_nor_structs() -> None:
+    code = "import fakecri.control.ctl; from fakecri import FakeCRI; FakeCRI(); import sys; "
+    code += "print([name for name in ('msgspec', 'yaml') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

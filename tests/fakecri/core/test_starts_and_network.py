@@ -107,10 +107,13 @@ async def test_a_pod_brings_its_behaviours_along() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("exit: {}", "annotation fakecri/web:1: unknown key 'exit', wanted one of: exits,"),
-        ("exits: {code: -1}", "annotation fakecri/web:1: exits.code: wanted 0 to 255, got -1"),
+        ("exit: {}", "annotation fakecri/web:1:1: unknown key 'exit', wanted one of: exits,"),
+        (
+            "exits: {code: -1}",
+            "annotation fakecri/web:1:15: exits.code: wanted a whole number from 0 to 255",
+        ),
         ("", "annotation fakecri/web: it is empty, wanted a mapping"),
-        ("{}", "annotation fakecri/web:1: no behaviour here"),
+        ("{}", "annotation fakecri/web:1:1: no behaviour here"),
     ],
 )
 async def test_a_mistake_in_an_annotation_is_a_failed_start(words: str, text: str) -> None:

@@ -42,7 +42,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc,unused-ignore]
         self._running: weakref.WeakSet[_Call] = weakref.WeakSet()
         self._closed = asyncio.Event()
 
-    def start(self, method: str, request: bytes, options: dict[str, Any]) -> Rpc:
+    def start(self, method: str, request: bytes, *, timeout: float | None, metadata: Any) -> Rpc:
         """Begin a call. Raises UsageError when the channel is closed."""
         if self._closed.is_set():
             raise grpc.aio.UsageError("Channel is closed.")
@@ -50,8 +50,8 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc,unused-ignore]
             self._handlers,
             method,
             request,
-            metadata=as_metadata(options.get("metadata")),
-            timeout_s=options.get("timeout"),
+            metadata=as_metadata(metadata),
+            timeout_s=timeout,
             max_bytes=self._max_bytes,
         )
 
@@ -121,21 +121,30 @@ class _Callable:
         self._serializer = serializer
         self._deserializer = deserializer
 
-    def _start(self, request: Any, options: dict[str, Any]) -> Rpc:
+    def _start(
+        self,
+        request: Any,
+        *,
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: Any = None,
+        wait_for_ready: bool | None = None,
+        compression: Any = None,
+    ) -> Rpc:
         sent = request if self._serializer is None else self._serializer(request)
-        return self._channel.start(self._method, sent, options)
+        return self._channel.start(self._method, sent, timeout=timeout, metadata=metadata)
 
 
 class _UnaryUnary(_Callable, grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: ignore[misc,unused-ignore]
     def __call__(self, request: Any, **options: Any) -> UnaryUnaryCall:
-        call = UnaryUnaryCall(self._start(request, options), self._deserializer)
+        call = UnaryUnaryCall(self._start(request, **options), self._deserializer)
         self._channel.remember(call)
         return call
 
 
 class _UnaryStream(_Callable, grpc.aio.UnaryStreamMultiCallable[Any, Any]):  # type: ignore[misc,unused-ignore]
     def __call__(self, request: Any, **options: Any) -> UnaryStreamCall:
-        call = UnaryStreamCall(self._start(request, options), self._deserializer)
+        call = UnaryStreamCall(self._start(request, **options), self._deserializer)
         self._channel.remember(call)
         return call
 
@@ -184,12 +193,12 @@ class _Call:
         """Wait until the server has answered in some way. Raises AioRpcError when it failed."""
         await asyncio.shield(self.rpc.initial_metadata)
         if self.done():
-            self._check(self.rpc.status.result())
+            self.check(self.rpc.status.result())
 
     async def _status(self) -> Status:
         return await asyncio.shield(self.rpc.status)
 
-    def _check(self, status: Status) -> None:
+    def check(self, status: Status) -> None:
         """Check that the call succeeded. Raises AioRpcError for one that failed, CancelledError for
         one that was cancelled here."""
         if self.rpc.cancelled:
@@ -226,7 +235,7 @@ class UnaryUnaryCall(_Call, grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[
 
     async def _wait(self) -> Any:
         received = await self.rpc.read()
-        self._check(await self._status())
+        self.check(await self._status())
         return None if received is None else self._message(received)
 
 
@@ -249,5 +258,5 @@ class UnaryStreamCall(_Call, grpc.aio.UnaryStreamCall[Any, Any]):  # type: ignor
             raise
         if received is not None:
             return self._message(received)
-        self._check(self.rpc.status.result())
+        self.check(self.rpc.status.result())
         return grpc.aio.EOF

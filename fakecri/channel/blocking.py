@@ -14,15 +14,19 @@ program gives the same run each time. A client that sleeps by itself is given th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import logging
+import threading  # noqa: TID251 - a client may have threads; they take turns
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import grpc
-import grpc.aio
 
 from fakecri.channel.aio import InProcessChannel
-from fakecri.channel.rpc import Metadata, Status, as_metadata
+from fakecri.channel.blocking_calls import UnaryStream, UnaryUnary
 from simtime import Clock, VirtualLoop
+
+log = logging.getLogger("fakecri.channel.blocking")
 
 T = TypeVar("T")
 
@@ -33,6 +37,9 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
     def __init__(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         self._runner = asyncio.Runner(loop_factory=VirtualLoop)
         self._channel: InProcessChannel | None = InProcessChannel(handlers)
+        self._one_thread = threading.RLock()
+        self._told: deque[Callable[[], object]] = deque()
+        self._telling = asyncio.Event()
 
     @property
     def clock(self) -> Clock:
@@ -47,7 +54,8 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
     def wait(self, begin: Callable[[], Awaitable[T]]) -> T:
         """Run the loop until what `begin` starts has ended.
 
-        Raises RuntimeError where an asyncio loop runs in this thread: it would stand still.
+        Raises RuntimeError where an asyncio loop runs in this thread: it would stand still;
+        ValueError when the channel is closed. Threads wait one after another.
         """
         if _loop_runs():
             raise RuntimeError(
@@ -55,10 +63,46 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
                 "channel() with asyncio stubs, or fakecri.serve() and a socket"
             )
 
+        with self._one_thread:
+            if self._channel is None:
+                raise ValueError("Cannot wait on a closed channel!")
+            return self._run(begin)
+
+    def _run(self, begin: Callable[[], Awaitable[T]]) -> T:
         async def main() -> T:
             return await begin()
 
-        return self._runner.run(main())
+        waited_for = self._runner.get_loop().create_task(main())
+        try:
+            while not waited_for.done():
+                self._runner.run(self._until_something_is_told(waited_for))
+                self._call_back()
+        except BaseException:
+            waited_for.cancel()
+            raise
+        return waited_for.result()
+
+    async def _until_something_is_told(self, waited_for: asyncio.Task[Any]) -> None:
+        self._telling.clear()
+        telling = asyncio.ensure_future(self._telling.wait())
+        try:
+            await asyncio.wait((waited_for, telling), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            telling.cancel()
+
+    def tell(self, callback: Callable[[], object]) -> None:
+        """Call `callback` while the loop stands still, so that it may make calls itself. Time is
+        then as it is now."""
+        self._told.append(callback)
+        self._telling.set()
+
+    def _call_back(self) -> None:
+        while self._told:
+            callback = self._told.popleft()
+            try:
+                callback()
+            except Exception:
+                log.exception("a callback of a call failed")
 
     def start(self, begin: Callable[[InProcessChannel], T]) -> T:
         """What `begin` makes inside the loop. Raises ValueError when the channel is closed."""
@@ -78,7 +122,7 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
         response_deserializer: Any = None,
         _registered_method: bool = False,
     ) -> Any:
-        return _UnaryUnary(self, method, request_serializer, response_deserializer)
+        return UnaryUnary(self, method, request_serializer, response_deserializer)
 
     def unary_stream(
         self,
@@ -87,7 +131,7 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
         response_deserializer: Any = None,
         _registered_method: bool = False,
     ) -> Any:
-        return _UnaryStream(self, method, request_serializer, response_deserializer)
+        return UnaryStream(self, method, request_serializer, response_deserializer)
 
     def stream_unary(self, method: str, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(f"{method}: no method of the CRI takes a stream of requests")
@@ -107,10 +151,16 @@ class BlockingChannel(grpc.Channel):  # type: ignore[misc,unused-ignore]
 
     def close(self) -> None:
         """Cancel what runs and end the loop; a second time changes nothing."""
-        channel, self._channel = self._channel, None
+        channel = self._channel
         if channel is not None:
             self.wait(channel.close)
+            self._channel = None
             self._runner.close()
+            self._call_back()
+
+    @property
+    def closed(self) -> bool:
+        return self._channel is None
 
     def __enter__(self) -> BlockingChannel:
         return self
@@ -125,190 +175,3 @@ def _loop_runs() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-class BlockingRpcError(grpc.RpcError, grpc.Call):  # type: ignore[misc,unused-ignore]
-    """A failed call, as synchronous stubs raise it: `code()`, `details()`, metadata."""
-
-    def __init__(self, status: Status, initial_metadata: Metadata = ()) -> None:
-        super().__init__(f"{status.code.name}: {status.details}")
-        self._status = status
-        self._initial_metadata = initial_metadata
-
-    def code(self) -> grpc.StatusCode:
-        return self._status.code
-
-    def details(self) -> str:
-        return self._status.details
-
-    def initial_metadata(self) -> Metadata:
-        return self._initial_metadata
-
-    def trailing_metadata(self) -> Metadata:
-        return self._status.trailing_metadata
-
-    def debug_error_string(self) -> str:
-        return self._status.details
-
-    def is_active(self) -> bool:
-        return False
-
-    def time_remaining(self) -> None:
-        return None
-
-    def cancel(self) -> bool:
-        return False
-
-    def add_callback(self, callback: Callable[[], None]) -> bool:
-        return False
-
-
-class _Callable:
-    """A method of a synchronous stub."""
-
-    def __init__(self, channel: BlockingChannel, method: str, *coders: Any) -> None:
-        self._channel = channel
-        self._method = method
-        self._coders = coders
-
-
-class _UnaryUnary(_Callable, grpc.UnaryUnaryMultiCallable):  # type: ignore[misc,unused-ignore]
-    def __call__(self, request: Any, timeout: float | None = None, **options: Any) -> Any:
-        return self.future(request, timeout, **options).result()
-
-    def with_call(self, request: Any, timeout: float | None = None, **options: Any) -> Any:
-        call = self.future(request, timeout, **options)
-        return call.result(), call
-
-    def future(self, request: Any, timeout: float | None = None, **options: Any) -> BlockingCall:
-        return BlockingCall(
-            self._channel,
-            lambda channel: channel.unary_unary(self._method, *self._coders)(
-                request, timeout=timeout, **options
-            ),
-        )
-
-
-class _UnaryStream(_Callable, grpc.UnaryStreamMultiCallable):  # type: ignore[misc,unused-ignore]
-    def __call__(
-        self, request: Any, timeout: float | None = None, **options: Any
-    ) -> BlockingStream:
-        return BlockingStream(
-            self._channel,
-            lambda channel: channel.unary_stream(self._method, *self._coders)(
-                request, timeout=timeout, **options
-            ),
-        )
-
-
-class _Told(grpc.Call, grpc.Future):  # type: ignore[misc,unused-ignore]
-    """What both kinds of calls tell; each question that must wait runs the channel's loop."""
-
-    def __init__(self, channel: BlockingChannel, begin: Callable[[InProcessChannel], Any]) -> None:
-        self._channel = channel
-        self._call: Any = channel.start(begin)
-
-    def _ended(self) -> Status:
-        status: Status = self._channel.wait(lambda: asyncio.shield(self._call.rpc.status))
-        return status
-
-    def _error(self) -> BlockingRpcError:
-        return BlockingRpcError(self._ended(), self.initial_metadata())
-
-    def code(self) -> grpc.StatusCode:
-        return self._ended().code
-
-    def details(self) -> str:
-        return self._ended().details
-
-    def initial_metadata(self) -> Metadata:
-        return as_metadata(self._channel.wait(self._call.initial_metadata))
-
-    def trailing_metadata(self) -> Metadata:
-        return self._ended().trailing_metadata
-
-    def time_remaining(self) -> float | None:
-        remaining: float | None = self._call.time_remaining()
-        return remaining
-
-    def is_active(self) -> bool:
-        return not self.done()
-
-    def running(self) -> bool:
-        return not self.done()
-
-    def done(self) -> bool:
-        return bool(self._call.done())
-
-    def cancel(self) -> bool:
-        return bool(self._call.cancel())
-
-    def cancelled(self) -> bool:
-        return bool(self._call.cancelled())
-
-    def add_callback(self, callback: Callable[[], None]) -> bool:
-        if self.done():
-            return False
-        self._call.add_done_callback(lambda _: callback())
-        return True
-
-    def add_done_callback(self, fn: Callable[[Any], None]) -> None:
-        self._call.add_done_callback(lambda _: fn(self))
-
-    def result(self, timeout: float | None = None) -> Any:
-        """The outcome; `timeout` in seconds of the channel's time.
-
-        Raises BlockingRpcError for a call that failed, FutureCancelledError for one that was
-        cancelled, FutureTimeoutError.
-        """
-        try:
-            return self._channel.wait(lambda: asyncio.wait_for(self._outcome(), timeout))
-        except grpc.aio.AioRpcError:
-            raise self._error() from None
-        except TimeoutError:
-            raise grpc.FutureTimeoutError from None
-        except asyncio.CancelledError:
-            raise grpc.FutureCancelledError from None
-
-    async def _outcome(self) -> Any:
-        raise NotImplementedError
-
-    def exception(self, timeout: float | None = None) -> BlockingRpcError | None:
-        """How the call failed, None when it did not; waits and raises as `result`."""
-        try:
-            self.result(timeout)
-        except BlockingRpcError as error:
-            return error
-        return None
-
-    def traceback(self, timeout: float | None = None) -> Any:
-        error = self.exception(timeout)
-        return None if error is None else error.__traceback__
-
-
-class BlockingCall(_Told):
-    """A call with one answer: `result()`."""
-
-    async def _outcome(self) -> Any:
-        answer = asyncio.ensure_future(_awaited(self._call))
-        return await asyncio.shield(answer)  # a time-out of `result` leaves the call alone
-
-
-class BlockingStream(_Told, Iterator[Any]):
-    """A call with a stream of answers: iterate over it."""
-
-    def __next__(self) -> Any:
-        try:
-            message = self._channel.wait(self._call.read)
-        except (grpc.aio.AioRpcError, asyncio.CancelledError):
-            raise self._error() from None
-        if message is grpc.aio.EOF:
-            raise StopIteration
-        return message
-
-    async def _outcome(self) -> Any:
-        return await asyncio.shield(self._call.rpc.status)
-
-
-async def _awaited(call: Any) -> Any:
-    return await call

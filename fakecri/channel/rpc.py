@@ -51,8 +51,8 @@ def as_metadata(metadata: Any) -> Metadata:
 class Rpc:
     """A call that runs. Made inside a running loop; the handler starts with the next pass.
 
-    `timeout_s`: seconds until the deadline on the loop's clock, None for none. `max_bytes`: of a
-    message in either direction.
+    `timeout_s`: seconds until the deadline on the loop's clock, None for none; below 0 the call
+    ends without its handler. `max_bytes`: of a message in either direction.
     """
 
     def __init__(
@@ -81,6 +81,8 @@ class Rpc:
             None if self.deadline is None else self._loop.call_at(self.deadline, self._too_late)
         )
         self._task = self._loop.create_task(self._run(request), name=f"serves {method}")
+        if timeout_s is not None and timeout_s < 0:
+            self._too_late()
 
     # -- the client's half -----------------------------------------------------------
 

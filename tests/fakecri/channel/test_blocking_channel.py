@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor  # noqa: TID251 - a client that has threads
 
 import grpc
 import pytest
@@ -107,6 +110,95 @@ def test_a_future_may_be_left_waited_for_and_cancelled(
     assert (other.cancelled(), other.code()) == (True, grpc.StatusCode.CANCELLED)
 
 
+def test_options_may_be_given_by_place_and_not_mistyped(stub: RuntimeServiceStub) -> None:
+    stub.Version(cri.VersionRequest(), 5, (("a", "b"),))
+    answer, _ = stub.Version.with_call(cri.VersionRequest(), 5, (("a", "b"),))
+    assert answer.runtime_name == "fakecri"
+    with pytest.raises(TypeError, match="timeot"):
+        stub.Version(cri.VersionRequest(), timeot=5)  # type: ignore[call-arg]
+
+
+def test_a_callback_may_ask_its_call_and_make_another(
+    fakecri: FakeCRI, channel: BlockingChannel, stub: RuntimeServiceStub
+) -> None:
+    fakecri.on("Version").delays(10, times=1)
+    began = channel.clock.monotonic_s()
+    told: list[object] = []
+
+    def ended(call: grpc.Future[cri.VersionResponse]) -> None:
+        told.append((call.result().runtime_name, channel.clock.monotonic_s() - began))
+        told.append(stub.Version(cri.VersionRequest()).runtime_name)
+
+    call = stub.Version.future(cri.VersionRequest())
+    call.add_done_callback(ended)
+    channel.sleep(60)
+    assert told == [("fakecri", 10), "fakecri"]
+    call.add_done_callback(lambda late: told.append(late))
+    assert told[2:] == [call]
+    assert channel.clock.monotonic_s() - began == 60
+
+
+def test_a_callback_that_fails_is_logged_and_stops_nothing(
+    fakecri: FakeCRI, stub: RuntimeServiceStub, caplog: pytest.LogCaptureFixture
+) -> None:
+    fakecri.on("Version").delays(10)
+    call = stub.Version.future(cri.VersionRequest())
+    told: list[object] = []
+    call.add_done_callback(lambda _: told.append(1 / 0))
+    call.add_done_callback(told.append)
+    assert call.result().runtime_name == "fakecri"
+    assert told == [call]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_calls_are_asked_after_the_channel_was_closed(fakecri: FakeCRI) -> None:
+    with fakecri.blocking_channel() as channel:
+        stub = RuntimeServiceStub(channel)
+        answered = stub.Version.future(cri.VersionRequest())
+        answered.result()
+        failed = stub.ContainerStatus.future(cri.ContainerStatusRequest(container_id="x"))
+        error = failed.exception()
+        fakecri.on("Version").hangs()
+        running = stub.Version.future(cri.VersionRequest())
+        events = stub.GetContainerEvents(cri.GetEventsRequest())
+    assert answered.result().runtime_name == "fakecri"
+    assert (answered.code(), answered.initial_metadata()) == (grpc.StatusCode.OK, ())
+    assert error is failed.exception()
+    assert failed.code() is grpc.StatusCode.NOT_FOUND
+    assert (running.done(), running.code()) == (True, grpc.StatusCode.CANCELLED)
+    with pytest.raises(grpc.FutureCancelledError):
+        running.result()
+    with pytest.raises(grpc.RpcError) as caught:
+        next(events)
+    assert caught.value.code() is grpc.StatusCode.CANCELLED
+    with pytest.raises(ValueError, match="closed channel"):
+        channel.sleep(1)
+
+
+def test_a_stream_that_nothing_holds_is_cancelled(
+    fakecri: FakeCRI, channel: BlockingChannel
+) -> None:
+    stub = RuntimeServiceStub(channel)
+    events = stub.GetContainerEvents(cri.GetEventsRequest())
+    channel.sleep(1)
+    assert fakecri.calls("GetContainerEvents")[0].ended_s is None
+    del events
+    gc.collect()
+    channel.sleep(1)
+    assert fakecri.calls("GetContainerEvents")[0].ended_s is not None
+
+
+def test_the_result_of_a_stream_is_how_it_ended(fakecri: FakeCRI, channel: BlockingChannel) -> None:
+    images = ImageServiceStub(channel)
+    whole = images.StreamImages(cri.StreamImagesRequest())
+    assert (len(list(whole)), whole.result(), whole.exception()) == (1, None, None)
+    fakecri.on("StreamImages").cuts_stream(after=1, code="UNAVAILABLE", message="gone")
+    with pytest.raises(grpc.RpcError) as caught:
+        images.StreamImages(cri.StreamImagesRequest()).result()
+    assert isinstance(caught.value, grpc.Call)
+    assert caught.value.details() == "gone"
+
+
 def test_streams_are_iterated(fakecri: FakeCRI, channel: BlockingChannel) -> None:
     images = ImageServiceStub(channel)
     assert len(list(images.StreamImages(cri.StreamImagesRequest()))) == 1
@@ -137,3 +229,16 @@ async def test_inside_a_loop_it_says_what_to_use(fakecri: FakeCRI) -> None:
 
 def test_it_is_ready_at_once(channel: BlockingChannel) -> None:
     grpc.channel_ready_future(channel).result(timeout=5)
+
+
+def test_threads_take_turns(stub: RuntimeServiceStub) -> None:
+    def ask(_: int) -> str:
+        return stub.Version(cri.VersionRequest(), timeout=5).runtime_name
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert set(threads.map(ask, range(200))) == {"fakecri"}
+    finally:
+        sys.setswitchinterval(interval)

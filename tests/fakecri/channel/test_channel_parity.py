@@ -91,6 +91,20 @@ async def test_a_deadline_ends_a_call_that_hangs(
     assert details in ("Deadline Exceeded", "context deadline exceeded")
 
 
+async def test_a_deadline_that_has_passed_ends_a_call_before_it_begins(
+    channel: grpc.aio.Channel, fakecri: FakeCRI
+) -> None:
+    call = RuntimeServiceStub(channel).Version(cri.VersionRequest(), timeout=-1)
+    assert await failure(call) == (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+    assert not fakecri.calls("Version")
+
+
+async def test_a_mistyped_option_is_an_error(channel: grpc.aio.Channel) -> None:
+    method = channel.unary_unary("/runtime.v1.RuntimeService/Version")
+    with pytest.raises(TypeError, match="timeot"):
+        method(b"", timeot=1)  # type: ignore[call-arg]
+
+
 async def test_a_cancelled_call_reaches_the_fake(
     channel: grpc.aio.Channel, fakecri: FakeCRI
 ) -> None:

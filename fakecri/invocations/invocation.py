@@ -125,7 +125,7 @@ class Invocation:
         if program is None:
             denied = inner.why_not_found() == "permission denied"
             why = "Permission denied" if denied else "not found"
-            shell = self.command[0] if self.command[0].endswith("sh") else "sh"
+            shell = next((word for word in self.command[:1] if word.endswith("sh")), "sh")
             await self.err(f"{shell}: {command[0]}: {why}\n")
             return SHELL_ERROR if denied else NOT_FOUND
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -20,26 +21,29 @@ _TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "==": str.__eq__,
     "!=": str.__ne__,
 }
+_CLOSING: Final = {"[": "]", "[[": "]]"}
 _OF_FILES: Final = frozenset("-" + letter for letter in "defrswxhLpSbc")
 
 
 async def test(run: Invocation) -> int:
-    """`test` and `[`: exit code 0 for true, 1 for false, 2 for a condition that makes no sense."""
+    """`test`, `[` and `[[`: 0 for true, 1 for false, 2 for a condition that makes no sense."""
     words = list(run.command[1:])
-    if run.command[0].rsplit("/", 1)[-1] == "[":
-        if words[-1:] != ["]"]:
-            await run.err("[: missing ]\n")
+    name = run.command[0].rsplit("/", 1)[-1]
+    if name in _CLOSING:
+        if words[-1:] != [_CLOSING[name]]:
+            await run.err(f"{name}: missing {_CLOSING[name]}\n")
             return USAGE
         words.pop()
     try:
-        return int(not _Expression(run, words).whole())
+        return int(not _Expression(run, words, patterns=name == "[[").whole())
     except ValueError as error:
         await run.err(f"sh: {error}\n")
         return USAGE
 
 
 class _Expression:
-    def __init__(self, run: Invocation, words: list[str]) -> None:
+    def __init__(self, run: Invocation, words: list[str], *, patterns: bool = False) -> None:
+        self._patterns = patterns
         self._run = run
         self._words = words
         self._at = 0
@@ -83,6 +87,8 @@ class _Expression:
             raise ValueError("argument expected")
         if second is not None and third is not None and second in (*_TEXTS, *_NUMBERS):
             self._at += 3
+            if second in _TEXTS and self._patterns:
+                return fnmatch.fnmatchcase(first, third) == (second != "!=")
             if second in _TEXTS:
                 return _TEXTS[second](first, third)
             return _NUMBERS[second](_number(first), _number(third))

@@ -200,6 +200,7 @@ async def _quietly(run: Invocation) -> int:
 
 FILE_PROGRAMS: Final[Mapping[str, Program]] = {
     "[": test,
+    "[[": test,
     "cat": _cat,
     "chmod": _quietly,
     "chown": _quietly,

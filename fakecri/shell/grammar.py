@@ -1,6 +1,6 @@
 """From the tokens of a script to what it does: commands, pipelines, lists, loops, branches. Pure.
 
-The grammar is that of POSIX sh without here-documents.
+The grammar is that of POSIX sh, with `[[` as busybox has it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from fakecri.shell.scan import ScriptError, Token, Unfinished, Unsupported, toke
 _RESERVED: Final = frozenset(
     ("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "in", "case")
 ) | frozenset(("esac", "{", "}", "!"))
-_REFUSED: Final = frozenset(("[[", "select", "function", "coproc"))
+_REFUSED: Final = frozenset(("select", "function", "coproc"))
+_IN_TEST: Final = {"&&": "-a", "||": "-o"}
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _SEPARATORS: Final = frozenset((";", "\n"))
@@ -178,7 +179,13 @@ class _Parser:
         assignments: list[tuple[str, str]] = []
         words: list[str] = []
         redirections: list[Redirection] = []
-        while (token := self._peek()) is not None and token.kind != "operator":
+        while (token := self._peek()) is not None:
+            if words[:1] == ["[["] and words[-1] != "]]" and token.text in _IN_TEST:
+                self._at += 1
+                words.append(_IN_TEST[token.text])
+                continue
+            if token.kind == "operator":
+                break
             if token.kind == "redirection":
                 redirections.append(self._redirection(token))
                 continue

@@ -33,6 +33,8 @@ def redirected(
                 raise Unsupported(f"the fake's sh does not know {sign}{target}")
             closed = ended() if sign == "<&" else Discard()
             streams[number] = closed if target == "-" else streams[int(target)]
+        elif sign == "<<":
+            streams[0] = filled(target.encode(errors="surrogateescape"))
         elif sign == "<":
             streams[0] = run.stdin if target == "/dev/stdin" else filled(_read(run, target))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,18 +28,34 @@ class Token:
 
 
 _OPERATORS: Final = ("&&", "||", ";;", ";", "&", "|", "(", ")", "\n")
-_REDIRECTIONS: Final = (">>", ">&", "<&", ">|", ">", "<")
-_REFUSED: Final = ("<<", "&>", "<(", ">(", "|&", "((")
+_REDIRECTIONS: Final = ("<<-", "<<", ">>", ">&", "<&", ">|", ">", "<")
+_REFUSED: Final = ("<<<", "&>", "<(", ">(", "|&", "((")
 _ENDS: Final = frozenset(" \t\n;&|<>()")
 
 
 def tokens(script: str) -> list[Token]:
     """The tokens of a script. Raises ScriptError."""
-    return list(_scan(script.replace("\\\n", "")))
+    found: list[Token] = []
+    _scan(script.replace("\\\n", ""), found)
+    return found
 
 
-def _scan(text: str) -> Iterator[Token]:
-    at = 0
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A here-document that has not been read: the word at `place` becomes its text."""
+
+    place: int
+    delimiter: str
+    indented: bool
+
+    @property
+    def end(self) -> str:
+        """The line that ends it."""
+        return self.delimiter.translate(str.maketrans("", "", "\"'\\"))
+
+
+def _scan(text: str, found: list[Token]) -> None:
+    at, documents = 0, list[_Document]()
     while at < len(text):
         char = text[at]
         if char in " \t\r":
@@ -50,11 +65,66 @@ def _scan(text: str) -> Iterator[Token]:
         elif (refused := _first(text, at, _REFUSED)) is not None:
             raise Unsupported(f"the fake's sh does not know {refused}")
         elif (operator := _first(text, at, _OPERATORS)) is not None:
-            yield Token("operator", operator)
+            found.append(Token("operator", operator))
             at += len(operator)
+            while operator == "\n" and documents:
+                at = _read_document(text, at, documents.pop(0), found)
         else:
             token, at = _word_or_redirection(text, at)
-            yield token
+            sign = token.text.lstrip("0123456789") if token.kind == "redirection" else ""
+            if sign == "<<-":
+                token = Token("redirection", token.text[:-1])
+            found.append(token)
+            if sign.startswith("<<"):
+                at += len(text[at:]) - len(text[at:].lstrip(" \t"))
+                end = word_end(text, at)
+                documents.append(_Document(len(found), text[at:end], sign == "<<-"))
+                found.append(Token("word", text[at:end]))
+                at = end
+    if documents:
+        raise Unfinished("syntax error: unterminated here-document")
+
+
+def _read_document(text: str, at: int, document: _Document, found: list[Token]) -> int:
+    """Its text becomes one quoted word; the index behind it."""
+    lines = []
+    while True:
+        if at >= len(text):
+            raise Unfinished("syntax error: unterminated here-document")
+        end = _line_end(text, at)
+        line = text[at:end]
+        line = line.lstrip("\t") if document.indented else line
+        at = end + 1
+        if line == document.end:
+            break
+        lines.append(f"{line}\n")
+    body = "".join(lines)
+    if document.end == document.delimiter:
+        word = f'"{_as_quoted(body)}"'
+    else:
+        word = "'" + body.replace("'", "'\\''") + "'"
+    found[document.place] = Token("word", word)
+    return min(at, len(text))
+
+
+def _as_quoted(body: str) -> str:
+    """As it is written between double quotes: in a here-document they are plain characters."""
+    made, at = [], 0
+    while at < len(body):
+        char = body[at]
+        if char == '"':
+            made.append('\\"')
+        elif body.startswith('\\"', at):
+            made.append('\\\\\\"')
+            at += 1
+        elif char in "$`\\":
+            end = piece_end(body, at)
+            made.append(body[at:end])
+            at = end - 1
+        else:
+            made.append(char)
+        at += 1
+    return "".join(made)
 
 
 def _word_or_redirection(text: str, at: int) -> tuple[Token, int]:
@@ -63,7 +133,7 @@ def _word_or_redirection(text: str, at: int) -> tuple[Token, int]:
         digits += 1
     if text[digits : digits + 1] in ("<", ">"):
         if _first(text, digits, _REFUSED) is not None:
-            raise Unsupported("the fake's sh does not know <<")
+            raise Unsupported("the fake's sh does not know <<<")
         sign = _first(text, digits, _REDIRECTIONS) or ""
         return Token("redirection", text[at:digits] + sign), digits + len(sign)
     end = word_end(text, at)

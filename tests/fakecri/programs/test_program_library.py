@@ -72,7 +72,7 @@ async def run(*command: str, stdin: bytes = b"", tty: bool = False) -> tuple[int
         (("sh", "-c", "exit x"), (2, b"", b"")),
         (("sh", "-c"), (2, b"", b"sh: -c requires an argument\n")),
         (("sh", "/x"), (2, b"", b"sh: can't open '/x': No such file or directory\n")),
-        (("sh", "-c", "a << b"), (2, b"", b"sh: the fake's sh does not know <<\n")),
+        (("sh", "-c", "a <<< b"), (2, b"", b"sh: the fake's sh does not know <<<\n")),
         (("sh", "-c", "'a"), (2, b"", b"sh: syntax error: unterminated quoted string\n")),
         (("sh", "-c", "&& a"), (2, b"", b'sh: syntax error: unexpected "&&"\n')),
     ],

@@ -50,6 +50,16 @@ SAME = [
     ("printf 'x=3; return 4; x=5' >f; . ./f; echo $? $x", "4 3\n"),
     ("echo a::b:c >f; IFS=: read x y z <f; echo \"$x-$y-$z-$IFS-\"", "a--b:c- \t\n-\n"),
     ("echo '  a b ' >f; while IFS= read -r l; do echo \"[$l]\"; done <f", "[  a b ]\n"),
+    # here-documents and [[
+    ("x=1; cat <<EOF\na $x \"b\" 'c' $(echo d) \\$x `echo \"e\"` \\\"\nEOF\necho end",
+     "a 1 \"b\" 'c' d $x e \\\"\nend\n"),
+    ("x=1; cat <<'EOF'\n$x it's \\$(\nEOF\n", "$x it's \\$(\n"),
+    ("if true; then\n\tcat <<-E\n\t\ta\n\tE\nfi", "a\n"),
+    ("cat <<A; cat <<B\n1\nA\n2\nB\n", "1\n2\n"),
+    ("cat <<E | tr a b >f && cat f\naa\nE\n", "bb\n"),
+    ("while read l; do echo \"[$l]\"; done <<E\n1\n2\nE\n", "[1]\n[2]\n"),
+    ("[[ abc == a* && 1 ]] && [[ a = b || abc != b* ]] || echo no", ""),
+    ("x='a b'; [[ \"$x\" = 'a b' ]] && [[ -n ab ]] && [[ abc == a?c ]] && echo yes", "yes\n"),
     # programs
     ("printenv HOME; printenv NO; echo $?", "/root\n1\n"),
     ("env A=1 sh -c 'echo $A'; env -i A=2 env; env -u HOME env | grep -c HOME", "1\nA=2\n0\n"),

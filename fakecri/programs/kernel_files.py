@@ -12,6 +12,8 @@ from fakecri.core.objects import Container
 from fakecri.core.security import seccomp_mode, security_of
 from fakecri.invocations.security import mask_of
 
+_DEVICE: Final = "/dev/vda"
+_OF_ALL: Final = (("proc", "/proc"), ("tmpfs", "/dev"), ("sysfs", "/sys"), ("tmpfs", "/dev/shm"))
 _NAMESERVER: Final = "nameserver 127.0.0.53\n"
 
 
@@ -51,8 +53,20 @@ def kernel_files(container: Container) -> Mapping[str, str]:
         (*container.config.command, *container.config.args),
     )
     found["/proc/1/cmdline"] = "".join(f"{word}\0" for word in first)
+    found["/proc/mounts"] = _mounts(container)
     found["/proc/self/status"] = _status(container)
     return found
+
+
+def _mounts(container: Container) -> str:
+    """What is mounted: the root, what every container has, and the mounts of the create request."""
+    security = container.config.linux.security_context
+    rows = [("overlay", "/", "overlay", security.readonly_rootfs)]
+    rows += [(kind, place, kind, False) for kind, place in _OF_ALL]
+    for mount in container.config.mounts:
+        kind = "overlay" if mount.HasField("image") else "ext4"
+        rows.append((_DEVICE, mount.container_path.rstrip("/") or "/", kind, mount.readonly))
+    return "".join(f"{a} {b} {c} {'ro' if ro else 'rw'},relatime 0 0\n" for a, b, c, ro in rows)
 
 
 def _status(container: Container) -> str:

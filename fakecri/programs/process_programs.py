@@ -172,6 +172,13 @@ async def _brctl(run: Invocation) -> int:
     return 0
 
 
+async def _ipcs(run: Invocation) -> int:
+    """Shared memory: its namespace has none, for no program of the fake makes any."""
+    await run.out("------ Shared Memory Segments --------\n")
+    await run.out("key        shmid      owner      perms      bytes      nattch     status\n\n")
+    return 0
+
+
 async def _nohup(run: Invocation) -> int:
     return await run.run(*run.command[1:]) if run.command[1:] else NOT_FOUND
 
@@ -179,6 +186,7 @@ async def _nohup(run: Invocation) -> int:
 PROCESS_PROGRAMS: Final[Mapping[str, Program]] = {
     "brctl": _brctl,
     "dd": _dd,
+    "ipcs": _ipcs,
     "nohup": _nohup,
     "pgrep": _pgrep,
     "pidof": _pidof,

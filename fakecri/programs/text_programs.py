@@ -22,7 +22,7 @@ ended."""
 _RANGE: Final = re.compile(r"(.)-(.)")
 
 
-async def _lines(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
+async def lines_of(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
     """The lines of the files, or of the input. Raises OSError."""
     if not names:
         while line := await read_line(run.stdin):
@@ -33,7 +33,7 @@ async def _lines(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
             yield line
 
 
-async def _failed(run: Invocation, error: OSError, code: int = 1) -> int:
+async def failed(run: Invocation, error: OSError, code: int = 1) -> int:
     await run.err(f"{run.command[0]}: {error.filename}: {error.strerror}\n")
     return code
 
@@ -48,7 +48,7 @@ async def _knows(run: Invocation, letters: set[str], known: str) -> bool:
     return False
 
 
-def _expression(text: str, letters: set[str]) -> re.Pattern[bytes]:
+def expression(text: str, letters: set[str]) -> re.Pattern[bytes]:
     """The regular expression of `grep`. Raises re.error."""
     if "F" in letters:
         text = re.escape(text)
@@ -70,13 +70,13 @@ async def _grep(run: Invocation) -> int:
         await run.err("grep: a pattern is missing\n")
         return USAGE
     try:
-        pattern = _expression(words[0], letters)
+        pattern = expression(words[0], letters)
     except re.error as error:
         await run.err(f"grep: bad regex '{words[0]}': {error}\n")
         return USAGE
     count = number = 0
     try:
-        async for line in _lines(run, words[1:]):
+        async for line in lines_of(run, words[1:]):
             number += 1
             found = [m[0] for m in pattern.finditer(line.rstrip(b"\n"))]
             if bool(found) != ("v" in letters):
@@ -85,7 +85,7 @@ async def _grep(run: Invocation) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        return await _failed(run, error, USAGE)
+        return await failed(run, error, USAGE)
     if "c" in letters:
         await run.out(f"{count}\n")
     return int(not count)
@@ -151,12 +151,12 @@ async def _end_of(run: Invocation, *, first: bool) -> int:
     kept: list[bytes] = []
     enough = first and not wanted.others and not wanted.of_bytes
     try:
-        async for line in _lines(run, wanted.names):
+        async for line in lines_of(run, wanted.names):
             if enough and len(kept) == wanted.count:
                 break
             kept.append(line)
     except OSError as error:
-        return await _failed(run, error)
+        return await failed(run, error)
     data = b"".join(kept)
     parts = [data[i : i + 1] for i in range(len(data))] if wanted.of_bytes else kept
     await run.stdout.write(b"".join(_of_end(parts, wanted, first=first)))
@@ -175,9 +175,9 @@ async def _wc(run: Invocation) -> int:
     if not await _knows(run, letters, "lwc"):
         return 1
     try:
-        data = b"".join([line async for line in _lines(run, names)])
+        data = b"".join([line async for line in lines_of(run, names)])
     except OSError as error:
-        return await _failed(run, error)
+        return await failed(run, error)
     counts = {"l": data.count(b"\n"), "w": len(data.split()), "c": len(data)}
     shown = [str(number) for letter, number in counts.items() if not letters or letter in letters]
     await run.out(" ".join([*shown, *names]) + "\n")
@@ -189,9 +189,9 @@ async def _sort(run: Invocation) -> int:
     if not await _knows(run, letters, "nru"):
         return USAGE
     try:
-        lines = [line.rstrip(b"\n") + b"\n" async for line in _lines(run, names)]
+        lines = [line.rstrip(b"\n") + b"\n" async for line in lines_of(run, names)]
     except OSError as error:
-        return await _failed(run, error)
+        return await failed(run, error)
     lines = list(dict.fromkeys(lines)) if "u" in letters else lines
     lines.sort(key=_leading_number if "n" in letters else lambda line: (0, line))
     await run.stdout.write(b"".join(reversed(lines) if "r" in letters else lines))
@@ -217,14 +217,14 @@ async def _cut(run: Invocation) -> int:
         await run.err("cut: the fake knows only: -d CHARACTER -f NUMBER\n")
         return USAGE
     try:
-        async for line in _lines(run, names):
+        async for line in lines_of(run, names):
             fields = line.rstrip(b"\n").split(sign.encode())
             at = int(number[:9]) - 1 if len(fields) > 1 else 0
             await run.stdout.write((fields[at] if at < len(fields) else b"") + b"\n")
     except BrokenPipeError:
         raise
     except OSError as error:
-        return await _failed(run, error)
+        return await failed(run, error)
     return 0
 
 
@@ -260,7 +260,7 @@ async def _tee(run: Invocation) -> int:
     try:
         outputs += [opened_for_writing(run, name, append="a" in letters) for name in names]
     except OSError as error:
-        return await _failed(run, error)
+        return await failed(run, error)
     while data := await run.stdin.read(PIECE_BYTES):
         for output in outputs:
             await output.write(data)

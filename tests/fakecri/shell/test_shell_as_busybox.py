@@ -60,6 +60,22 @@ SAME = [
     ("while read l; do echo \"[$l]\"; done <<E\n1\n2\nE\n", "[1]\n[2]\n"),
     ("[[ abc == a* && 1 ]] && [[ a = b || abc != b* ]] || echo no", ""),
     ("x='a b'; [[ \"$x\" = 'a b' ]] && [[ -n ab ]] && [[ abc == a?c ]] && echo yes", "yes\n"),
+    # programs that change lines
+    (r"echo a-b-c | sed 's/-/+/'; echo a-b | sed -E 's|(.)-(.)|\2&\1|g'", "a+b-c\nba-ba\n"),
+    ("seq 5 | sed -n '2p;$p'; seq 5 | sed '/[24]/d' | sed 2q; seq 3 | sed -e 1d -e 's/3/&&/'",
+     "2\n5\n1\n3\n2\n33\n"),
+    (r"echo 'a b' >f; sed -i 's/a/\t\//; s/B/x/I' f; cat f", "\t/ x\n"),
+    ("printf '1\\n1\\n2\\n' >f; uniq -c f; uniq -d f; uniq -u f; tac f | tr -d '\\n'; echo a1 | rev",  # noqa: E501
+     "      2 1\n      1 2\n1\n2\n2111a\n"),
+    ("echo hi | md5sum; echo hi >f; sha256sum f | head -c 8; echo hi | base64; echo aGkK | base64 -d",  # noqa: E501
+     "764efa883dda1e11db47671c4a3bbd9e  -\n98ea6e4faGkK\nhi\n"),
+    # programs that tell of places and words
+    ("mkdir -p a/b; touch a/c a/b/d; find a -type f -name 'd*'; find a -maxdepth 0; find no || echo no",  # noqa: E501
+     "a/b/d\na\nno\n"),
+    ("printf abc >f; stat -c '%n %s %F' f; cd /; realpath tmp/../f", "f 3 regular file\n/f\n"),
+    (r"expr 1 + 2; expr 7 / 2; expr abc : 'a\(.*\)'; expr 1 = 2; echo $?; expr length abcd; expr 3 \> 2",  # noqa: E501
+     "3\n3\nbc\n0\n1\n4\n1\n"),
+    ("d=$(mktemp -d); f=$(mktemp $d/xXXXXXX); [ -d $d ] && [ -f $f ] && echo a1 | egrep 'a|x'", "a1\n"),  # noqa: E501
     # programs
     ("printenv HOME; printenv NO; echo $?", "/root\n1\n"),
     ("env A=1 sh -c 'echo $A'; env -i A=2 env; env -u HOME env | grep -c HOME", "1\nA=2\n0\n"),

@@ -18,6 +18,7 @@ from fakecri.errors import CriError, unknown
 from fakecri.invocations.accounts import text_of
 
 TOP: Final = ("bin", "etc", "root", "tmp", "var")
+_PROGRAMS: Final = ("bin/busybox", "bin/cat", "bin/ls", "bin/sh")
 _BEGUN: Final = "failed to mount image volume: "
 
 
@@ -46,7 +47,7 @@ def _whole(image: Image) -> dict[str, bytes | None]:
     known = image.accounts
     return {
         **dict.fromkeys(TOP),
-        "bin/busybox": b"",
+        **dict.fromkeys(_PROGRAMS, b""),
         "etc/passwd": text_of(known.passwd),
         "etc/group": text_of(known.group),
         **dict.fromkeys((path.strip("/") for path in image.paths), b""),

@@ -118,8 +118,9 @@ class Invocation:
         there = self.files.is_file(self.path(name)) or self.files.is_directory(self.path(name))
         return "permission denied" if there else f"stat {name}: no such file or directory"
 
-    async def run(self, *command: str, **changes: Any) -> int:
-        """Run another program with the same streams; its exit code, 127 if there is none."""
+    async def run(self, *command: str, in_place: bool = False, **changes: Any) -> int:
+        """Run another program with the same streams; its exit code, 127 if there is none.
+        `in_place`: in the place of this one, as `exec` does."""
         inner = replace(self, command=command, **changes)
         program = inner.find()
         if program is None:
@@ -129,7 +130,8 @@ class Invocation:
             await self.err(f"{shell}: {command[0]}: {why}\n")
             return SHELL_ERROR if denied else NOT_FOUND
         try:
-            with self.table.running(self.table.next_pid(), self.identity.uid, command):
+            pid = self.processes.pid if in_place else self.table.next_pid()
+            with self.table.running(pid, self.identity.uid, command):
                 return await _finished(program, inner)
         except BrokenPipeError:
             return BROKEN_PIPE

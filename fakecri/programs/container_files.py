@@ -19,6 +19,7 @@ from fakecri.core.objects import Container
 from fakecri.invocations.files import Files, with_users
 from fakecri.invocations.host_directory import HostDirectory
 from fakecri.programs.kernel_files import kernel_files, network_files
+from fakecri.programs.known import programs_of_fake
 
 _FOR_ALL: Final = ("/tmp", "/dev")
 _KERNEL: Final = ("/proc", "/sys")
@@ -40,6 +41,8 @@ def files_of(container: Container) -> Files:
 
 def _made(container: Container) -> Files:
     files = with_users(Files(lambda path: _refusal(container, path)), container.accounts)
+    for name in programs_of_fake():
+        files.put(f"/bin/{name}", b"")
     texts = {**network_files(container), **kernel_files(container)}
     for path, text in texts.items():
         files.put(path, text.encode())

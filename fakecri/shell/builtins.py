@@ -239,7 +239,7 @@ async def _kill_itself(shell: Shell, signal: str) -> None:
 async def _exec(shell: Shell, arguments: list[str]) -> int:
     if not arguments:
         return 0
-    raise Exit(await shell.call(arguments, {}))
+    raise Exit(await shell.call(arguments, {}, in_place=True))
 
 
 async def _eval(shell: Shell, arguments: list[str]) -> int:

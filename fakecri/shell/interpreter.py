@@ -256,7 +256,9 @@ class Shell:
             await self.run.err(f"+ {' '.join(expanded)}\n")
         return await self.call(expanded, given)
 
-    async def call(self, expanded: Sequence[str], given: dict[str, str]) -> int:
+    async def call(
+        self, expanded: Sequence[str], given: dict[str, str], *, in_place: bool = False
+    ) -> int:
         """Run a function, a command of the shell itself, or a program; `given`: variables for it
         alone."""
         name = expanded[0]
@@ -271,7 +273,7 @@ class Shell:
                 if name not in ("exec", "export", "eval"):
                     self._put_back(outer)
         env = {key: self.names[key] for key in self.exported if key in self.names}
-        return await self.run.run(*expanded, env={**env, **given})
+        return await self.run.run(*expanded, in_place=in_place, env={**env, **given})
 
     def _put_back(self, names: Mapping[str, str | None]) -> None:
         """Give variables their former values; None: unset."""

@@ -88,7 +88,15 @@ async def test_a_program_that_is_not_there_fails_the_exec_CRI_111(
          (0, "uid=0(root) gid=0(root) groups=0(root)\n0\nroot\nroot\n", "")),
         ("echo $HOME; pwd; cat /etc/group", (0, "/root\n/\nroot:x:0:\nnogroup:x:65534:\n", "")),
         ("kill -9 $$", (137, "", "")),
-        ("echo 'open", (2, "", "sh: syntax error: unterminated quoted string\n")),
+        ("x=1; cat <<EOF\na $x \"b\" $(echo c)\nEOF\ncat <<-'E'\n\t$x\n\tE\n",
+         (0, 'a 1 "b" c\n$x\n', "")),
+        ("[[ abc == a* && 1 ]] && echo yes", (0, "yes\n", "")),
+        ("timeout 1 sleep 9; echo $?; echo a b | xargs -n 1 echo +", (0, "143\n+ a\n+ b\n", "")),
+        ("dd if=/dev/zero of=/tmp/z bs=1k count=3 2>/dev/null; stat -c '%s %F' /tmp/z",
+         (0, "3072 regular file\n", "")),
+        ("seq 3 | sed -n 's/2/<&>/p'; expr 2 + 3; find /etc/passwd -type f",
+         (0, "<2>\n5\n/etc/passwd\n", "")),
+        ("pgrep -x sleep; pidof nosuch", (1, "1\n", "")),
     ],
 )  # fmt: skip
 async def test_scripts_do_what_busybox_does(
@@ -202,6 +210,51 @@ async def test_users_and_groups_are_seen_inside_CRI_084(
     container = await in_pod(runtime, runtime.pod(), **security)
     script = "id; id -G; echo $HOME"
     assert await execute(runtime, container, "sh", "-c", script) == (0, told, "")
+
+
+STATUS = "grep -E 'Cap(Bnd|Eff)|Seccomp:' /proc/self/status | cut -f2"
+
+
+@pytest.mark.parametrize(
+    ("security", "told"),
+    [
+        ({}, "00000000a80425fb\n00000000a80425fb\n0\n"),
+        ({"run_as_user": cri.Int64Value(value=7)}, "0000000000000000\n00000000a80425fb\n0\n"),
+        ({"capabilities": cri.Capability(drop_capabilities=["ALL"])}, f"{0:016}\n{0:016}\n0\n"),
+        ({"capabilities": cri.Capability(add_capabilities=["KILL"], drop_capabilities=["ALL"])},
+         "0000000000000020\n0000000000000020\n0\n"),
+        ({"capabilities": cri.Capability(drop_capabilities=["CHOWN"])},
+         "00000000a80425fa\n00000000a80425fa\n0\n"),
+    ],
+)  # fmt: skip
+async def test_capabilities_and_seccomp_are_seen_inside_CRI_088(
+    runtime: Runtime, security: dict[str, Any], told: str
+) -> None:
+    container = await in_pod(runtime, runtime.pod(), **security)
+    assert await execute(runtime, container, "sh", "-c", STATUS) == (0, told, "")
+
+
+async def test_masked_and_read_only_paths_CRI_088(runtime: Runtime) -> None:
+    paths = {"masked_paths": ["/etc/passwd", "/root"], "readonly_paths": ["/tmp"]}
+    container = await in_pod(runtime, runtime.pod(), **paths)
+    script = "cat /etc/passwd; ls /root; touch /tmp/x"
+    assert await execute(runtime, container, "sh", "-c", script) == (
+        1, "", "touch: /tmp/x: Read-only file system\n"
+    )  # fmt: skip
+
+
+async def test_a_program_that_takes_too_much_memory_is_killed_CRI_071(runtime: Runtime) -> None:
+    config = runtime.pod()
+    sandbox = await runtime.run_sandbox(config)
+    resources = cri.LinuxContainerResources(
+        memory_limit_in_bytes=15 << 20, memory_swap_limit_in_bytes=15 << 20
+    )
+    linux = cri.LinuxContainerConfig(resources=resources)
+    program = plays("dd if=/dev/zero of=/dev/null bs=20M")
+    container = await runtime.create(sandbox, config, program, linux=linux)
+    await runtime.start(container)
+    status = await runtime.exited(container)
+    assert (status.exit_code, status.reason) == (137, "OOMKilled")
 
 
 async def test_who_may_write_where(runtime: Runtime) -> None:

@@ -79,6 +79,9 @@ async def _timeout(run: Invocation) -> int:
     try:
         return await asyncio.wait_for(run.run(*words[1:]), limit_s or None)
     except TimeoutError:
+        top = (run.processes.pid, run.command)
+        if top not in ((entry.pid, entry.command) for entry in run.table.entries()):
+            await run.err("Terminated\n")  # which the shell around it says
         return _TIMED_OUT
 
 

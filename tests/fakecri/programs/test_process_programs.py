@@ -39,7 +39,7 @@ async def said(script: str, fake: FakeCRI | None = None, **security: Any) -> str
         ("pidof nosuch", "1 "),
         ("ps | head -n 2", "0 PID   USER     TIME  COMMAND\n    1 root      0:00 sleep 9\n"),
         ("cat /proc/1/cmdline", "0 sleep\x009\x00"),
-        ("timeout 1 sleep 5", "143 "),
+        ("timeout 1 sleep 5", "143 Terminated\n"),
         ("timeout 5s echo hi", "0 hi\n"),
         ("timeout x y", "2 timeout: the fake knows only: timeout SECONDS COMMAND\n"),
         ("echo a b c | xargs -n 2 echo +", "0 + a b\n+ c\n"),

@@ -13,6 +13,7 @@ unix socket, and pytest gets the fixture `fakecri`. It never imports a kubelet.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -118,9 +119,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        from fakecri.errors import did_you_mean  # needs grpc, which is a tenth of a second
+        hint = ""
+        if not name.startswith("_") and find_spec(f"fakecri.{name}") is None:
+            from fakecri.errors import did_you_mean  # needs grpc, which is a tenth of a second
 
-        hint = "" if name.startswith("_") else did_you_mean(name, __all__)
+            hint = did_you_mean(name, __all__)
         raise AttributeError(f"module 'fakecri' has no attribute {name!r}{hint}")
     return getattr(import_module(f"fakecri.{_HOMES[name]}"), name)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fakecri import late
 from fakecri.calls.answers import Answers, Outage
 from fakecri.calls.containers import StartsAndStops
 from fakecri.calls.events import EventStreams
@@ -34,7 +35,6 @@ from fakecri.streaming.host import Streaming
 from fakecri.streaming.session import Runtime
 from fakecri.world.programming import Programming
 from simtime import Clock, Ids
-from simtime.distribution import own_version
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,9 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
         now_ns=clock.wall_ns,
         stir=lambda: clockwork.stir(),
         watch=lambda news: events.publish(news),
-        identity=Identity(options.runtime_name, lambda: options.runtime_version or own_version()),
+        identity=Identity(
+            options.runtime_name, lambda: options.runtime_version or late.distribution.own_version()
+        ),
         handlers=tuple(options.runtime_handlers),
         host_mounts=options.host_mounts,
         addresses=Addresses(options.pod_network),

@@ -15,14 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pytest
 
-if TYPE_CHECKING:
-    from fakecri.fake import FakeCRI
-    from fakecri.rules.faults import Rule
-    from fakecri.serving.background import ServedFake
+from fakecri import late
 
 try:
     from pytest_asyncio import fixture as async_fixture
@@ -47,15 +44,15 @@ def fakecri_options() -> dict[str, Any]:
 
 
 @pytest.fixture
-def fakecri(request: pytest.FixtureRequest, fakecri_options: dict[str, Any]) -> Iterator[FakeCRI]:
+def fakecri(
+    request: pytest.FixtureRequest, fakecri_options: dict[str, Any]
+) -> Iterator[late.fake.FakeCRI]:
     """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`, or
     through gRPC stubs on `fakecri.channel()`."""
-    from fakecri.fake import FakeCRI
-
     options = {**fakecri_options, **_marked(request)}
     if isinstance(options.get("clock"), str):
         pytest.fail(_CLOCK_OF_SERVER, pytrace=False)
-    cri = _made(FakeCRI, options)
+    cri = _made(late.fake.FakeCRI, options)
     yield cri
     _report_unused(request, cri.unused_rules())
 
@@ -63,13 +60,11 @@ def fakecri(request: pytest.FixtureRequest, fakecri_options: dict[str, Any]) -> 
 @pytest.fixture
 def fakecri_server(
     request: pytest.FixtureRequest, fakecri_options: dict[str, Any]
-) -> Iterator[ServedFake]:
+) -> Iterator[late.background.ServedFake]:
     """A fresh fake runtime on a socket, in a background thread; see `fakecri.serve`."""
-    from fakecri.serving.background import serve
-
     with ExitStack() as stack:
         options = {**fakecri_options, **_marked(request)}
-        fake = _made(lambda **given: stack.enter_context(serve(**given)), options)
+        fake = _made(lambda **given: stack.enter_context(late.background.serve(**given)), options)
         yield fake
         _report_unused(request, fake.unused_rules())
 
@@ -81,19 +76,22 @@ def fakecri_session_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def fakecri_session_server(fakecri_session_options: dict[str, Any]) -> Iterator[ServedFake]:
+def fakecri_session_server(
+    fakecri_session_options: dict[str, Any],
+) -> Iterator[late.background.ServedFake]:
     """One fake on one socket for the whole run, for clients that are slow to start. Call its
     `reset()` between tests, or use `fakecri_shared_server`."""
-    from fakecri.serving.background import serve
-
     with ExitStack() as stack:
-        yield _made(lambda **given: stack.enter_context(serve(**given)), fakecri_session_options)
+        yield _made(
+            lambda **given: stack.enter_context(late.background.serve(**given)),
+            fakecri_session_options,
+        )
 
 
 @pytest.fixture
 def fakecri_shared_server(
-    request: pytest.FixtureRequest, fakecri_session_server: ServedFake
-) -> Iterator[ServedFake]:
+    request: pytest.FixtureRequest, fakecri_session_server: late.background.ServedFake
+) -> Iterator[late.background.ServedFake]:
     """The fake of the whole run, as new for this test: it was reset."""
     fakecri_session_server.reset()
     yield fakecri_session_server
@@ -123,7 +121,7 @@ def _made(make: Callable[..., M], options: dict[str, Any]) -> M:
 if async_fixture is not None:
 
     @async_fixture
-    async def fakecri_socket(fakecri: FakeCRI, tmp_path: Path) -> AsyncIterator[str]:
+    async def fakecri_socket(fakecri: late.fake.FakeCRI, tmp_path: Path) -> AsyncIterator[str]:
         """The endpoint (`unix:///...`) on which the `fakecri` of this test is served."""
         from fakecri.server import serve
 
@@ -199,7 +197,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def _report_unused(request: pytest.FixtureRequest, rules: list[Rule]) -> None:
+def _report_unused(request: pytest.FixtureRequest, rules: list[late.faults.Rule]) -> None:
     if not rules:
         return
     lines = [f"{request.node.nodeid}: {rule.what}" for rule in rules]

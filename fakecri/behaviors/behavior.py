@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, TypeAlias
 
+from fakecri import late
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.checked import BehaviorError, Checked
 from fakecri.behaviors.curves import Curve
-from fakecri.invocations.invocation import Program
 
 FOREVER: Final = float("inf")
 PROTOCOLS: Final = ("http", "https", "grpc", "tcp")
@@ -228,7 +228,7 @@ class Runs:
     """
 
     command: tuple[str, ...] | None = None
-    program: Program | None = None
+    program: late.invocation.Program | None = None
 
 
 @dataclass(frozen=True, slots=True)

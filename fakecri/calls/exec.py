@@ -15,15 +15,13 @@ from typing import Any, TypeVar
 import grpc
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.behaviors.behavior import Replies, Reply
 from fakecri.behaviors.plan import next_reply
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, deadline_exceeded, unknown
-from fakecri.invocations.invocation import Invocation, exec_failed, exit_code_of
-from fakecri.invocations.pipes import Collected
-from fakecri.programs.environment import invocation_in
 from fakecri.programs.known import Known
 
 T = TypeVar("T")
@@ -81,8 +79,8 @@ class ExecSync:
     async def _run(
         self, container: Container, command: tuple[str, ...], limit_s: float | None
     ) -> pb.ExecSyncResponse:
-        stdout, stderr = Collected(), Collected()
-        invocation = invocation_in(
+        stdout, stderr = late.pipes.Collected(), late.pipes.Collected()
+        invocation = late.environment.invocation_in(
             container,
             command,
             self._programs_of(container),
@@ -94,7 +92,9 @@ class ExecSync:
         if program is None:
             raise self.not_started(invocation)
         try:
-            code = await self._in_time(container, exit_code_of(program, invocation), limit_s)
+            code = await self._in_time(
+                container, late.invocation.exit_code_of(program, invocation), limit_s
+            )
             await self._drained(container, invocation)
         finally:
             invocation.processes.end()
@@ -104,11 +104,11 @@ class ExecSync:
             stderr=bytes(stderr.data),
         )
 
-    def not_started(self, invocation: Invocation) -> CriError:
+    def not_started(self, invocation: late.invocation.Invocation) -> CriError:
         """There is no such program."""
-        return unknown(exec_failed(invocation, self._core.ids.hex()))
+        return unknown(late.invocation.exec_failed(invocation, self._core.ids.hex()))
 
-    async def _drained(self, container: Container, invocation: Invocation) -> None:
+    async def _drained(self, container: Container, invocation: late.invocation.Invocation) -> None:
         """The answer waits for what runs on behind `&`, beyond the time limit (CRI-113)."""
         if invocation.processes.running() and container.state is State.RUNNING:
             await self._in_time(container, _zero_after(invocation.processes.finished()), None)

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core.objects import Container, State
+from fakecri.calls.stats import pids_of
+from fakecri.core.objects import Container
 from fakecri.core.runtime import Core
 
 LABELS: Final = ("pod", "namespace", "container", "id", "image")
@@ -207,12 +208,6 @@ _DISK: Final = (
         rows=((_DEVICE, "254", "0", "Read"), (_DEVICE, "254", "0", "Write")),
     ),
 )
-
-
-def pids_of(container: Container, now_ns: int) -> int:
-    """How many processes run in it."""
-    running = container.state is State.RUNNING
-    return container.pids_now(container.age_s(now_ns)) if running else 0
 
 
 def _pids(view: View) -> int:

@@ -12,10 +12,9 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.calls.metric_kinds import pids_of
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import fill_container_stats, labels_fit
-from fakecri.core.objects import Sandbox, State
+from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import Core
 from fakecri.errors import unknown
 
@@ -108,6 +107,12 @@ def _fill(stats: pb.PodSandboxStats, core: Core, sandbox: Sandbox) -> None:
 
 def _traffic(interface: pb.NetworkInterfaceUsage) -> tuple[pb.UInt64Value, ...]:
     return interface.rx_bytes, interface.rx_errors, interface.tx_bytes, interface.tx_errors
+
+
+def pids_of(container: Container, now_ns: int) -> int:
+    """How many processes run in it."""
+    running = container.state is State.RUNNING
+    return container.pids_now(container.age_s(now_ns)) if running else 0
 
 
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.file_work import LogLine
+from fakecri.core.images import Image
 from fakecri.invocations.accounts import Accounts
-
-if TYPE_CHECKING:
-    from fakecri.core.container_cgroup import ContainerCgroup
-    from fakecri.core.images import Image
 
 
 class State(Enum):
@@ -77,7 +75,9 @@ class Sandbox:
     """By id, oldest first; kept by `containers.py`."""
     row: tuple[bool, bytes] | None = None
     """Its row of ListPodSandbox, and for which `ready` it was made: see `messages.sandbox_row`."""
-    cgroup: ContainerCgroup | None = field(default=None, repr=False, compare=False)
+    cgroup: late.container_cgroup.ContainerCgroup | None = field(
+        default=None, repr=False, compare=False
+    )
     """Of its pause process, while it is ready and if its pod has a cgroup."""
 
     def __repr__(self) -> str:
@@ -169,7 +169,7 @@ class Container:
     """Its row of ListContainers, and for which state it was made: see `messages.container_row`."""
     attributes: bytes = b""
     """The part of its statistics that stays the same: see `messages.fill_container_stats`."""
-    cgroup: ContainerCgroup | None = None
+    cgroup: late.container_cgroup.ContainerCgroup | None = None
     """While it runs, if its pod has a cgroup."""
     files: object = field(default=None, repr=False, compare=False)
     """Its files, once they are asked for: see `programs.environment.files_of`."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.curves import whole_ns
 from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
@@ -19,10 +19,6 @@ from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import Process
-    from fakecri.core.container_cgroup import ContainerCgroup
 
 
 def advance(core: Core) -> None:
@@ -65,8 +61,8 @@ def begin(core: Core, container: Container) -> None:
     core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
 
 
-def _enter(core: Core, container: Container, parent: str) -> ContainerCgroup:
-    def died(process: Process) -> None:
+def _enter(core: Core, container: Container, parent: str) -> late.container_cgroup.ContainerCgroup:
+    def died(process: late.cgroupfs.Process) -> None:
         if container.state is State.RUNNING:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
             core.stir()

@@ -18,10 +18,11 @@ import heapq
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.behaviors.plan import Plan
 from fakecri.core import lookup
 from fakecri.core.addresses import Addresses
@@ -34,10 +35,6 @@ from fakecri.core.usage import UsageLedger
 from fakecri.machine.node import FakeNode
 from fakecri.machine.values import Usage
 from simtime import Ids
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import Process
-    from fakecri.core.container_cgroup import ContainerCgroup
 
 SIGKILLED: Final = 137
 START_FAILED: Final = 128
@@ -227,17 +224,13 @@ class Core:
         *,
         name: str,
         oom_score_adj: int,
-        died: Callable[[Process], None],
-    ) -> ContainerCgroup:
+        died: Callable[[late.cgroupfs.Process], None],
+    ) -> late.container_cgroup.ContainerCgroup:
         """The process `name` runs in a cgroup of its own below `parent`; see
         `container_cgroup.enter`."""
-        # Only pods with a cgroup parent, as kubelets make them, need the kernel's cgroups: they
-        # take 40 ms to import.
-        from fakecri.core import cgroup_dirs, container_cgroup
-
-        return container_cgroup.enter(
+        return late.container_cgroup.enter(
             self.node.cgroups,
-            cgroup_dirs.directory_of(parent, object_id),
+            late.cgroup_dirs.directory_of(parent, object_id),
             resources,
             next_pid=self.next_pid,
             name=name,

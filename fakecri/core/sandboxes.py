@@ -6,10 +6,11 @@ a name behind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.core import lookup, running, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
 from fakecri.core.containers import remove_container
@@ -24,9 +25,6 @@ from fakecri.core.requests import (
 from fakecri.core.resources import copied
 from fakecri.core.runtime import Core
 from fakecri.errors import CgroupRefused, unknown
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import Process
 
 NO_NETWORK: Final = "cni plugin not initialized"
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
@@ -64,7 +62,7 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
 def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
     """The pause process; when it dies, the sandbox is lost."""
 
-    def died(_: Process) -> None:
+    def died(_: late.cgroupfs.Process) -> None:
         lose_sandbox(core, sandbox)
         core.stir()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
+from fakecri import late
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
@@ -25,13 +26,6 @@ from fakecri.machine.values import (
     Victim,
 )
 from simtime import Clock
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs import CgroupFS, CgroupPath, tree
-    from fakecri.cgroupfs.processes import Process
-    from fakecri.cgroupfs.tree import Cgroup
-    from fakecri.machine.node_cgroups import NodeCgroups
-    from fakecri.machine.topology import MachineTopology
 
 _OTHER_PID: Final = 700
 _SETTINGS: Final = (
@@ -84,7 +78,7 @@ class FakeNode:
     """What the cgroup files read time from; the runtime of this node gives it its own."""
     cgroups_version: Literal[1, 2] = 2
     """The version of cgroups at /sys/fs/cgroup."""
-    layout: MachineTopology | None = None
+    layout: late.topology.MachineTopology | None = None
     """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`, and huge pages of the
     usual sizes, none of them set aside. Overrides `cpus`."""
     swap_total_bytes: int = 0
@@ -97,7 +91,9 @@ class FakeNode:
     """The kernel's log."""
     logind: FakeLogind = field(default_factory=FakeLogind)
     """Holds up shutdowns, and tells kubelets of them."""
-    _cgroups: NodeCgroups | None = field(default=None, init=False, repr=False, compare=False)
+    _cgroups: late.node_cgroups.NodeCgroups | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def settings(self) -> dict[str, Any]:
         """What it was given, for `restore`: sizes, filesystems, image directories, layout."""
@@ -179,23 +175,20 @@ class FakeNode:
         return self.boot
 
     @property
-    def cgroups(self) -> CgroupFS:
+    def cgroups(self) -> late.cgroupfs.CgroupFS:
         """The file system at /sys/fs/cgroup. It is made when it is first asked for; set it to have
         another."""
         if self._cgroups is None:
-            # The kernel's cgroups take 35 ms to import; only kubelets want them.
-            from fakecri.machine.node_cgroups import NodeCgroups
-
-            made = NodeCgroups.of(self.topology(), self.cgroups_version, self.clock)
+            made = late.node_cgroups.NodeCgroups.of(
+                self.topology(), self.cgroups_version, self.clock
+            )
             self.cgroups = made.fs
             return made.fs
         return self._cgroups.fs
 
     @cgroups.setter
-    def cgroups(self, cgroups: CgroupFS) -> None:
-        from fakecri.machine.node_cgroups import NodeCgroups  # as above
-
-        self._cgroups = NodeCgroups(cgroups)
+    def cgroups(self, cgroups: late.cgroupfs.CgroupFS) -> None:
+        self._cgroups = late.node_cgroups.NodeCgroups(cgroups)
         self.cgroups_version = 1 if cgroups.version == 1 else 2
         cgroups.belongs_to(self)
 
@@ -209,13 +202,16 @@ class FakeNode:
         self.tenant.settle()
 
     def out_of_memory(
-        self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None
+        self,
+        full: late.tree.Cgroup,
+        victims: Sequence[late.tree.Process],
+        group: late.tree.Cgroup | None,
     ) -> None:
         """Say in the kernel's log which processes die because the group `full` has no room."""
         for line in oom_report.of_memcg(full, victims, group):
             self.kernel_says(line)
 
-    def cgroup_root(self) -> CgroupPath:
+    def cgroup_root(self) -> late.cgroupfs.CgroupPath:
         return self.cgroups.path()
 
     def cgroup_version(self) -> Literal[1, 2]:
@@ -251,14 +247,12 @@ class FakeNode:
     def swap_bytes(self) -> int:
         return self.swap_total_bytes
 
-    def topology(self) -> MachineTopology:
+    def topology(self) -> late.topology.MachineTopology:
         """CPUs, NUMA nodes and huge pages: `layout`, or one made for `cpus` and `memory_bytes`."""
         if self.layout is not None:
             return self.layout
-        from fakecri.machine.topology import NO_HUGEPAGES, uniform_topology  # with the cgroups
-
-        return uniform_topology(
-            cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=NO_HUGEPAGES
+        return late.topology.uniform_topology(
+            cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=late.topology.NO_HUGEPAGES
         )
 
     def oom(self, process: str = "", pid: int = 0) -> Victim:
@@ -278,7 +272,7 @@ class FakeNode:
         best.kill()
         return best
 
-    def kill_for_memory(self, process: Process) -> None:
+    def kill_for_memory(self, process: late.cgroupfs.Process) -> None:
         """Kill a process in a cgroup: the machine is out of memory."""
         assert self._cgroups is not None, "the process is in a cgroup"
         victim = self._cgroups.victim(process)

@@ -6,15 +6,14 @@ The wording is that of Linux 5.0 and later; tables of tasks and statistics in be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fakecri import late
 from fakecri.machine.values import Victim
 
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.tree import Cgroup, Process
 
-
-def of_memcg(full: Cgroup, victims: Sequence[Process], group: Cgroup | None) -> list[str]:
+def of_memcg(
+    full: late.tree.Cgroup, victims: Sequence[late.tree.Process], group: late.tree.Cgroup | None
+) -> list[str]:
     """A cgroup is at its limit; the first victim is taken for the one that asked for memory.
     `group`: whose memory.oom.group makes all of its processes go."""
     victim = victims[0]
@@ -47,14 +46,14 @@ def _invoked(name: str, oom_score_adj: int) -> str:
     )
 
 
-def _choice(constraint: str, where: str, victim: Process) -> str:
+def _choice(constraint: str, where: str, victim: late.tree.Process) -> str:
     return (
         f"oom-kill:constraint={constraint},nodemask=(null),cpuset=/,mems_allowed=0,{where},"
         f"task={victim.name},pid={victim.pid},uid=0"
     )
 
 
-def _killed(victim: Victim | Process) -> str:
+def _killed(victim: Victim | late.tree.Process) -> str:
     kib = victim.memory_bytes // 1024
     return (
         f"Killed process {victim.pid} ({victim.name}) total-vm:{kib}kB, anon-rss:{kib}kB, "

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fakecri import late
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
-from fakecri.invocations.invocation import Program, nothing
 from fakecri.programs.ports import Ports
 
 EVERY: Final = "*"
 """An image with this program has every program."""
 
 
-def programs_of_fake() -> Mapping[str, Program]:
+def programs_of_fake() -> Mapping[str, late.invocation.Program]:
     """The programs that are in every fake container, by name: `library.PROGRAMS`."""
     # The shell and the programs take 30 ms to import; most fakes never run one.
     from fakecri.programs.library import PROGRAMS
@@ -34,7 +34,7 @@ class Known:
     """The programs of a container by name. `every`: each other name is a program, too, which does
     nothing and succeeds."""
 
-    programs: Mapping[str, Program]
+    programs: Mapping[str, late.invocation.Program]
     every: bool
 
 
@@ -49,13 +49,13 @@ class ProgramTable:
     def __init__(
         self,
         of_images: Iterable[str],
-        commands_of: Callable[[Subject], Mapping[str, Program]],
+        commands_of: Callable[[Subject], Mapping[str, late.invocation.Program]],
         ports: Ports,
     ) -> None:
         self.of_images = tuple(of_images)
         self._commands_of = commands_of
         self._ports = ports
-        self._of_network: Mapping[str, Program] | None = None
+        self._of_network: Mapping[str, late.invocation.Program] | None = None
 
     def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
         """The programs of a container in a run with `plan`; None: the run that goes on."""
@@ -69,7 +69,10 @@ class ProgramTable:
 
 
 def known_programs(
-    container: Container, plan: Plan, made: Mapping[str, Program], of_images: Iterable[str]
+    container: Container,
+    plan: Plan,
+    made: Mapping[str, late.invocation.Program],
+    of_images: Iterable[str],
 ) -> Known:
     """The programs of a container in a run with `plan`. `made`: programs of the fake and the test,
     by name; `of_images`: names of programs that images have."""
@@ -79,4 +82,4 @@ def known_programs(
         names += [*container.config.command, *container.config.args][:1]
     names += of_images
     every = EVERY in names or any(command is None for command in commands)
-    return Known({**dict.fromkeys(names, nothing), **made}, every)
+    return Known({**dict.fromkeys(names, late.invocation.nothing), **made}, every)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.behaviors.behavior import Runs, StartFails
 from fakecri.behaviors.plan import Plan
 from fakecri.clockwork.clockwork import Clockwork
@@ -23,9 +24,7 @@ from fakecri.core import running
 from fakecri.core.file_work import LogLine
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
-from fakecri.invocations.invocation import Invocation, Program, exit_code_of
 from fakecri.invocations.processes import Processes
-from fakecri.programs.environment import invocation_in
 from fakecri.programs.known import Known, programs_of_fake
 
 log = logging.getLogger("fakecri")
@@ -122,9 +121,14 @@ class MainPrograms:
         task = asyncio.get_running_loop().create_task(self._play(container, program, invocation))
         self._tasks[container.id] = task
 
-    async def _play(self, container: Container, program: Program, invocation: Invocation) -> None:
+    async def _play(
+        self,
+        container: Container,
+        program: late.invocation.Program,
+        invocation: late.invocation.Invocation,
+    ) -> None:
         try:
-            code = await exit_code_of(program, invocation) & 0xFF
+            code = await late.invocation.exit_code_of(program, invocation) & 0xFF
         except Exception:
             log.exception("the main program of container %s failed", container.name)
             code = _FAILED
@@ -137,7 +141,9 @@ class MainPrograms:
             running.kill(self._core, container, code)
             self._clockwork.pump()
 
-    def _invocation(self, container: Container, plan: Plan, command: tuple[str, ...]) -> Invocation:
+    def _invocation(
+        self, container: Container, plan: Plan, command: tuple[str, ...]
+    ) -> late.invocation.Invocation:
         def output(stream: str) -> LogOutput:
             taps = self._taps.setdefault(container.id, [])
             return LogOutput(
@@ -149,7 +155,7 @@ class MainPrograms:
             )
 
         tty = bool(container.config.tty)
-        return invocation_in(
+        return late.environment.invocation_in(
             container,
             command,
             self._programs_of(container, plan),

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 from criapi.v1.typed_calls import typed_call, typed_stream
 from google.protobuf.message import Message
 
+from fakecri import late
 from fakecri.behaviors.matching import Match
 from fakecri.cri.foreign import exchange
 from fakecri.cri.services import REQUEST_TYPES, Answerer, CriHandlers, require_method
@@ -27,10 +28,6 @@ from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
 from simtime import Clock
-
-if TYPE_CHECKING:
-    from fakecri.channel.aio import InProcessChannel
-    from fakecri.channel.blocking import BlockingChannel
 
 
 class Instrumented(Asked):
@@ -63,22 +60,17 @@ class Instrumented(Asked):
 
     # -- for clients with gRPC stubs -----------------------------------------------------------
 
-    def channel(self) -> InProcessChannel:
+    def channel(self) -> late.aio.InProcessChannel:
         """A `grpc.aio.Channel` whose calls are answered here, without a socket. asyncio stubs of
         any make work on it, on the clock of the loop they run on. It serves v1 and v1alpha2."""
-        # The channels take 6 ms to import, and most tests have no gRPC stubs.
-        from fakecri.channel.aio import InProcessChannel
+        return late.aio.InProcessChannel([CriHandlers(self)])
 
-        return InProcessChannel([CriHandlers(self)])
-
-    def blocking_channel(self) -> BlockingChannel:
+    def blocking_channel(self) -> late.blocking.BlockingChannel:
         """The same for synchronous stubs: a `grpc.Channel` with a virtual loop of its own.
 
         Time passes while a call waits, and in its `sleep`. Close it, or use it in a `with` block.
         """
-        from fakecri.channel.blocking import BlockingChannel  # as in `channel`
-
-        return BlockingChannel([CriHandlers(self)])
+        return late.blocking.BlockingChannel([CriHandlers(self)])
 
     # -- CriTarget -----------------------------------------------------------------------------
 

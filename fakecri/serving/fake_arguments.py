@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fakecri import late
 from fakecri.control.ctl_args import duration, size
-
-if TYPE_CHECKING:
-    from fakecri.machine.node import FakeNode
 
 _OPTIONS: Final = (
     "images",
@@ -105,7 +103,7 @@ def _add_node(group: Any) -> None:
     )
 
 
-def made_of(arguments: argparse.Namespace) -> tuple[FakeNode, dict[str, Any]]:
+def made_of(arguments: argparse.Namespace) -> tuple[late.node.FakeNode, dict[str, Any]]:
     """The node and the options of the fake: what switches say counts before what the script says.
     By default a served fake writes log files, and its containers see the host paths that are
     mounted into them. Raises ScriptError, ValueError."""

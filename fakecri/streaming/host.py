@@ -7,20 +7,18 @@ loop; a fake that is used on another loop starts another. No socket is opened in
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
+from fakecri import late
 from fakecri.errors import CriError
 from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
 from simtime import Clock, VirtualLoop
-
-if TYPE_CHECKING:
-    from fakecri.streaming.server import StreamingServer
 
 RESPONSES: Final[dict[type[Any], type[Any]]] = {
     pb.ExecRequest: pb.ExecResponse,
@@ -36,7 +34,7 @@ class Streaming(Programs):
         super().__init__()
         self._runtime = runtime
         self._tokens = Tokens(clock)
-        self._server: StreamingServer | None = None
+        self._server: late.server.StreamingServer | None = None
         self._starting = asyncio.Lock()
         self.host = "127.0.0.1"
         """Where the server listens. Set it, and `port`, before the first request."""
@@ -57,10 +55,7 @@ class Streaming(Programs):
             )
         async with self._starting:
             if self._server is None or not self._server.lives:
-                # aiohttp takes a tenth of a second to import, and few fakes serve streams.
-                from fakecri.streaming.server import StreamingServer
-
-                server = StreamingServer(self._runtime, self, self._tokens)
+                server = late.server.StreamingServer(self._runtime, self, self._tokens)
                 await server.start(self.host, self.port)
                 self._server = server
         copy = type(request)()

@@ -14,10 +14,10 @@ from typing import Any
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import late
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container
 from fakecri.core.runtime import Core
-from fakecri.invocations.pipes import Output
 from fakecri.programs.known import Known
 from fakecri.programs.main_programs import MainPrograms
 from fakecri.programs.ports import Ports
@@ -68,8 +68,8 @@ class Channels:
     """The streams of one caller; None: the caller did not ask for that one."""
 
     stdin: asyncio.StreamReader | None = None
-    stdout: Output | None = None
-    stderr: Output | None = None
+    stdout: late.pipes.Output | None = None
+    stderr: late.pipes.Output | None = None
     resize: asyncio.StreamReader | None = None
 
 

@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "learn":
         return _learn(arguments.record)
     if arguments.command == "check":
-        from fakecri.scripts import check
+        from fakecri.serving import check
 
         return check.main(arguments)
     import asyncio

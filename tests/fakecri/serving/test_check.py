@@ -17,8 +17,8 @@ from fakecri.behaviors.behavior_data import PYTHON_FIELDS, to_dict
 from fakecri.cli import main
 from fakecri.scripts import behavior_shapes
 from fakecri.scripts.behavior_shapes import Behaviors
-from fakecri.scripts.check import schema_text
 from fakecri.scripts.yaml_reader import parse_yaml
+from fakecri.serving.check import schema_text
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/fakecri-script.schema.json").read_text())
 PAGE = (ROOT / "docs/fakecri.md").read_text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -107,7 +107,7 @@ class _Calls(Strict):
     container: Name | UnsetType = UNSET
     image: Name | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
-    since_s: Annotated[float, Meta(description="seconds since the start")] | UnsetType = UNSET
+    since_s: Annotated[Seconds, Meta(description="seconds since the start")] | UnsetType = UNSET
 
 
 class CallsQuery(_Calls):
@@ -138,7 +138,7 @@ class Called(NotCalled):
 class Series(NotCalled, kw_only=True):
     """Such calls came so many seconds after the first of them."""
 
-    expected_s: list[float]
+    expected_s: list[Seconds]
     slack_s: Seconds | UnsetType = UNSET
 
 
@@ -153,9 +153,7 @@ class Assertion(Strict):
     ) = UNSET
     series: Series | UnsetType = UNSET
 
-    def __post_init__(self) -> None:
-        if len(self.given()) != 1:
-            raise ValueError("wanted exactly one of called, not_called, order, series")
+    exactly_one: ClassVar = ("called", "not_called", "order", "series")
 
     def kind_and_arguments(self) -> tuple[str, dict[str, Any]]:
         """Which assertion it is, and the arguments of the method."""

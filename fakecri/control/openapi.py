@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
-
 from fakecri.control.bodies import ACTIONS
 from fakecri.control.routes import Route
-from fakecri.scripts.struct_reader import Strict, as_json
+from fakecri.scripts.struct_reader import Strict, schemas
 from simtime.distribution import own_version
 
 _REF: Final = "#/components/schemas/{name}"
@@ -28,14 +26,14 @@ def openapi(routes: Iterable[Route]) -> dict[str, Any]:
     routes = [one for route in routes for one in _by_verb(route)]
     shapes = {one for route in routes for one in (route.body, route.query) if one is not None}
     ordered = sorted(shapes, key=lambda shape: shape.__name__)
-    found, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)
-    by_shape = dict(zip(ordered, found, strict=True))
+    references, defined = schemas(ordered, _REF)
+    by_shape = dict(zip(ordered, references, strict=True))
     paths: dict[str, Any] = {}
     for route in routes:
-        operation = _operation(route, by_shape, schemas)
+        operation = _operation(route, by_shape, defined)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    document = {
+    return {
         "openapi": "3.1.0",
         "info": {
             "title": "fakecri control",
@@ -44,9 +42,8 @@ def openapi(routes: Iterable[Route]) -> dict[str, Any]:
         },
         "servers": [{"url": "http://fakecri"}],
         "paths": paths,
-        "components": {"schemas": {**schemas, "Error": error}},
+        "components": {"schemas": {**defined, "Error": error}},
     }
-    return as_json(document)
 
 
 def _by_verb(route: Route) -> Iterator[Route]:
@@ -61,7 +58,7 @@ def _by_verb(route: Route) -> Iterator[Route]:
 
 
 def _operation(
-    route: Route, by_shape: dict[type[Strict], dict[str, Any]], schemas: dict[str, Any]
+    route: Route, by_shape: dict[type[Strict], dict[str, Any]], defined: dict[str, Any]
 ) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "application/x-ndjson" if route.lines else "application/json": {"schema": {}}
@@ -82,7 +79,7 @@ def _operation(
     ]
     if route.query is not None:
         name = by_shape[route.query]["$ref"].rpartition("/")[2]
-        fields = schemas[name]["properties"].items()
+        fields = defined[name]["properties"].items()
         parameters += [{"name": key, "in": "query", "schema": schema} for key, schema in fields]
     if parameters:
         operation["parameters"] = parameters

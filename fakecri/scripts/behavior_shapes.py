@@ -5,7 +5,7 @@ Each struct has the name, the fields and the defaults of the behaviour that it m
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -17,7 +17,7 @@ from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, Name, Seconds
 from fakecri.scripts.struct_reader import Placed, Strict
 
 T = TypeVar("T")
-OrList: TypeAlias = T | list[T] | UnsetType
+OrList: TypeAlias = T | Annotated[list[T], Meta(min_length=1)] | UnsetType
 Command: TypeAlias = Annotated[
     Words, Meta(description="a text or a list of words; every command, if not given")
 ]
@@ -214,9 +214,7 @@ class Behaviors(Placed):
     runs: OrList[Runs] = UNSET
     writes_termination_message: OrList[WritesTerminationMessage] = UNSET
 
-    def __post_init__(self) -> None:
-        if not self.behaviors:
-            raise ValueError(f"no behaviour here, wanted at least one of: {', '.join(KINDS)}")
+    at_least_one: ClassVar = tuple(KINDS)
 
     @property
     def behaviors(self) -> tuple[Behavior, ...]:

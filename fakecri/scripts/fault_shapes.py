@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -89,6 +89,24 @@ class GoesSilent(_Fault):
     """The stream stays open and tells nothing."""
 
 
+FAULTS: Final = (
+    "fails",
+    "fails_halfway",
+    "delays",
+    "hangs",
+    "loses_answer",
+    "answers_late",
+    "holds_name",
+    "goes_stale",
+    "leaves_out",
+    "repeats",
+    "turns_back_time",
+    "cuts_stream",
+    "goes_silent",
+)
+"""The verbs."""
+
+
 class FaultEntry(Placed):
     """One fault, and which calls it is for."""
 
@@ -114,11 +132,7 @@ class FaultEntry(Placed):
     cuts_stream: CutsStream | UnsetType = UNSET
     goes_silent: GoesSilent | UnsetType = UNSET
 
-    def __post_init__(self) -> None:
-        there = [name for name in FAULTS if getattr(self, name) is not UNSET]
-        if len(there) != 1:
-            got = ", ".join(there) or "none"
-            raise ValueError(f"wanted exactly one of {', '.join(FAULTS)}; got {got}")
+    exactly_one: ClassVar = FAULTS
 
     @property
     def action(self) -> str:
@@ -136,8 +150,3 @@ class FaultEntry(Placed):
         """The arguments of `on`, without the method."""
         given = self.given()
         return {name: value for name, value in given.items() if name not in (*FAULTS, "on")}
-
-
-_SELECTORS: Final = ("on", "pod", "container", "image", "attempt", "nth")
-FAULTS: Final = tuple(name for name in FaultEntry.__struct_fields__ if name not in _SELECTORS)
-"""The verbs."""

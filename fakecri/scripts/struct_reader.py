@@ -6,17 +6,18 @@ what msgspec knows (types, bounds, literals, descriptions) a struct may say
 - in the `extra` of a `Meta`: `wanted`, what errors call such a value; `then`, a function that is
   given the value and makes the final one of it, or raises ValueError; `as_written`: a scalar is
   taken as its text, whatever it looks like;
-- in `__post_init__`: what has to fit together. It raises ValueError, whose text may begin with the
-  name of a field (`port: ...`), which then is the place of the mistake.
+- by `exactly_one` and `at_least_one`: which fields have to be given;
+- in `__post_init__`: what else has to fit together. It raises ValueError, whose text may begin with
+  the name of a field (`port: ...`), which then is the place of the mistake.
 
 A struct that is `Placed` knows later where it was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, inspect
@@ -49,6 +50,20 @@ _NOUNS: Final[dict[type[inspect.Type], str]] = {
 class Strict(Struct, forbid_unknown_fields=True, kw_only=True):
     """A mapping that may hold its fields only."""
 
+    exactly_one: ClassVar[tuple[str, ...]] = ()
+    """Of these fields one has to be given, and only one."""
+    at_least_one: ClassVar[tuple[str, ...]] = ()
+    """Of these fields one or more have to be given."""
+
+    def __post_init__(self) -> None:
+        given = self.given()
+        there = [name for name in self.exactly_one if name in given]
+        if self.exactly_one and len(there) != 1:
+            got = ", ".join(there) or "none"
+            raise ValueError(f"wanted exactly one of {', '.join(self.exactly_one)}; got {got}")
+        if self.at_least_one and not given.keys() & set(self.at_least_one):
+            raise ValueError(f"wanted at least one of: {', '.join(self.at_least_one)}")
+
     def given(self) -> dict[str, Any]:
         """The fields that have a value, by name."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -76,15 +91,38 @@ def read(value: Value, shape: type[S]) -> S:
 
 def json_schema(shape: type[Struct], title: str) -> dict[str, Any]:
     """The JSON schema (2020-12) of what `read` takes for this struct."""
+    (reference,), definitions = schemas([shape], "#/$defs/{name}")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    return as_json({**head, **msgspec.json.schema(shape)})
+    return {**head, **reference, "$defs": definitions}
 
 
-def as_json(document: dict[str, Any]) -> dict[str, Any]:
-    """The document as it is after a way through JSON: msgspec's schemas have defaults as they are
-    in Python."""
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(document))
-    return found
+def schemas(
+    shapes: Sequence[type[Struct]], template: str
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A reference for each of the structs, in the form of `template` (`#/$defs/{name}`), and the
+    JSON schemas of all structs in them, by name."""
+    references, definitions = msgspec.json.schema_components(shapes, ref_template=template)
+    for kind in {one for shape in shapes for one in _structs_in(_type_of(shape))}:
+        for word, names in (("oneOf", kind.exactly_one), ("anyOf", kind.at_least_one)):
+            if names:
+                definitions[kind.__name__][word] = [{"required": [name]} for name in names]
+    # Through JSON, since defaults are still Python's.
+    found: Any = msgspec.json.decode(msgspec.json.encode((list(references), definitions)))
+    return found[0], found[1]
+
+
+def _structs_in(kind: Any) -> Iterator[type[Strict]]:
+    """The strict structs in a type, itself among them; a struct may not hold itself."""
+    if isinstance(kind, inspect.StructType):
+        if issubclass(kind.cls, Strict):
+            yield kind.cls
+        parts = [field.type for field in kind.fields]
+    else:
+        one = ("type", "item_type", "key_type", "value_type")
+        parts = [getattr(kind, name) for name in one if hasattr(kind, name)]
+        parts += [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
+    for part in parts:
+        yield from _structs_in(part)
 
 
 @cache

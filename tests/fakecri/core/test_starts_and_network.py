@@ -113,7 +113,7 @@ async def test_a_pod_brings_its_behaviours_along() -> None:
             "annotation fakecri/web:1:15: exits.code: wanted a whole number from 0 to 255",
         ),
         ("", "annotation fakecri/web: it is empty, wanted a mapping"),
-        ("{}", "annotation fakecri/web:1:1: no behaviour here"),
+        ("{}", "annotation fakecri/web:1:1: wanted at least one of: exits"),
     ],
 )
 async def test_a_mistake_in_an_annotation_is_a_failed_start(words: str, text: str) -> None:

@@ -83,7 +83,7 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
             "images:\n-",
             ":2:2: images[0]: wanted an image, such as localhost/busybox:1, got nothing",
         ),
-        ("behaviors:\n- {pod: a}", ":2:3: behaviors[0]: no behaviour here, wanted at least one of"),
+        ("behaviors:\n- {pod: a}", ":2:3: behaviors[0]: wanted at least one of"),
         ("behaviors:\n- exit: {}", ":2:3: behaviors[0]: unknown key 'exit', wanted one of: exits,"),
         (
             "behaviors:\n- exits:\n    code: one",

@@ -17,6 +17,7 @@ from fakecri.behaviors.behavior_data import PYTHON_FIELDS, to_dict
 from fakecri.cli import main
 from fakecri.scripts import behavior_shapes
 from fakecri.scripts.behavior_shapes import Behaviors
+from fakecri.scripts.script import ScriptError, read_script
 from fakecri.scripts.yaml_reader import parse_yaml
 from fakecri.serving.check import schema_text
 
@@ -111,9 +112,15 @@ def test_the_schema_takes_what_the_page_shows(text: str) -> None:
         {"behaviors": [{"exits": {"after_s": "soon"}}]},
         {"faults": [{"on": "Versoin", "hangs": {}}]},
         {"faults": [{"hangs": {}}]},
+        {"faults": [{"on": "Version"}]},
+        {"faults": [{"on": "Version", "hangs": {}, "fails": {}}]},
+        {"behaviors": [{"pod": "a"}]},
+        {"behaviors": [{"exits": []}]},
     ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(document: dict[str, Any]) -> None:
+    with pytest.raises(ScriptError):
+        read_script(parse_yaml(json.dumps(document), "document"))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, SCHEMA)
 

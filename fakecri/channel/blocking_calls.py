@@ -7,17 +7,32 @@ call that has ended answers without it: in its callbacks, and after the channel 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 import grpc
 import grpc.aio
 
+from fakecri.channel.aio import InProcessChannel
 from fakecri.channel.rpc import Metadata, Status
 
-if TYPE_CHECKING:
-    from fakecri.channel.aio import InProcessChannel
-    from fakecri.channel.blocking import BlockingChannel
+T = TypeVar("T")
+
+
+class Waiting(Protocol):
+    """What a call uses of the `BlockingChannel` it is made on."""
+
+    @property
+    def closed(self) -> bool: ...
+
+    def start(self, begin: Callable[[InProcessChannel], T]) -> T:
+        """What `begin` makes inside the loop. Raises ValueError when the channel is closed."""
+
+    def wait(self, begin: Callable[[], Awaitable[T]]) -> T:
+        """Run the loop until that is done; what it gives."""
+
+    def tell(self, callback: Callable[[], object]) -> None:
+        """Call `callback` while the loop stands still."""
 
 
 class BlockingRpcError(grpc.RpcError, grpc.Call):  # type: ignore[misc,unused-ignore]
@@ -59,7 +74,7 @@ class BlockingRpcError(grpc.RpcError, grpc.Call):  # type: ignore[misc,unused-ig
 class _Callable:
     """A method of a synchronous stub."""
 
-    def __init__(self, channel: BlockingChannel, method: str, *coders: Any) -> None:
+    def __init__(self, channel: Waiting, method: str, *coders: Any) -> None:
         self._channel = channel
         self._method = method
         self._coders = coders
@@ -115,7 +130,7 @@ class UnaryStream(_Callable, grpc.UnaryStreamMultiCallable):  # type: ignore[mis
 class _Told(grpc.Call, grpc.Future):  # type: ignore[misc,unused-ignore]
     """What both kinds of calls tell; each question that must wait runs the channel's loop."""
 
-    def __init__(self, channel: BlockingChannel, begin: Callable[[InProcessChannel], Any]) -> None:
+    def __init__(self, channel: Waiting, begin: Callable[[InProcessChannel], Any]) -> None:
         self._channel = channel
         self._call, self._outcome = channel.start(lambda inner: self._begun(begin(inner)))
         self._failure: BlockingRpcError | None = None

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,11 +214,13 @@ def _ready_file(file: Path | None, endpoint: str) -> Iterator[None]:
     if file is None:
         yield
         return
-    half = file.with_name(f".{file.name}.{os.getpid()}")
+    half = file.parent / f".{file.name}.{os.getpid()}"
     try:
         half.write_text(f"{endpoint}\n")
         half.replace(file)
     except OSError as error:
+        with suppress(OSError):
+            half.unlink()
         raise CommandError(
             f"cannot write --ready-file {file}: {(error.strerror or '').lower()}"
         ) from None

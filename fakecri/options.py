@@ -64,8 +64,11 @@ class Options:
                 f"cgroup_driver: wanted cgroupfs or systemd, got {self.cgroup_driver!r}"
             )
         for name in ("images", "programs", "runtime_handlers"):
-            if isinstance(getattr(self, name), str):
-                raise ValueError(f"{name}: wanted a list of names, got {getattr(self, name)!r}")
+            names = getattr(self, name)
+            if isinstance(names, str) or not isinstance(names, Iterable):
+                raise ValueError(f"{name}: wanted a list of names, got {names!r}")
+            # An iterator can be read once, and a reset reads the names again.
+            object.__setattr__(self, name, tuple(names))
         if not callable(self.registry):
             wanted = "a function such as registry_of([...]) makes"
             raise ValueError(f"registry: wanted {wanted}, got {self.registry!r}")

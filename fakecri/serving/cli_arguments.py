@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from fakecri.serving.fake_arguments import add_fake_arguments
+from fakecri.serving.fake_arguments import add_fake_arguments, whole_number
 from simtime.distribution import add_version
 
 _EXAMPLES: Final = """\
@@ -114,14 +114,7 @@ def _of_whatever_listens(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-calls",
         dest="call_limit",
-        type=_positive,
+        type=whole_number,
         metavar="N",
         help="calls that questions and assertions look at: the last N (default: 100000)",
     )
-
-
-def _positive(text: str) -> int:
-    """A whole number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"wanted a whole number from 1, got {text!r}")
-    return int(text)

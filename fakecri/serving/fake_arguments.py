@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from ipaddress import ip_address
 from typing import Any, Final
 
 from fakecri import late
@@ -91,16 +92,34 @@ def _add_options(group: Any) -> None:
 def _add_node(group: Any) -> None:
     amount = {"type": size, "metavar": "BYTES"}
     group.add_argument("--memory", dest="memory_bytes", help="of the machine: 8Gi", **amount)
-    group.add_argument("--cpus", type=int, metavar="NUMBER")
+    group.add_argument("--cpus", type=whole_number, metavar="NUMBER")
     group.add_argument("--disk", help="size of its one filesystem: 100Gi", **amount)
     group.add_argument("--swap", dest="swap_total_bytes", help="size of all swap areas", **amount)
-    group.add_argument("--pid-limit", type=int, metavar="NUMBER", help="tasks there may be")
+    group.add_argument("--pid-limit", type=whole_number, metavar="NUMBER", help="of tasks")
     group.add_argument(
-        "--node-address", dest="address", metavar="IP", help="of pods on the host's network"
+        "--node-address",
+        dest="address",
+        type=_address,
+        metavar="IP",
+        help="of pods on the host's network",
     )
     group.add_argument(
         "--cgroup-version", dest="cgroups_version", type=int, choices=(1, 2), help="(default: 2)"
     )
+
+
+def whole_number(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number from 1, got {text!r}")
+    return int(text)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"wanted an IP address, got {text!r}") from None
 
 
 def made_of(arguments: argparse.Namespace) -> tuple[late.node.FakeNode, dict[str, Any]]:

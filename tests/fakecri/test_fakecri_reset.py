@@ -101,3 +101,13 @@ def test_a_served_fake_is_reset_from_outside() -> None:
             stub.Version(cri.VersionRequest())
         fake.assert_called("Version", times=1)
         assert fake.advance(1) == 6
+
+
+@pytest.mark.virtual_time
+async def test_names_given_by_an_iterator_are_there_again() -> None:
+    fake = FakeCRI(images=iter(["mine:1", "mine:2"]), runtime_handlers=iter(["gvisor"]))
+    await fake.reset()
+    listed: Any = await fake.call("ListImages", cri.ListImagesRequest())
+    assert len(listed.images) == 2
+    status: Any = await fake.call("Status", cri.StatusRequest())
+    assert [handler.name for handler in status.runtime_handlers] == ["", "gvisor"]

@@ -160,6 +160,7 @@ async def test_tcp_is_served_with_a_warning_and_tells_its_services() -> None:
         (("--listen", "tcp://127.0.0.1:70000"), "wanted tcp://HOST:PORT with a port to 65535"),
         (("--listen", "tcp://nowhere.invalid:0"), "the host is not of this machine"),
         (("--ready-file", "/nowhere/ready"), "cannot write --ready-file /nowhere/ready: no such"),
+        (("--ready-file", ""), "cannot write --ready-file"),
         (("--pod-network", "nonsense"), "--pod-network"),
         (("--image", "UPPER"), "'UPPER': invalid reference format"),
     ],
@@ -175,3 +176,30 @@ def test_a_size_may_have_a_unit(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["serve", "--listen", "unix:///x", "--memory", "much"])
     assert "wanted bytes: 4096, 64Mi, 1Gi, ...; got 'much'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--keep-events", "inf"), "--keep-events: wanted seconds: "),
+        (("--cpus", "0"), "--cpus: wanted a whole number from 1, got '0'"),
+        (("--pid-limit", "0"), "--pid-limit: wanted a whole number from 1, got '0'"),
+        (("--node-address", "here"), "--node-address: wanted an IP address, got 'here'"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_refused(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--listen", "unix:///nowhere/x.sock", *words])
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_ready_file_that_cannot_be_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    listen = f"unix://{tmp_path}/cri.sock"
+    assert main(["serve", "--listen", listen, "--ready-file", f"{tmp_path}/there"]) == 2
+    assert "cannot write --ready-file" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["there"]

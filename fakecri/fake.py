@@ -14,7 +14,7 @@ from typing import Unpack
 from fakecri.assembly import assemble
 from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
-from fakecri.core.images import ImageStore
+from fakecri.core.images import ImageStore, any_image
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule
@@ -92,6 +92,8 @@ class FakeCRI(Instrumented, World):
             from fakecri.scripts.script import apply_script  # as above
 
             apply_script(script, self)
+            if chosen.registry is not any_image:
+                self.images.registry = chosen.registry
 
     async def reset(self) -> None:
         """The fake as it was made: no pods, containers, rules and calls, the images and the script

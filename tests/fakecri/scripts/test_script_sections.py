@@ -119,6 +119,16 @@ def test_arguments_count_before_the_script(script: Path) -> None:
     assert (identity.name, identity.version_of()) == ("containerd", "v9")
 
 
+async def test_a_registry_that_is_given_counts_before_the_script(tmp_path: Path) -> None:
+    (file := tmp_path / "script.yaml").write_text("registry: {a:1: {missing: true}}")
+    mine = fakecri.registry_of(["a:1"])
+    fake = FakeCRI(script=file, registry=mine)
+    assert fake.images.registry is mine
+    await fake.reset()
+    assert fake.images.registry is mine
+    assert FakeCRI(script=file).images.registry("docker.io/library/a:1") is None
+
+
 def switches(*words: str) -> argparse.Namespace:
     return parser().parse_args(["serve", "--listen", "unix:///x", *words])
 

@@ -11,7 +11,7 @@ before a test asks for a fixture.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import ExitStack
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -49,7 +49,7 @@ def fakecri(
 ) -> Iterator[late.fake.FakeCRI]:
     """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`, or
     through gRPC stubs on `fakecri.channel()`."""
-    options = {**fakecri_options, **_marked(request)}
+    options = _options(fakecri_options) | _marked(request)
     if isinstance(options.get("clock"), str):
         pytest.fail(_CLOCK_OF_SERVER, pytrace=False)
     cri = _made(late.fake.FakeCRI, options)
@@ -63,7 +63,7 @@ def fakecri_server(
 ) -> Iterator[late.background.ServedFake]:
     """A fresh fake runtime on a socket, in a background thread; see `fakecri.serve`."""
     with ExitStack() as stack:
-        options = {**fakecri_options, **_marked(request)}
+        options = _options(fakecri_options) | _marked(request)
         fake = _made(lambda **given: stack.enter_context(late.background.serve(**given)), options)
         yield fake
         _report_unused(request, fake.unused_rules())
@@ -84,7 +84,7 @@ def fakecri_session_server(
     with ExitStack() as stack:
         yield _made(
             lambda **given: stack.enter_context(late.background.serve(**given)),
-            fakecri_session_options,
+            _options(fakecri_session_options),
         )
 
 
@@ -105,9 +105,19 @@ def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
         if marker.args:
             pytest.fail("the marker fakecri takes options by name: images=[...]", pytrace=False)
         options |= marker.kwargs
-    if "node" in options:  # a marker is made once, at the import, perhaps for many tests
-        options["node"] = options["node"].as_given()
+    if (node := options.get("node")) is not None:
+        if not isinstance(node, late.node.FakeNode):
+            pytest.fail(f"fakecri: node: wanted a FakeNode, got {node!r}", pytrace=False)
+        # A marker is made once, at the import, perhaps for many tests.
+        options["node"] = node.as_given()
     return options
+
+
+def _options(given: object) -> dict[str, Any]:
+    """What a fixture of options has given."""
+    if not isinstance(given, Mapping):
+        pytest.fail(f"fakecri: options: wanted a dict, got {given!r}", pytrace=False)
+    return dict(given)
 
 
 def _made(make: Callable[..., M], options: dict[str, Any]) -> M:
@@ -115,7 +125,8 @@ def _made(make: Callable[..., M], options: dict[str, Any]) -> M:
     try:
         return make(**options)
     except (TypeError, ValueError) as error:
-        pytest.fail(f"fakecri: {error}", pytrace=False)
+        told = str(error)
+    pytest.fail(f"fakecri: {told}", pytrace=False)  # here, or pytest tells of both errors
 
 
 if async_fixture is not None:

@@ -76,6 +76,14 @@ def test_without_a_name(fakecri): pass
 
 @pytest.mark.fakecri(script="nothing.yaml")
 def test_no_such_script(fakecri): pass
+
+@pytest.mark.fakecri(node=3)
+def test_no_node(fakecri): pass
+
+class TestNoOptions:
+    @pytest.fixture
+    def fakecri_options(self): pass
+    def test_none(self, fakecri): pass
 """
 
 
@@ -98,13 +106,16 @@ def test_options_come_from_fixtures_and_markers(tmp_path: Path) -> None:
 
 def test_wrong_options_are_told_in_a_sentence(tmp_path: Path) -> None:
     said = ran(tmp_path, WRONG)
-    assert "5 errors" in said, said
+    assert "7 errors" in said, said
     assert "Traceback" not in said
+    assert "During handling" not in said
     for sentence in (
         "fakecri: FakeCRI has no option 'imgaes'; did you mean images?",
         "real and manual are for fakecri_server",
         "fakecri: clock: wanted real or manual, got 'fast'",
         "the marker fakecri takes options by name",
         "fakecri: cannot read nothing.yaml: no such file or directory",
+        "fakecri: node: wanted a FakeNode, got 3",
+        "fakecri: options: wanted a dict, got None",
     ):
         assert sentence in said

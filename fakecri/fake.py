@@ -1,7 +1,7 @@
 """FakeCRI: the fake runtime as tests hold it.
 
 Works on any asyncio loop. On a `simtime.VirtualLoop` it needs no real time; on a real one it is
-what `fakecri serve` puts on a socket. It is put together in `assembly.py`; what can be seen and
+what `fakecri serve` puts on a socket. `world/assembly.py` puts it together; what can be seen and
 touched in it is `world.World`, what is recorded and disturbed `rules.instrument.Instrumented`.
 """
 
@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Iterable
 from typing import Unpack
 
-from fakecri.assembly import assemble
 from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
 from fakecri.core.images import ImageStore, any_image
@@ -19,6 +18,7 @@ from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
+from fakecri.world.assembly import assemble
 from fakecri.world.world import World
 from simtime import Clock, Ids, Rng
 

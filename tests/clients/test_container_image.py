@@ -39,7 +39,7 @@ def run(*command: str) -> str:
 
 @pytest.fixture(scope="module")
 def image() -> Iterator[str]:
-    run(str(ROOT / "docker/build"), TAG, BASE)
+    run(str(ROOT / "image/build"), TAG, BASE)
     yield TAG
     run("docker", "image", "rm", "--force", TAG)
 

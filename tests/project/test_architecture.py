@@ -152,7 +152,19 @@ def _at_run_time(path: Path, modules: AbstractSet[str]) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = [ast.Pass()]
-    return _imported_in(tree, modules)
+    return _imported_in(tree, modules) | _late_in(tree) & modules
+
+
+def _late_in(tree: ast.AST) -> set[str]:
+    """What a module of fakecri reaches through `fakecri.late`, at first use."""
+    from fakecri.late import _HOMES as homes
+
+    return {
+        f"{homes[node.attr]}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id == "late" and node.attr in homes
+    }
 
 
 def _in_circles(imports: Mapping[str, AbstractSet[str]]) -> list[str]:

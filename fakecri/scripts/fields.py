@@ -6,6 +6,7 @@ what may be written.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import Meta
@@ -27,6 +28,13 @@ def _reference(text: str) -> str:
     except ValueError as error:
         raise ValueError(f"{text!r}: {error}") from None
     return text
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError(f"wanted an IP address, got {text!r}") from None
 
 
 def _pattern(text: str) -> str:
@@ -55,6 +63,7 @@ if TYPE_CHECKING:
     Text: TypeAlias = str
     Words: TypeAlias = tuple[str, ...]
     Method: TypeAlias = str
+    Address: TypeAlias = str
     Image: TypeAlias = str
     ImagePattern: TypeAlias = str
     StatusCode: TypeAlias = str
@@ -84,6 +93,7 @@ else:
         ),
     ]
     Method = _text(_method, "the name of a CRI method", enum=sorted(METHODS))
+    Address = _text(_address, "an IP address")
     Image = _text(_reference, "an image, such as localhost/busybox:1")
     ImagePattern = _text(_pattern, "an image or a pattern")
     StatusCode = _text(

@@ -15,6 +15,7 @@ from fakecri.options import Options
 from fakecri.scripts.behavior_shapes import BehaviorEntry
 from fakecri.scripts.fault_shapes import FaultEntry
 from fakecri.scripts.fields import (
+    Address,
     Bytes,
     Count,
     Image,
@@ -100,7 +101,9 @@ class Node(Strict):
     swap: Annotated[Bytes, Meta(description="size of all swap areas")] | UnsetType = UNSET
     pid_limit: Annotated[Count, Meta(description="tasks there may be")] | UnsetType = UNSET
     pids_used: Annotated[Count, Meta(description="by others than containers")] | UnsetType = UNSET
-    address: Annotated[str, Meta(description="of pods on the host's network")] | UnsetType = UNSET
+    address: Annotated[Address, Meta(description="of pods on the host's network")] | UnsetType = (
+        UNSET
+    )
     cgroup_version: Literal[1, 2] | UnsetType = UNSET
     image_root: Annotated[str, Meta(description="where images are said to be")] | UnsetType = UNSET
     container_root: (

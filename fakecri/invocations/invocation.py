@@ -50,6 +50,8 @@ class Invocation:
     traps_stop: Callable[[bool], None] = lambda traps: None
     """Call it with True in a main process that says itself what the stop signal does, with False to
     leave that to the fake again."""
+    signal_main: Callable[[str], None] | None = None
+    """Send a signal (TERM, KILL, ...) to the process with the number 1; None: there is none."""
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment."""
     stdin: asyncio.StreamReader = field(default_factory=ended)

@@ -67,6 +67,10 @@ def invocation_in(
     def traps_stop(traps: bool) -> None:
         container.traps_stop = traps
 
+    def signal_main(signal: str) -> None:
+        if signal == "TERM" and container.traps_stop and container.on_stop_signal is not None:
+            container.on_stop_signal()  # any other signal it does not hear (CRI-058)
+
     table = table_of(container)
     streams.setdefault("processes", Processes(pid=table.next_pid()))
     return Invocation(
@@ -83,6 +87,7 @@ def invocation_in(
         seen=lambda: seen_by(container),
         take_memory=lambda size_bytes: running.has_memory(container, size_bytes),
         traps_stop=traps_stop,
+        signal_main=signal_main,
         env=env_of(container, tty=bool(streams.get("tty"))),
         programs=known.programs,
         any_program=known.every,

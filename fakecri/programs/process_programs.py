@@ -64,6 +64,24 @@ async def _pidof(run: Invocation) -> int:
     return int(not found)
 
 
+async def _kill(run: Invocation) -> int:
+    """`kill [-SIGNAL] 1`: of other processes no program of the fake hears a signal."""
+    words, signal, code = list(run.command[1:]), "TERM", 0
+    if words[:1] == ["-s"]:
+        words = words[1:]
+        words[:1] = [f"-{words[0]}"] if words else []
+    if words and words[0].startswith("-"):
+        text = words.pop(0)[1:].upper().removeprefix("SIG")
+        signal = {"15": "TERM", "9": "KILL"}.get(text, text)
+    for number in words:
+        if number == "1" and run.signal_main is not None:
+            run.signal_main(signal)
+        else:
+            await run.err(f"kill: can't kill pid {number}: No such process\n")
+            code = 1
+    return code
+
+
 async def _timeout(run: Invocation) -> int:
     """`timeout [-s SIGNAL] [-k SECONDS] SECONDS COMMAND...`."""
     words = list(run.command[1:])
@@ -190,6 +208,7 @@ PROCESS_PROGRAMS: Final[Mapping[str, Program]] = {
     "brctl": _brctl,
     "dd": _dd,
     "ipcs": _ipcs,
+    "kill": _kill,
     "nohup": _nohup,
     "pgrep": _pgrep,
     "pidof": _pidof,

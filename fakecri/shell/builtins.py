@@ -221,6 +221,8 @@ async def _kill(shell: Shell, arguments: list[str]) -> int:
             await _kill_itself(shell, signal)
         elif job is not None:
             job.cancel()
+        elif number == "1" and shell.run.signal_main is not None:
+            shell.run.signal_main(signal)
         else:
             await shell.run.err(f"sh: can't kill pid {number}: No such process\n")
             code = 1

@@ -64,6 +64,34 @@ async def test_what_a_timed_out_exec_ran_is_gone_CRI_112() -> None:
     assert (await run_exec(fake, container, "pgrep", "sleep")).exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["kill", "1"], 5),
+        (["kill", "-TERM", "1"], 5),
+        (["kill", "-s", "15", "1"], 5),
+        (["sh", "-c", "kill -0 1 && kill -9 1 && kill 1"], 5),
+        (["kill", "-9", "1"], None),
+        (["kill", "-HUP", "1"], None),
+    ],
+)
+async def test_the_main_process_hears_a_signal_that_it_traps_CRI_058(
+    command: list[str], code: int | None
+) -> None:
+    fake = FakeCRI()
+    fake.behaves(runs())
+    script = "trap 'exit 5' TERM; while true; do sleep 1; done"
+    container = await started(fake, command=["sh", "-c", script])
+    assert (await run_exec(fake, container, *command)).exit_code == 0
+    await asyncio.sleep(2)
+    found = fake.containers()[0]
+    assert (found.exit_code if found.finished_at_ns else None) == code
+
+
+async def test_a_process_that_is_not_there_hears_nothing() -> None:
+    assert await said("env kill 99") == "1 kill: can't kill pid 99: No such process\n"
+
+
 async def test_pods_with_one_process_namespace_see_one_another() -> None:
     fake = FakeCRI()
     shared = cri.NamespaceOption(pid=cri.POD)

@@ -1,8 +1,4 @@
-"""What a program finds in a container: its user, its environment, its files.
-
-The files are those of the image and of the create request, in memory. What must never happen here:
-a file of the machine that the fake really runs on is read or written.
-"""
+"""What a program finds in a container: its user, environment and processes; its invocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fakecri check`: script files are read and applied to a fake that nobody calls.
+"""`fakecri check`: script files are read and applied to a fake that is not served.
 
 Exit codes: 0 no mistake, 2 mistakes, each in a line of its own on stderr.
 """

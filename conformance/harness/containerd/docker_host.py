@@ -13,50 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from fakecri.invocations.security import CAPABILITIES
+
 OWNER_LABEL: Final = "refkubelet.containerd.owner"
 
-# Linux capabilities 0..37 in kernel order; later ones are not needed by containerd, and Docker
-# 20.10 does not know them.
-_CAPABILITIES: Final = (
-    "CHOWN",
-    "DAC_OVERRIDE",
-    "DAC_READ_SEARCH",
-    "FOWNER",
-    "FSETID",
-    "KILL",
-    "SETGID",
-    "SETUID",
-    "SETPCAP",
-    "LINUX_IMMUTABLE",
-    "NET_BIND_SERVICE",
-    "NET_BROADCAST",
-    "NET_ADMIN",
-    "NET_RAW",
-    "IPC_LOCK",
-    "IPC_OWNER",
-    "SYS_MODULE",
-    "SYS_RAWIO",
-    "SYS_CHROOT",
-    "SYS_PTRACE",
-    "SYS_PACCT",
-    "SYS_ADMIN",
-    "SYS_BOOT",
-    "SYS_NICE",
-    "SYS_RESOURCE",
-    "SYS_TIME",
-    "SYS_TTY_CONFIG",
-    "MKNOD",
-    "LEASE",
-    "AUDIT_WRITE",
-    "AUDIT_CONTROL",
-    "SETFCAP",
-    "MAC_OVERRIDE",
-    "MAC_ADMIN",
-    "SYSLOG",
-    "WAKE_ALARM",
-    "BLOCK_SUSPEND",
-    "AUDIT_READ",
-)
+_CAPABILITIES: Final = CAPABILITIES[:38]
+"""To AUDIT_READ: containerd needs no later ones, and Docker 20.10 does not know them."""
 
 
 class NodeError(Exception):

@@ -19,7 +19,7 @@ from measure import Row
 from fakecri import FakeCRI, FakeNode, exits
 from refkubelet.config import KubeletConfiguration, parse_config
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from simtime import Clock, Ids, Rng, VirtualLoop, run_virtual
+from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 MANIFEST = """
 apiVersion: v1

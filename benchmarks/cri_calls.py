@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from measure import Row
 from workload import best_s, blocking_client, cycle, fake_process, populated
 
 from fakecri import FakeCRI
-from simtime import run_virtual
+from simclock import run_virtual
 
 VERSION_MS = 0.8
 LISTED = 1500

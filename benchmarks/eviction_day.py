@@ -22,14 +22,14 @@ from typing import Any, Final
 from crash_loop import IN_MEMORY, WITH_CGROUPS, configuration, virtual_clock
 from measure import Row
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI, FakeNode, stops, uses
 from fakecri.machine.values import MemoryStats
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.node.facts import node_facts
-from simtime import Clock, Ids, Rng, run_virtual
+from simclock import Clock, Ids, Rng, run_virtual
 
 MI: Final = 1 << 20
 BASE_BYTES: Final = 2 << 30

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from measure import Row, rss_bytes
 from workload import populated, start_pod
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from measure import Row
 from workload import create_request, sandbox_config, start_pod
 
@@ -20,7 +20,7 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.pleg import GenericPLEG, PodCache
-from simtime import Ids, Rng, VirtualLoop, run_virtual
+from simclock import Ids, Rng, VirtualLoop, run_virtual
 
 PODS = 110  # the default of maxPods
 LIMIT_MS = 5.0

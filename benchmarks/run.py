@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # also where PYTHONSAFEPATH is s
 
 from measure import Row
 
-from simtime import RealClock
+from simclock import RealClock
 
 BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "crash_loop": ({"runs": 80}, {"runs": 3}),

@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from measure import Row, rss_bytes
 from workload import FakeProcess, end_container, end_sandbox, fake_process, start_pod
 

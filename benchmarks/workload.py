@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import grpc
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import FakeCRI
 from fakecri.cri.endpoint import socket_path

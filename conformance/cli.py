@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from conformance.registry import Level, Selection, SelectionError, load_cases, select
-from simtime.distribution import add_version, not_installed
+from simclock.distribution import add_version, not_installed
 
 HERE = Path(__file__).parent
 

@@ -8,8 +8,8 @@ prints the id of the container it started.
 import sys
 
 import grpc
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 
 
 class Agent:

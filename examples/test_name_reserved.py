@@ -7,10 +7,10 @@ reserved. A client that tries again with the same attempt number fails until the
 
 from collections.abc import Callable
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from fakecri import CriError, CriTarget, FakeCRI
-from simtime import run_virtual
+from simclock import run_virtual
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
 

@@ -5,10 +5,10 @@ The client is anything that can be given the call target instead of a gRPC chann
 
 import asyncio
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from fakecri import CriError, CriTarget, FakeCRI, exits
-from simtime import run_virtual
+from simclock import run_virtual
 
 CONFIG = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="jobs", uid="u1"))
 

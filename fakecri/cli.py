@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.AbstractEventLoop]:
     if getattr(arguments, "clock", "real") == "manual":
-        from simtime import ManualLoop
+        from simclock import ManualLoop
 
         return ManualLoop
     import asyncio
@@ -151,7 +151,7 @@ async def _proxy(arguments: argparse.Namespace) -> None:
 async def _check_upstream(upstream: GrpcUpstream) -> None:
     """Check that a runtime listens there and speaks CRI v1. Raises CommandError."""
     import grpc
-    from criapi.v1 import api_pb2
+    from kubecri.v1 import api_pb2
 
     upstream.check(hint="start the runtime, or correct --upstream")
     try:
@@ -170,7 +170,7 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     from fakecri.control.api import serve_control
     from fakecri.cri.endpoint import EndpointError, require_two_sockets
     from fakecri.server import serve
-    from simtime import ManualLoop
+    from simclock import ManualLoop
 
     if getattr(arguments, "clock", "real") == "manual" and not arguments.control:
         raise CommandError("--clock manual: time would stand still for ever; give --control too")

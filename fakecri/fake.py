@@ -1,6 +1,6 @@
 """FakeCRI: the fake runtime as tests hold it.
 
-Works on any asyncio loop. On a `simtime.VirtualLoop` it needs no real time; on a real one it is
+Works on any asyncio loop. On a `simclock.VirtualLoop` it needs no real time; on a real one it is
 what `fakecri serve` puts on a socket. `world/assembly.py` puts it together; what can be seen and
 touched in it is `world.World`, what is recorded and disturbed `rules.instrument.Instrumented`.
 """
@@ -20,7 +20,7 @@ from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
 from fakecri.world.assembly import assemble
 from fakecri.world.world import World
-from simtime import Clock, Ids, Rng
+from simclock import Clock, Ids, Rng
 
 
 class FakeCRI(Instrumented, World):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fakecri.rules import faults as faults
     from fakecri.serving import background as background
     from fakecri.streaming import server as server
-    from simtime import distribution as distribution
+    from simclock import distribution as distribution
 
 _HOMES: Final = {
     "aio": "fakecri.channel",
@@ -42,7 +42,7 @@ _HOMES: Final = {
     "cgroup_dirs": "fakecri.core",
     "cgroupfs": "fakecri",
     "container_cgroup": "fakecri.core",
-    "distribution": "simtime",
+    "distribution": "simclock",
     "environment": "fakecri.programs",
     "fake": "fakecri",
     "faults": "fakecri.rules",

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from fakecri.cri.services import CriTarget
 from fakecri.rules.faults import FaultRules
 from fakecri.rules.instrument import Instrumented
-from simtime import Clock, RealClock
+from simclock import Clock, RealClock
 
 
 class RecordingProxy(Instrumented):

@@ -29,7 +29,7 @@ except ImportError:  # without pytest-asyncio the socket fixture cannot exist
 _SECTION: Final = "fakecri"
 _CLOCK_OF_SERVER: Final = (
     "fakecri: clock: real and manual are for fakecri_server; the fixture fakecri follows the clock "
-    "of the test's loop (mark the test virtual_time), or takes a simtime.Clock"
+    "of the test's loop (mark the test virtual_time), or takes a simclock.Clock"
 )
 M = TypeVar("M")
 _TITLE: Final = f"Captured {_SECTION} teardown"  # what pytest makes of the name
@@ -146,7 +146,7 @@ class _VirtualTime:
 
     @staticmethod
     def pytest_asyncio_loop_factories() -> dict[str, Any]:
-        from simtime import VirtualLoop
+        from simclock import VirtualLoop
 
         return {"virtual": VirtualLoop}
 
@@ -160,7 +160,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     if not hasattr(metafunc.config.hook, "pytest_asyncio_loop_factories"):
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: the marker virtual_time needs pytest-asyncio 1.4 or "
-            "newer; install it, or call simtime.run_virtual in a test without async"
+            "newer; install it, or call simclock.run_virtual in a test without async"
         )
     plugins = metafunc.config.pluginmanager
     plugins.register(_VirtualTime, "fakecri virtual time")

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import grpc
 import grpc.aio
-from criapi.own_pool import POOL
 from google.protobuf.message import Message
+from kubecri.own_pool import POOL
 
 from fakecri.cri.endpoint import (
     EndpointError,
@@ -33,7 +33,7 @@ from fakecri.cri.services import (
     CriTarget,
     served_names,
 )
-from simtime import VirtualLoop
+from simclock import VirtualLoop
 
 _SIZES: Final = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),

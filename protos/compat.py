@@ -1,4 +1,4 @@
-"""Prove that `criapi` works with old and new protobuf and grpcio: each pair in a fresh venv, with
+"""Prove that `kubecri` works with old and new protobuf and grpcio: each pair in a fresh venv, with
 protobuf in C and in Python, and beside other stubs of the same APIs.
 
     python protos/compat.py [PROTOBUF,GRPCIO ...]
@@ -28,11 +28,11 @@ warnings.simplefilter("error")
 from concurrent import futures
 from importlib.metadata import version
 import grpc
-from criapi.deviceplugin import api_pb2 as devices, api_pb2_grpc as devices_grpc
-from criapi.health import api_pb2 as health
-from criapi.podresources import api_pb2 as resources
-from criapi.v1 import api_pb2, api_pb2_grpc
-from criapi.v1alpha2 import api_pb2 as alpha, api_pb2_grpc as alpha_grpc
+from kubecri.deviceplugin import api_pb2 as devices, api_pb2_grpc as devices_grpc
+from kubecri.health import api_pb2 as health
+from kubecri.podresources import api_pb2 as resources
+from kubecri.v1 import api_pb2, api_pb2_grpc
+from kubecri.v1alpha2 import api_pb2 as alpha, api_pb2_grpc as alpha_grpc
 
 class Runtime(api_pb2_grpc.RuntimeServiceServicer):
     def Version(self, request, context):

@@ -1,11 +1,11 @@
-"""Write the Python package `criapi` from the .proto files, or prove that it is current.
+"""Write the Python package `kubecri` from the .proto files, or prove that it is current.
 
-    python protos/generate.py           writes protos/criapi/
+    python protos/generate.py           writes protos/kubecri/
     python protos/generate.py --check   generates into a temporary directory and compares
 
 Needs grpcio-tools 1.62.3: its output imports with every protobuf from 4.25 and every grpcio from
 1.62 on. A newer generator writes code that refuses older run-times. The messages are put into a
-descriptor pool of criapi's own, so that a program may import other stubs of the same APIs, too.
+descriptor pool of kubecri's own, so that a program may import other stubs of the same APIs, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACKAGES = {
     "deviceplugin": "deviceplugin/v1beta1",
     "podresources": "podresources/v1",
 }
-"""Packages below `criapi`, and where their api.proto lies."""
+"""Packages below `kubecri`, and where their api.proto lies."""
 GENERATED = ("api_pb2*.py*", "typed_calls.py")
 """The files in each of them that are written here."""
 GENERATOR = "1.62.3"
@@ -35,11 +35,11 @@ OWN_POOL = {
     "from google.protobuf import descriptor_pool as _descriptor_pool\n": "",
     "from google.protobuf import symbol_database as _symbol_database\n": "",
     "_sym_db = _symbol_database.Default()\n": "",
-    "# @@protoc_insertion_point(imports)": "from criapi import own_pool as _own_pool",
+    "# @@protoc_insertion_point(imports)": "from kubecri import own_pool as _own_pool",
     "_descriptor_pool.Default()": "_own_pool.POOL",
     "_builder.BuildTopDescriptorsAndMessages": "_own_pool.build",
 }
-"""What is another in protoc's output, so that the messages are in criapi's own pool."""
+"""What is another in protoc's output, so that the messages are in kubecri's own pool."""
 
 
 class GenerateError(Exception):
@@ -47,21 +47,21 @@ class GenerateError(Exception):
 
 
 def generate(target: Path) -> list[Path]:
-    """Write the generated files below `target`/criapi; their paths relative to `target`."""
+    """Write the generated files below `target`/kubecri; their paths relative to `target`."""
     _check_generator()
     from grpc_tools import protoc
 
     for package, source in PACKAGES.items():
-        out = target / "criapi" / package
+        out = target / "kubecri" / package
         out.mkdir(parents=True, exist_ok=True)
         status = protoc.main(
             [
                 "protoc",
-                f"-Icriapi/{package}={PROTOS / source}",
+                f"-Ikubecri/{package}={PROTOS / source}",
                 f"--python_out={target}",
                 f"--pyi_out={target}",
                 f"--grpc_python_out={target}",
-                f"criapi/{package}/api.proto",
+                f"kubecri/{package}/api.proto",
             ]
         )
         if status != 0:
@@ -71,7 +71,7 @@ def generate(target: Path) -> list[Path]:
 
 
 def _generated(target: Path) -> list[Path]:
-    return [path for kind in GENERATED for path in target.glob(f"criapi/*/{kind}")]
+    return [path for kind in GENERATED for path in target.glob(f"kubecri/*/{kind}")]
 
 
 def _rewrite(out: Path, package: str, file: Any) -> None:
@@ -79,7 +79,7 @@ def _rewrite(out: Path, package: str, file: Any) -> None:
     if file.dependency:
         raise GenerateError(
             f"protos/{PACKAGES[package]}/api.proto imports {', '.join(file.dependency)}: the "
-            "files of criapi's descriptor pool (criapi/own_pool.py) must not import others yet"
+            "files of kubecri's descriptor pool (kubecri/own_pool.py) must not import others yet"
         )
     messages, services = out / "api_pb2.py", out / "api_pb2_grpc.py"
     text = messages.read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def _rewrite(out: Path, package: str, file: Any) -> None:
     stubs = typed.stub_module(package, file)
     services.with_suffix(".pyi").write_text(stubs, encoding="utf-8")
     if package == "v1":
-        calls = typed.calls_module(f"criapi.{package}", file)
+        calls = typed.calls_module(f"kubecri.{package}", file)
         (out / "typed_calls.py").write_text(calls, encoding="utf-8")
 
 
@@ -142,7 +142,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if not options.check:
             written = generate(PROTOS)
-            print(f"wrote {len(written)} files below {PROTOS / 'criapi'}")
+            print(f"wrote {len(written)} files below {PROTOS / 'kubecri'}")
             return 0
         stale = differences()
     except GenerateError as error:
@@ -153,7 +153,7 @@ def main(argv: list[str] | None = None) -> int:
     if stale:
         print("run: python protos/generate.py, and commit the result", file=sys.stderr)
     else:
-        print("protos/criapi is current")
+        print("protos/kubecri is current")
     return 1 if stale else 0
 
 

@@ -1,4 +1,4 @@
-"""Texts of the typed modules of `criapi` that protoc does not write. generate.py writes them.
+"""Texts of the typed modules of `kubecri` that protoc does not write. generate.py writes them.
 
 Pure: a parsed .proto file goes in, a module's text comes out.
 """
@@ -20,8 +20,8 @@ def stub_module(package: str, file: Any) -> str:
         "from collections.abc import AsyncIterator, Awaitable, Iterator",
         "from typing import Any, overload",
         "",
-        "from criapi import rpc",
-        f"from criapi.{package} import {MESSAGES}",
+        "from kubecri import rpc",
+        f"from kubecri.{package} import {MESSAGES}",
     ]
     for service in file.service:
         lines += ["", *_stub(service), "", *_async_stub(service), "", *_servicer(service)]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from simtime.distribution import add_version, not_installed
+from simclock.distribution import add_version, not_installed
 
 USAGE_ERROR: Final = 2
 ROOT_DIR: Final = "/var/lib/kubelet"

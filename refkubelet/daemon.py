@@ -48,7 +48,7 @@ from refkubelet.server.http import KubeletServers, ServerError, check_servers
 from refkubelet.server.pages import ServerCallbacks
 from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.volumes.mounting import mounts_for
-from simtime import Clock, Ids, RealClock, Rng
+from simclock import Clock, Ids, RealClock, Rng
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.golang.duration import format_duration
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

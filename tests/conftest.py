@@ -19,7 +19,7 @@ from loops import virtual_loop
 
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
-from simtime import Clock, ManualLoop
+from simclock import Clock, ManualLoop
 
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")

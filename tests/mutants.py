@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from simtime import RealClock
+from simclock import RealClock
 
 KEPT: Final = Path(__file__).parents[1] / "docs" / "mutants.json"
 WANTED: Final = 0.9

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # cases are listed faster without the server
-    from fakeapi import FakeApi
+    from fakekubeapi import FakeApi
 
 NAMESPACE: Final = "default"
 """The namespace of all pods of the suite."""
 
 
 class ApiServer:
-    """A `fakeapi.FakeApi`, and what the harness reads and changes there."""
+    """A `fakekubeapi.FakeApi`, and what the harness reads and changes there."""
 
     def __init__(self, fake: FakeApi) -> None:
         self.fake = fake

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 DEFAULT: Final = "SIGTERM"
 _BY_NUMBER: Final = {number: name for name, number in pb.Signal.items()}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls import containers, images, lists, metrics, runtime, sandboxes, stats
 from fakecri.calls.checkpoint import checkpoint

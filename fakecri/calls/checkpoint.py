@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls import verbose
 from fakecri.core.messages import container_status
@@ -21,7 +21,7 @@ from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core
 from fakecri.errors import unknown
 from fakecri.recording.plain import plain
-from simtime import format_rfc3339
+from simclock import format_rfc3339
 
 
 def checkpoint(

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import grpc
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls import verbose
 from fakecri.clockwork.clockwork import Clockwork, pass_time
@@ -29,7 +29,7 @@ from fakecri.core.messages import container_status
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core
 from fakecri.errors import CriError, found_or_none, unknown
-from simtime import Clock
+from simclock import Clock
 
 
 def _create_container(core: Core, request: pb.CreateContainerRequest) -> pb.CreateContainerResponse:

@@ -9,15 +9,15 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls import verbose
 from fakecri.clockwork.clockwork import pass_time
 from fakecri.core.messages import image_message
 from fakecri.core.runtime import Core
 from fakecri.errors import CriError, status_code, unknown
-from simtime import Clock
+from simclock import Clock
 
 
 class Pulls:

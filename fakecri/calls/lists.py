@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import container_row, labels_fit, sandbox_row

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls.lists import as_message
 from fakecri.core.runtime import Core

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.calls import verbose
 from fakecri.core.messages import sandbox_status

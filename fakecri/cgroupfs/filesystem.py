@@ -27,7 +27,7 @@ from fakecri.cgroupfs.path import CgroupPath
 from fakecri.cgroupfs.processes import INIT, WRITER, Host, Process, ProcessTable
 from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.walking import split
-from simtime import Clock
+from simclock import Clock
 
 V1_CONTROLLERS: Final = (
     *("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "hugetlb"),

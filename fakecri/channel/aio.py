@@ -1,6 +1,6 @@
 """A `grpc.aio.Channel` to a fake in the same process, for clients with asyncio stubs.
 
-    stub = RuntimeServiceStub(cri.channel())      # any stubs: generated anew, from PyPI, criapi's
+    stub = RuntimeServiceStub(cri.channel())      # any stubs: generated anew, from PyPI, kubecri's
     await stub.Version(VersionRequest(), timeout=5)
 
 It is no socket, so it works on a `VirtualLoop`: deadlines, delays and hangs pass in virtual time.

@@ -24,7 +24,7 @@ import grpc
 
 from fakecri.channel.aio import InProcessChannel
 from fakecri.channel.blocking_calls import UnaryStream, UnaryUnary
-from simtime import Clock, VirtualLoop
+from simclock import Clock, VirtualLoop
 
 log = logging.getLogger("fakecri.channel.blocking")
 

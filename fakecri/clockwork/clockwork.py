@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.clockwork.files import HostFiles
 from fakecri.core import running
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
-from simtime import Clock
+from simclock import Clock
 
 
 class Clockwork:

@@ -12,8 +12,8 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from simtime import Clock, ManualLoop, RealClock, VirtualLoop
-from simtime.clock import NANOSECONDS
+from simclock import Clock, ManualLoop, RealClock, VirtualLoop
+from simclock.clock import NANOSECONDS
 
 
 def _none_runs() -> bool:

@@ -40,7 +40,7 @@ from fakecri.rules.instrument import Instrumented
 from fakecri.scripts.script import apply_script, read_script
 from fakecri.scripts.struct_reader import read
 from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml, texts_value
-from simtime import ManualLoop, format_rfc3339
+from simclock import ManualLoop, format_rfc3339
 
 S = TypeVar("S", bound=msgspec.Struct)
 ASSERTION_FAILED: Final = 412

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
-from simtime import RealClock
+from simclock import RealClock
 
 _POLL_S = 0.02
 

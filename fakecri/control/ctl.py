@@ -19,7 +19,7 @@ from fakecri.control.ctl_rules import add_rules
 from fakecri.control.ctl_world import add_actions, add_state
 from fakecri.control.printing import print_plain
 from fakecri.cri.endpoint import EndpointError
-from simtime.distribution import add_version
+from simclock.distribution import add_version
 
 _EXAMPLES: Final = """\
 examples, after  export FAKECRI_CONTROL=unix:///tmp/ctl.sock

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fakecri.control.bodies import ACTIONS
 from fakecri.control.routes import Route
 from fakecri.scripts.struct_reader import Strict, schemas
-from simtime.distribution import own_version
+from simclock.distribution import own_version
 
 _REF: Final = "#/components/schemas/{name}"
 _ERRORS: Final = {

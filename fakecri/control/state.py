@@ -12,7 +12,7 @@ from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.recording.call import Call
 from fakecri.rules.faults import Rule
-from simtime import format_rfc3339
+from simclock import format_rfc3339
 
 
 def state_of(cri: FakeCRI) -> dict[str, Any]:

@@ -7,7 +7,7 @@ of an image that is not there, or started twice.
 from __future__ import annotations
 
 import grpc
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors import stop_signals
 from fakecri.core import running

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from simtime import format_rfc3339
+from simclock import format_rfc3339
 
 BYTES_OF_LOGS: Final = "surrogateescape"
 """How texts of logs hold bytes that are no UTF-8, such as half a letter where a line is cut."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.objects import Container
 from fakecri.invocations.accounts import User

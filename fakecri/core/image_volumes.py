@@ -10,7 +10,7 @@ import posixpath
 from typing import Final
 
 import grpc
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.images import Image, ImageStore
 from fakecri.core.lookup import shown

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.lookup import shown
 from fakecri.core.requests import container_name, sandbox_name

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import grpc
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.lookup import shown
 from fakecri.errors import CgroupRefused, CriError, unknown

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 DEFAULT_PERIOD_US: Final = 100_000
 MEMORY_LIMIT_V1: Final = "memory.limit_in_bytes"

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import late
 from fakecri.behaviors.plan import Plan
@@ -34,7 +34,7 @@ from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.usage import UsageLedger
 from fakecri.machine.node import FakeNode
 from fakecri.machine.values import Usage
-from simtime import Ids
+from simclock import Ids
 
 SIGKILLED: Final = 137
 START_FAILED: Final = 128

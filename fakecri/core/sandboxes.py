@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import late
 from fakecri.core import lookup, running, user_namespaces

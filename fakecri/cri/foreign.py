@@ -1,4 +1,4 @@
-"""Messages of other stubs than criapi's: taken, and given back, by their bytes on the wire.
+"""Messages of other stubs than kubecri's: taken, and given back, by their bytes on the wire.
 
 A CRI client has classes of its own, made from the same contract by protoc, betterproto or another
 generator. They are told by their names; of a protobuf class the package counts, too.
@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from criapi.v1 import api_pb2
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from kubecri.v1 import api_pb2
 
 from fakecri.cri.services import API_VERSIONS, METHODS, require_method
 
@@ -20,10 +20,10 @@ from fakecri.cri.services import API_VERSIONS, METHODS, require_method
 def exchange(
     method: str, request: Any, response: type[Any] | None
 ) -> tuple[Message, Callable[[Message], Any]]:
-    """A call as criapi has it: its request, and what puts answers into the caller's class.
+    """A call as kubecri has it: its request, and what puts answers into the caller's class.
 
     That class is `response`; None: the one that is beside the class of the request, in its .proto
-    file or its module, else criapi's. Raises ValueError for a method that CRI does not have,
+    file or its module, else kubecri's. Raises ValueError for a method that CRI does not have,
     TypeError for a request, or a `response`, that is another method's.
     """
     require_method(method)
@@ -45,7 +45,7 @@ def exchange(
 
 
 def own_answer(method: str, answer: Any) -> Message:
-    """The answer of a unary method in criapi's class. Raises TypeError for another method's."""
+    """The answer of a unary method in kubecri's class. Raises TypeError for another method's."""
     wanted = METHODS[method].response_type
     own: Message | None = _in_class(wanted, answer)
     if own is None:

@@ -1,6 +1,6 @@
 """The two CRI services as gRPC handlers over any `CriTarget`, made from the descriptors.
 
-One table (`METHODS`) is read from `criapi`; every handler is made from its row. v1alpha2 has the
+One table (`METHODS`) is read from `kubecri`; every handler is made from its row. v1alpha2 has the
 same messages on the wire under other service names, so it is the same table with another prefix,
 cut to the methods it had. What must never happen here: a message is changed (but for the API
 version that Version names), or a target's error reaches the caller with another code or text.
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol
 
 import grpc
-from criapi.v1 import api_pb2
 from google.protobuf import message_factory
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2
 
 from fakecri.errors import did_you_mean
 

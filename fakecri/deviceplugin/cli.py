@@ -22,7 +22,7 @@ from fakecri.deviceplugin.plugin import FakeDevicePlugin, PluginCall, PluginDevi
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.errors import CriError
 from fakecri.recording.plain import plain
-from simtime.distribution import add_version
+from simclock.distribution import add_version
 
 _COMMANDS: Final = """\
 lines on stdin:

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from criapi.deviceplugin import api_pb2 as api
 from google.protobuf.message import Message
+from kubecri.deviceplugin import api_pb2 as api
 
 from fakecri.errors import CriError, status_code, unknown
 

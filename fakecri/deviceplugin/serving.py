@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import grpc
 import grpc.aio
-from criapi.deviceplugin import api_pb2_grpc as services
+from kubecri.deviceplugin import api_pb2_grpc as services
 
 from fakecri.deviceplugin.plugin import FakeDevicePlugin
 from fakecri.errors import CriError, status_code

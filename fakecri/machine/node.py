@@ -25,7 +25,7 @@ from fakecri.machine.values import (
     Usage,
     Victim,
 )
-from simtime import Clock
+from simclock import Clock
 
 _OTHER_PID: Final = 700
 _SETTINGS: Final = (

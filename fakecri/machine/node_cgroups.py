@@ -12,7 +12,7 @@ from fakecri.cgroupfs import CgroupFS, Machine
 from fakecri.cgroupfs.processes import Process
 from fakecri.machine.topology import MachineTopology, page_size_name
 from fakecri.machine.values import NEVER_A_VICTIM, Victim
-from simtime import Clock
+from simclock import Clock
 
 _FIRST_FREE_PID: Final = 1 << 20
 """Processes that tests start in cgroups have higher ids; a runtime numbers its own."""

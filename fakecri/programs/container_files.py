@@ -10,7 +10,7 @@ import os
 import posixpath
 from typing import Final
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core.identities import identity_of
 from fakecri.core.image_volumes import files_in

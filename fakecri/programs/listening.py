@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from fakecri.core.objects import Sandbox
 from fakecri.core.runtime import News
 from fakecri.programs.ports import Ports, host_ports
-from simtime import VirtualLoop
+from simclock import VirtualLoop
 
 log = logging.getLogger("fakecri")
 Place: TypeAlias = tuple[str, int, str]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import late
 from fakecri.behaviors.behavior import Runs, StartFails

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import grpc
 from aiohttp import web
-from criapi.health import api_pb2 as health
+from kubecri.health import api_pb2 as health
 
 from fakecri.behaviors.behavior import Serves
 from fakecri.programs.ports import NoSuchService, Ports

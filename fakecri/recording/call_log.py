@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 from fakecri.cri.services import CriTarget
 from fakecri.recording.call import DISTURBED
 from fakecri.recording.plain import plain
-from simtime import Clock
+from simclock import Clock
 
 
 class CallLog:

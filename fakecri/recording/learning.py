@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors.behavior import Ignores, Reply, Stops
 from fakecri.behaviors.behavior_data import to_dict

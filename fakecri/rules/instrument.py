@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import grpc
-from criapi.v1.typed_calls import typed_call, typed_stream
 from google.protobuf.message import Message
+from kubecri.v1.typed_calls import typed_call, typed_stream
 
 from fakecri import late
 from fakecri.behaviors.matching import Match
@@ -27,7 +27,7 @@ from fakecri.rules.on import On
 from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
-from simtime import Clock
+from simclock import Clock
 
 
 class Instrumented(Asked):

@@ -59,7 +59,7 @@ class AnswerVerbs(OnBase):
 
     def answers(self, answer: Message | Callable[[Any], Any], *, times: int | None = None) -> Rule:
         """The call has no effect and answers this message, or what a function makes of the
-        request, which it gets in criapi's class. Messages may be of any stubs of the contract.
+        request, which it gets in kubecri's class. Messages may be of any stubs of the contract.
         Raises ValueError for a stream, TypeError for another method's answer; a function that
         gives one is the mistake of the call."""
         method = self._need_answer()

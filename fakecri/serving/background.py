@@ -39,8 +39,8 @@ from fakecri.recording.call import Call
 from fakecri.server import serve as serve_grpc
 from fakecri.serving.handed_over import hand_over, pause
 from fakecri.streaming.stream_rules import Programs
-from simtime import ManualLoop, RealClock
-from simtime.loop_thread import LoopThread
+from simclock import ManualLoop, RealClock
+from simclock.loop_thread import LoopThread
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from fakecri.serving.fake_arguments import add_fake_arguments, whole_number
-from simtime.distribution import add_version
+from simclock.distribution import add_version
 
 _EXAMPLES: Final = """\
 examples:

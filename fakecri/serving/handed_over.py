@@ -21,7 +21,7 @@ from fakecri.recording.call import Call
 from fakecri.rules.faults import Rule
 from fakecri.rules.on import On
 from fakecri.streaming.stream_rules import Programs
-from simtime.loop_thread import LoopThread
+from simclock.loop_thread import LoopThread
 
 _LIVING: Final = (Rule, On, ImageStore, Programs, FakeNode, KernelLog, FakeLogind)
 _LIVING_CGROUPS: Final = ("CgroupFS", "CgroupPath", "OpenFile", "Process")

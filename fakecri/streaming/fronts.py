@@ -11,8 +11,8 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.streaming import over_spdy
 from fakecri.streaming.connections import SpdyLink

@@ -10,15 +10,15 @@ import asyncio
 from typing import Any, Final
 
 import grpc
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import late
 from fakecri.errors import CriError
 from fakecri.streaming.session import Runtime
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
-from simtime import Clock, VirtualLoop
+from simclock import Clock, VirtualLoop
 
 RESPONSES: Final[dict[type[Any], type[Any]]] = {
     pb.ExecRequest: pb.ExecResponse,

@@ -19,8 +19,8 @@ from typing import Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri.streaming import over_spdy, over_websocket
 from fakecri.streaming.execution import attach, execute

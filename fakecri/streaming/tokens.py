@@ -14,7 +14,7 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.errors import CriError
-from simtime import Clock, Rng, unguessable
+from simclock import Clock, Rng, unguessable
 
 LIFE_S: Final = 60.0
 MAX_WAITING: Final = 1000

@@ -34,7 +34,7 @@ from fakecri.rules.under_way import CallsUnderWay
 from fakecri.streaming.host import Streaming
 from fakecri.streaming.session import Runtime
 from fakecri.world.programming import Programming
-from simtime import Clock, Ids
+from simclock import Clock, Ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)

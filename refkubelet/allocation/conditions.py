@@ -13,7 +13,7 @@ from typing import Final
 
 from refkubelet.model.objects import Pod, PodCondition
 from refkubelet.model.pod import uid
-from simtime import Clock
+from simclock import Clock
 
 PENDING: Final = "PodResizePending"
 IN_PROGRESS: Final = "PodResizeInProgress"

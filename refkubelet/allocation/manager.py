@@ -35,7 +35,7 @@ from refkubelet.failures import log_failure
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, priority, uid
 from refkubelet.model.qos import qos_class
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from refkubelet.api.client import ApiClient
 from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Node
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 
 class NodeInformer:

@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.failures import Complaints
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 log = logging.getLogger(__name__)
 

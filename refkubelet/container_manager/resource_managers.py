@@ -40,7 +40,7 @@ from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cpuset import ANYWHERE, Placement, format_cpuset
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import containers, uid
-from simtime import Clock
+from simclock import Clock
 
 QUOTA_GATE: Final = "DisableCPUQuotaWithExclusiveCPUs"  # on by default (CG-031)
 

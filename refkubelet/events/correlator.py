@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from refkubelet.events.recorder import EventType
 from refkubelet.model.token_bucket import TokenBucket
-from simtime import Ids, format_rfc3339
+from simclock import Ids, format_rfc3339
 
 COMPONENT: Final = "kubelet"
 CACHE_SIZE: Final = 4096

@@ -22,7 +22,7 @@ from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.token_bucket import TokenBucket
-from simtime import Clock, Ids
+from simclock import Clock, Ids
 
 log = logging.getLogger(__name__)
 

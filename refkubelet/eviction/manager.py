@@ -51,7 +51,7 @@ from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name, uid
 from refkubelet.stats.provider import PodStats
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Final
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, MEMORY, Threshold
 from refkubelet.eviction.observer import Observer
 from refkubelet.stats.cgroup_files import memory_dir, read_memory
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.host.machine import KernelMessage
-from simtime import Clock
+from simclock import Clock
 
 _LONGEST_RECORD_BYTES: Final = 8192
 

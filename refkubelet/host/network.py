@@ -239,7 +239,7 @@ _GRPC_OPTIONS: Final = (
 
 async def _check(channel: Any, service: str, timeout_s: float) -> str:
     """grpc.health.v1.Health/Check; the name of the status, or its number if it has none."""
-    from criapi.health import api_pb2 as health
+    from kubecri.health import api_pb2 as health
 
     call = channel.unary_unary(
         _HEALTH_CHECK,

@@ -16,7 +16,7 @@ from refkubelet.host.kernel_log import KernelLog, open_at_end
 from refkubelet.host.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
 from refkubelet.host.memory_events import watch_memory
 from refkubelet.host.topology import read_topology
-from simtime import Clock
+from simclock import Clock
 
 
 class MachineError(Exception):

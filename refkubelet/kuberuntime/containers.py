@@ -49,7 +49,7 @@ from refkubelet.model.cpuset import ANYWHERE
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import name_and_namespace, pod_ref, uid
-from simtime.clock import NANOSECONDS
+from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
 

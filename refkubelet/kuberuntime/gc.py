@@ -32,7 +32,7 @@ from refkubelet.kuberuntime.decisions.grace import stop_timeout_s
 from refkubelet.kuberuntime.kill import noted_grace_s
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.model.names import parse_pod_log_dir
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

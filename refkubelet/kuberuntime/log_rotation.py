@@ -28,7 +28,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
 from refkubelet.host.untrusted_files import open_regular
 from refkubelet.kuberuntime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from refkubelet.kuberuntime.common.runtime_deps import SECRET, ApiObjects, Objec
 from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import referenced_objects
 from refkubelet.model.objects import Container, Pod
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 
 class PodObjects:

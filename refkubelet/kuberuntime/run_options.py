@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
@@ -54,7 +54,7 @@ from refkubelet.model.pod import name_and_namespace, uid, uses_host_network
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.plan import SubPathError, used_volumes
 from refkubelet.volumes.sub_paths import SubPathUse, prepare
-from simtime import Ids
+from simclock import Ids
 
 NODE_HOSTS: Final = Path("/etc/hosts")
 ENV_FILE_BYTES: Final = 1024 * 1024  # the longest file that is read

@@ -12,7 +12,7 @@ from typing import Any, Final
 from refkubelet.cri.records import ImageRecord
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -40,7 +40,7 @@ from refkubelet.node.status import (
     initial_node,
     node_status,
 )
-from simtime import Clock, format_rfc3339
+from simclock import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)
 

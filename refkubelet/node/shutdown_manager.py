@@ -29,7 +29,7 @@ from refkubelet.node.shutdown import (
     shut_down_status,
 )
 from refkubelet.node.shutdown_state import ShutdownTimes, load_times, store_times
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
-from simtime import format_rfc3339
+from simclock import format_rfc3339
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, replace
 
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus, SandboxState
-from simtime import Clock
+from simclock import Clock
 
 
 class PodStatusError(Exception):

@@ -31,8 +31,8 @@ from refkubelet.pleg.cache import Known, PodCache
 from refkubelet.pleg.compute import DIED, REMOVED, STARTED, PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pleg.generic import SAME_S, GenericPLEG
 from refkubelet.pleg.relist_options import PlegOptions
-from simtime import Clock
-from simtime.clock import NANOSECONDS
+from simclock import Clock
+from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
 

@@ -32,8 +32,8 @@ from refkubelet.pleg.compute import (
 )
 from refkubelet.pleg.owed import Owed
 from refkubelet.pleg.relist_options import PlegOptions, PlegRuntime
-from simtime import Clock
-from simtime.clock import NANOSECONDS
+from simclock import Clock
+from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
 

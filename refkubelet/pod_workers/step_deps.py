@@ -19,7 +19,7 @@ from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.readiness import ProbeFacts
-from simtime import Clock
+from simclock import Clock
 
 
 class StepRuntime(Protocol):

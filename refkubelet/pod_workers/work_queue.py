@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from simtime import Clock
+from simclock import Clock
 
 
 class WorkQueue:

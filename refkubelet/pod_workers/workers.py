@@ -46,7 +46,7 @@ from refkubelet.pod_workers.updates import (
     requeue_last,
 )
 from refkubelet.pod_workers.work_queue import WorkQueue
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 log = logging.getLogger(__name__)
 

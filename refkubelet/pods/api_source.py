@@ -14,7 +14,7 @@ from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.config import Deliver
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 NODE_POLL_S: Final = 1.0
 

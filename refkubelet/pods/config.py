@@ -21,7 +21,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.pods.merge import merge_pod_sources
-from simtime import Clock, format_rfc3339
+from simclock import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)
 

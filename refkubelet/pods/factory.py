@@ -12,7 +12,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.config import PodConfig, Source
 from refkubelet.pods.file_source import FileSource
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 
 @dataclass(frozen=True, slots=True)

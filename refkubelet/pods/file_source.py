@@ -29,7 +29,7 @@ from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.config import Deliver
 from refkubelet.pods.manifest_files import ManifestFiles
 from refkubelet.pods.watch import DirectoryWatch, WatchFailed
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from refkubelet.model.pod import (
 )
 from refkubelet.model.pod import annotations as annotations_of
 from refkubelet.pods.manager import PodManager
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

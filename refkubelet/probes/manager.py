@@ -22,7 +22,7 @@ from refkubelet.probes.decide import ProbeTarget, probe_targets
 from refkubelet.probes.metrics import ProbeMetrics
 from refkubelet.probes.prober import ExecRunner, Prober
 from refkubelet.probes.worker import ProbeWorker, WorkerDeps
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 Key = tuple[str, str, ProbeType]  # pod UID, container name, probe type
 OLD_AFTER: Final = timedelta(seconds=10)  # PROBE-051

@@ -32,7 +32,7 @@ from refkubelet.probes.decide import (
 )
 from refkubelet.probes.metrics import ProbeMetrics
 from refkubelet.probes.prober import Prober
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, to_dict
-from simtime import RealClock
+from simclock import RealClock
 
 if TYPE_CHECKING:
     from aiohttp import web

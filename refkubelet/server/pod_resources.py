@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from criapi.podresources import api_pb2 as api
+from kubecri.podresources import api_pb2 as api
 
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import name_and_namespace, sidecars, uid

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from refkubelet.model.token_bucket import TokenBucket
 from refkubelet.server.pod_resources import PodResourcesLister, UnknownPod
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class PodResourcesServer:
     async def start(self) -> None:
         """Serve. If the socket cannot be made, that is logged, and the kubelet runs without it."""
         import grpc.aio
-        from criapi.podresources import api_pb2_grpc
+        from kubecri.podresources import api_pb2_grpc
 
         server = grpc.aio.server()
         api_pb2_grpc.add_PodResourcesListerServicer_to_server(self._service(), server)
@@ -65,7 +65,7 @@ class PodResourcesServer:
     def _service(self) -> Any:
         """The methods of the API as grpc calls them."""
         import grpc
-        from criapi.podresources import api_pb2_grpc
+        from kubecri.podresources import api_pb2_grpc
 
         resources = self._resources
 

@@ -18,7 +18,7 @@ from refkubelet.stats.cgroup_files import (
     read_pressure,
     read_swap,
 )
-from simtime import Clock
+from simclock import Clock
 
 Json = dict[str, Any]
 

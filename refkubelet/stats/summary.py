@@ -22,7 +22,7 @@ from refkubelet.stats.cgroup_stats import CgroupStats
 from refkubelet.stats.files import measured_volumes, volume_dir
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import DiskUse, PodUsage, VolumeUse
-from simtime import Clock
+from simclock import Clock
 
 Json = dict[str, Any]
 PODS: Final = "pods"  # the name of the system container that holds all pods

@@ -16,7 +16,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats.files import PodFilesReader, measured_volumes
 from refkubelet.stats.usage import VolumeUse
-from simtime import Clock
+from simclock import Clock
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
 from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.stats.usage import CgroupMemory, DiskUse
-from simtime import format_rfc3339
+from simclock import format_rfc3339
 
 Json = dict[str, Any]
 NODE_LITTLE: Final = ("nodeName", "systemContainers", "startTime", "cpu", "memory", "swap")

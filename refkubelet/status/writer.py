@@ -32,7 +32,7 @@ from refkubelet.model.pod import (
 from refkubelet.status.merge import merge_pod_status
 from refkubelet.status.normalize import normalize_status, statuses_equal
 from refkubelet.status.patch import status_patch
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

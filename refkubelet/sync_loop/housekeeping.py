@@ -51,7 +51,7 @@ from refkubelet.volumes.mounting import Mounts, NoMounts
 from refkubelet.volumes.plan import EMPTY_DIR_PLUGIN
 from refkubelet.volumes.removal import remove_tree
 from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

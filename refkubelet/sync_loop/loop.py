@@ -26,7 +26,7 @@ from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.additions import Additions
 from refkubelet.sync_loop.inputs import Inputs, Ticker
 from refkubelet.sync_loop.pod_handlers import PodHandlers
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from refkubelet.status.conditions import readiness_is_outdated
 from refkubelet.status.generate import past_active_deadline
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.new_pods import NewPods
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from refkubelet.cri.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
 from refkubelet.volumes.plan import EMPTY_DIR, HOST_PATH, kind_of, refusal_message, refusals
 from refkubelet.volumes.plan import used_volumes as volumes_of
-from simtime import Clock
+from simclock import Clock
 
 FAILED_MOUNT: Final = "FailedMount"
 FIRST_DELAY_S: Final = 0.5

@@ -24,7 +24,7 @@ from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.volumes.mounting import Mounts, NoMounts
-from simtime import Clock, Ids, Rng
+from simclock import Clock, Ids, Rng
 
 
 @dataclass(frozen=True, slots=True)

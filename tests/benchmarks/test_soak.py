@@ -35,7 +35,7 @@ def test_growth_is_told_from_the_end_of_the_warm_up() -> None:
     assert soak.Soak(memory_bytes=[*warm, 50, 50, *range(50, 56)]).growth_bytes == 4.5
 
 
-OURS = [tracemalloc.Filter(True, f"*/{package}/*") for package in ("fakecri", "simtime")]
+OURS = [tracemalloc.Filter(True, f"*/{package}/*") for package in ("fakecri", "simclock")]
 
 
 def kept_by_the_fake() -> int:

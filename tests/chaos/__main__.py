@@ -14,7 +14,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "worlds"), str(Path(__file__).pa
 
 from chaos_run import run_seed  # noqa: E402 (it works on tests/worlds)
 
-from simtime import RealClock  # noqa: E402
+from simclock import RealClock  # noqa: E402
 
 
 def _seeds(text: str) -> range:

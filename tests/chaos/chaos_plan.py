@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fakecri import exits, replies, stops
-from simtime import Rng
+from simclock import Rng
 
 CALLS: Final = (
     *("RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "StopPodSandbox"),

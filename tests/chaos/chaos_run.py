@@ -13,7 +13,7 @@ from chaos_laws import TERMINAL, Tracebacks, Watcher, full_name, problems
 from chaos_plan import Plan, PodPlan, Step, plan_of
 from node_world import NODE, PODS, Node, running_node
 
-from simtime import run_virtual
+from simclock import run_virtual
 
 QUIET_S: Final = 600.0  # so long after the last fault everything must be as it should be
 LOOK_S: Final = 2.0

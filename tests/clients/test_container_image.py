@@ -15,8 +15,8 @@ from typing import Final
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 from places import ROOT
 
 BASE: Final = os.environ.get("REFKUBELET_IMAGE_BASE", "")

@@ -116,7 +116,7 @@ def test_the_page_has_every_behaviour_fault_and_route() -> None:
 FIXTURES = """\
 import pytest
 from fakecri.server import GrpcUpstream
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 def test_unused(fakecri):
     fakecri.on("Version").fails()

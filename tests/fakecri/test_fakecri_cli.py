@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import run_pod, sandbox_status
 
 from fakecri.cli import main

@@ -9,8 +9,8 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 
 import fakecri
 from fakecri import FakeCRI, exits, late

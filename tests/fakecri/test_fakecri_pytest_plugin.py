@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import run_pod
 
 from fakecri import FakeCRI

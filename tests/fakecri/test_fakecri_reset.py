@@ -8,12 +8,12 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 
 import fakecri as package
 from fakecri import FakeCRI, FakeNode, exits
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
 POD.linux.cgroup_parent = "/kubepods/podu1"

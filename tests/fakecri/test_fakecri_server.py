@@ -11,8 +11,8 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import hear
 
 from fakecri.cri.endpoint import EndpointError, socket_path

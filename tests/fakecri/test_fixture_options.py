@@ -9,8 +9,8 @@ from pathlib import Path
 TESTS = """
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 from fakecri import FakeNode
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))

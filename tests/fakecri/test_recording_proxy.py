@@ -8,8 +8,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 
 from fakecri.cri.services import METHODS
 from fakecri.errors import CriError

@@ -35,7 +35,7 @@ def test_without_async():
 @pytest.mark.virtual_time
 @given(integers(0, 9))
 async def test_of_hypothesis(hours):
-    assert type(asyncio.get_running_loop()).__module__.startswith("simtime")
+    assert type(asyncio.get_running_loop()).__module__.startswith("simclock")
 
 async def test_not_marked(loop_of_fixture):
     assert type(loop_of_fixture).__module__.startswith(("asyncio", "uvloop"))

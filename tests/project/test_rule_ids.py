@@ -12,7 +12,7 @@ AREAS = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
 # Test names end in `_LIFE_033`: an underscore may stand before and between.
 RULE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")
 RANGE = re.compile(rf"\b({AREAS})-(\d{{3}})\.\.(\d{{3}})\b")
-CODE = ("simtime", "fakecri", "fakeapi", "refkubelet", "conformance", "tests", "benchmarks")
+CODE = ("simclock", "fakecri", "fakekubeapi", "refkubelet", "conformance", "tests", "benchmarks")
 
 
 def defined() -> set[str]:

@@ -1,4 +1,4 @@
-"""criapi and fakecri beside other stubs of the same APIs in one process, whichever is first."""
+"""kubecri and fakecri beside other stubs of the same APIs in one process, whichever is first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from google.protobuf.any_pb2 import Any
 from google.protobuf.internal import api_implementation
 
 assert api_implementation.Type() == IMPLEMENTATION
-for own, other in ((criapi.v1.api_pb2, theirs_v1), (criapi.v1alpha2.api_pb2, theirs_v1alpha2)):
+for own, other in ((kubecri.v1.api_pb2, theirs_v1), (kubecri.v1alpha2.api_pb2, theirs_v1alpha2)):
     asked = other.RunPodSandboxRequest(config={"metadata": {"name": "web"}, "labels": {"a": "b"}})
     mine = own.RunPodSandboxRequest.FromString(asked.SerializeToString())
     assert type(mine) is not type(asked)
@@ -40,7 +40,7 @@ for own, other in ((criapi.v1.api_pb2, theirs_v1), (criapi.v1alpha2.api_pb2, the
 CALLS = """
 import asyncio, time
 import fakecri, grpc, grpc.aio
-from simtime import run_virtual
+from simclock import run_virtual
 
 POD = {"metadata": {"name": "web", "uid": "u"}}
 
@@ -90,8 +90,8 @@ with fakecri.serve(images=["localhost/busybox:1"]) as fake:
     assert Containers(channel).list_containers() == []
     channel.channel.close()
 """
-OWN = "import criapi.v1.api_pb2_grpc, criapi.v1alpha2.api_pb2_grpc"
-OWN_TOO = f"{OWN}, criapi.deviceplugin.api_pb2_grpc, criapi.podresources.api_pb2_grpc"
+OWN = "import kubecri.v1.api_pb2_grpc, kubecri.v1alpha2.api_pb2_grpc"
+OWN_TOO = f"{OWN}, kubecri.deviceplugin.api_pb2_grpc, kubecri.podresources.api_pb2_grpc"
 GENERATED = """
 from cri.v1 import api_pb2 as theirs_v1, api_pb2_grpc as services_v1
 from cri.v1alpha2 import api_pb2 as theirs_v1alpha2, api_pb2_grpc as services_v1alpha2
@@ -112,8 +112,8 @@ def registered(own):
     builder.BuildTopDescriptorsAndMessages(names["DESCRIPTOR"], "theirs", names)
     return SimpleNamespace(**names)
 
-theirs_v1 = registered(criapi.v1.api_pb2.DESCRIPTOR)
-theirs_v1alpha2 = registered(criapi.v1alpha2.api_pb2.DESCRIPTOR)
+theirs_v1 = registered(kubecri.v1.api_pb2.DESCRIPTOR)
+theirs_v1alpha2 = registered(kubecri.v1alpha2.api_pb2.DESCRIPTOR)
 """
 
 Run = Callable[..., None]
@@ -143,7 +143,7 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with stubs that protoc made of the same .proto files, as any client has them."""
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed")
     folder, protos = tmp_path_factory.mktemp("stubs"), ROOT / "protos"
-    files = [path for path in protos.glob("*/*/api.proto") if "criapi" not in path.parts]
+    files = [path for path in protos.glob("*/*/api.proto") if "kubecri" not in path.parts]
     assert len(files) == 4
     made = [f"--{kind}_out={folder}" for kind in ("python", "grpc_python")]
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{protos}", *made, *map(str, files)]

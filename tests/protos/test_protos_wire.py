@@ -6,12 +6,12 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.deviceplugin import api_pb2 as deviceplugin_pb2
-from criapi.podresources import api_pb2 as podresources_pb2
-from criapi.v1 import api_pb2, api_pb2_grpc
-from criapi.v1alpha2 import api_pb2 as alpha_pb2
-from criapi.v1alpha2 import api_pb2_grpc as alpha_pb2_grpc
 from google.protobuf.descriptor import FieldDescriptor
+from kubecri.deviceplugin import api_pb2 as deviceplugin_pb2
+from kubecri.podresources import api_pb2 as podresources_pb2
+from kubecri.v1 import api_pb2, api_pb2_grpc
+from kubecri.v1alpha2 import api_pb2 as alpha_pb2
+from kubecri.v1alpha2 import api_pb2_grpc as alpha_pb2_grpc
 from places import DATA, DOCS, ROOT
 
 Blocks = dict[tuple[str, str], list[tuple[str, ...]]]
@@ -147,7 +147,7 @@ def test_names_in_the_descriptor_pool(module: Any) -> None:
     """Full names are the wire's; the file name cannot meet another package's api.proto."""
     version = module.DESCRIPTOR.package.removeprefix("runtime.")
     assert module.VersionRequest.DESCRIPTOR.full_name == f"runtime.{version}.VersionRequest"
-    assert module.DESCRIPTOR.name == f"criapi/{version}/api.proto"
+    assert module.DESCRIPTOR.name == f"kubecri/{version}/api.proto"
 
 
 ALPHA_LACKS = {

@@ -5,16 +5,16 @@ A type that a line does not have, and an `ignore` that nothing needs, are errors
 
 from typing import Any, assert_type
 
-from criapi.deviceplugin.api_pb2 import AllocateRequest, AllocateResponse
-from criapi.deviceplugin.api_pb2_grpc import DevicePluginAsyncStub
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import (
+from google.protobuf.message import Message
+from kubecri.deviceplugin.api_pb2 import AllocateRequest, AllocateResponse
+from kubecri.deviceplugin.api_pb2_grpc import DevicePluginAsyncStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import (
     ImageServiceStub,
     RuntimeServiceAsyncStub,
     RuntimeServiceServicer,
     RuntimeServiceStub,
 )
-from google.protobuf.message import Message
 
 from fakecri import CriTarget, FakeCRI
 from fakecri.proxy import RecordingProxy

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from simtime import RealClock
+from simclock import RealClock
 
 HEAD = (
     "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

@@ -11,7 +11,7 @@ from node_world import running_node
 from pods import manifest
 
 from refkubelet.failures import REMIND_S, Complaints
-from simtime import Clock
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 

@@ -13,7 +13,7 @@ from node_world import Node, running_node
 from pods import container, manifest
 
 from fakecri import exits, ignores, replies
-from simtime import run_virtual
+from simclock import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from node_world import PODS, Node, running_node
 from pods import manifest
 from runtime_calls import left_by_a_kubelet

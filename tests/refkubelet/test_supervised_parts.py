@@ -17,7 +17,7 @@ from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import LONGEST_RESTART_S, Part, keep_running
 from refkubelet.kubelet import Kubelet
-from simtime import Clock
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 

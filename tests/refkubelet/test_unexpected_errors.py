@@ -17,7 +17,7 @@ from unexpected import Calls, Tracebacks, wrap_all
 
 from fakecri import exits
 from fakecri.core.objects import State
-from simtime import run_virtual
+from simclock import run_virtual
 
 pytestmark = pytest.mark.virtual_time
 

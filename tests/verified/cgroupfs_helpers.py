@@ -7,7 +7,7 @@ import select
 from collections.abc import Callable
 from typing import Any, Final
 
-from simtime import RealClock
+from simclock import RealClock
 
 _PATIENCE_S: Final = 10.0
 UNLIMITED: Final = "9223372036854771712\n"

@@ -25,7 +25,7 @@ from contract_runtime import runtime
 from results import Results, save
 
 from fakecri.cgroupfs.outside import mount_in_background
-from simtime import RealClock
+from simclock import RealClock
 
 __all__ = ["runtime"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 import pytest
 import pytest_asyncio
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 from results import Results
 from runtime_calls import IMAGE, container_config, pod_config
 

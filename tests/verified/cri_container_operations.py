@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from cri_operations import Operations, attempts, names, of_container, request, which
 from cri_played import EXECS, IMAGES, container_of, pod_of
-from criapi.v1 import api_pb2 as cri
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
+from kubecri.v1 import api_pb2 as cri
 from pairs import UNKNOWN, Side
 
 SETTLE_POLLS: Final = 1000

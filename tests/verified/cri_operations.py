@@ -11,9 +11,9 @@ import asyncio
 from typing import Any
 
 from cri_played import PROGRAMS
-from criapi.v1 import api_pb2 as cri
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
+from kubecri.v1 import api_pb2 as cri
 from pairs import UNKNOWN, Build, Outcome, Pair
 
 pods = st.sampled_from(["one", "two", "three"])

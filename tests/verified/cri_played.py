@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from pairs import Side
 from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 PAUSE: Final = "localhost/pause:1"
 IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", PAUSE)

@@ -6,9 +6,9 @@ from typing import Any
 
 from cri_operations import Operations, attempts, of_sandbox, pods, request, which
 from cri_played import pod_of
-from criapi.v1 import api_pb2 as cri
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
+from kubecri.v1 import api_pb2 as cri
 from pairs import Side
 
 

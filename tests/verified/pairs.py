@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import differences as table
 import grpc
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 
 R = TypeVar("R", table.CodeRow, table.TextRow, table.RaceRow)
 UNKNOWN: Final = "unknown"

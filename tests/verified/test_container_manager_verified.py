@@ -25,7 +25,7 @@ from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
-from simtime import RealClock
+from simclock import RealClock
 
 MI: Final = 1 << 20
 CAPACITY: Final = {"cpu": 2 * NANO, "memory": 4096 * MI * NANO, "pid": 30_000 * NANO}

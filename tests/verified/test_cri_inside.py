@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 import pytest
 from contract_runtime import Program, Runtime
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 

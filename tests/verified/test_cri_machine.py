@@ -21,10 +21,10 @@ from cri_container_operations import ContainerOperations
 from cri_operations import names, pods, request
 from cri_played import IMAGES, played
 from cri_sandbox_operations import SandboxOperations
-from criapi.v1 import api_pb2 as cri
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
+from kubecri.v1 import api_pb2 as cri
 from pairs import Pair, Side
 from results import Machine, Results
 

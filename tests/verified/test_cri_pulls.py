@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 import pytest
 import pytest_asyncio
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness.image_registry import PASSWORD, USER, ImageRegistry
 from conformance.harness.runtimes.fake import FakeRegistry

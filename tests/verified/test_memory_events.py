@@ -17,7 +17,7 @@ from cgroup_kernel import MOUNT, SWITCH
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from refkubelet.host.real_machine import RealMachine
-from simtime import RealClock
+from simclock import RealClock
 
 MI = 1 << 20
 HOLDS = "import sys\nfor line in sys.stdin:\n    held = bytearray(int(line)); print(flush=True)\n"

@@ -16,7 +16,7 @@ from cgroup_kernel import MOUNT, SWITCH
 
 from fakecri import FakeNode
 from refkubelet.host.real_machine import RealMachine
-from simtime import RealClock
+from simclock import RealClock
 
 TOLD = ("invoked oom-killer", "oom-kill:", "Killed process")
 EATS = "import sys; sys.stdin.readline(); held = b'x' * (64 << 20)"

@@ -8,14 +8,14 @@ from typing import Any
 
 import differences
 import pytest
-from criapi.v1 import api_pb2 as cri
 from differences import FieldRow
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 from pairs import Mismatch, Pair, Side
 from results import Machine, Results, save
 
 from fakecri.errors import CriError, status_code
-from simtime import run_virtual
+from simclock import run_virtual
 
 
 def whole_run(**changes: Any) -> Results:

@@ -11,11 +11,11 @@ import msgspec
 from loops import virtual_loop
 from pods import make_pod
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Node, Pod
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 STATIC_UID = "27b79038f0d0a88b3dbf5d3cabc1f1c0"
 

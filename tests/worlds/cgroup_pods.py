@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI, FakeNode

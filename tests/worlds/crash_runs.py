@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
 from golden_forms import status_line
+from kubecri.v1 import api_pb2 as cri
 from node_world import PODS, Node, Tap, on_node
 
 DOWN_S: Final = 0.7

@@ -29,7 +29,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import PodUsage
-from simtime import Clock
+from simclock import Clock
 
 MI = 1 << 20
 

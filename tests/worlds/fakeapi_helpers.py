@@ -4,7 +4,7 @@ from typing import Any
 
 from pods import manifest
 
-from fakeapi import FakeApi, Response
+from fakekubeapi import FakeApi, Response
 
 PODS = "/api/v1/namespaces/default/pods"
 POD_A = f"{PODS}/a"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from criapi.v1 import api_pb2 as cri
 from golden_recording import Recording, Step
+from kubecri.v1 import api_pb2 as cri
 from node_world import Node
 
 from fakecri import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Secret
 from lightkube.models.meta_v1 import ObjectMeta
 from loops import virtual_loop
@@ -28,7 +28,7 @@ from refkubelet.kuberuntime.images.manager import (
     ImageManager,
     ImageRequest,
 )
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
 ABSENT = cri.ImageStatusResponse()

@@ -15,7 +15,7 @@ from refkubelet.pleg.compute import PodLifecycleEvent
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
 from refkubelet.sync_loop.pod_handlers import PodHandlers
-from simtime import Rng
+from simclock import Rng
 
 
 class Recording:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from simtime import VirtualLoop
+from simclock import VirtualLoop
 
 
 def virtual_loop() -> VirtualLoop:

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import yaml
 from loops import virtual_loop
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI
 from fakecri.deviceplugin import InProcessPlugins
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet import Kubelet, KubeletDeps
@@ -23,7 +23,7 @@ from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts
 from refkubelet.volumes.mounting import Mounts, SimulatedMounts
-from simtime import Ids, Rng, run_virtual
+from simclock import Ids, Rng, run_virtual
 
 T = TypeVar("T")
 

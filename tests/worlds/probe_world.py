@@ -17,7 +17,7 @@ from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.probe_results import ProbeResult, ResultManager
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.status.generate import StatusInputs, generate_pod_status
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 OK, BAD, UNSURE = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

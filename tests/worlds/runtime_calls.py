@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI
 from fakecri.cri.services import CriTarget

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri import FakeCRI

@@ -17,7 +17,7 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.results import PodSyncResult
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 
 class Bench:

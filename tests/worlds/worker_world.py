@@ -24,7 +24,7 @@ from refkubelet.pod_workers.sync_status import (
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
-from simtime import Clock, Rng
+from simclock import Clock, Rng
 
 
 def version(text: str) -> dict[str, Any]:

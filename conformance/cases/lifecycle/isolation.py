@@ -3,7 +3,7 @@ recursively read-only mounts."""
 
 from typing import Any
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal

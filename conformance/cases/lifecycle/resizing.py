@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal

@@ -1,6 +1,6 @@
 """What is cleaned up in the runtime, and what must be kept."""
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order

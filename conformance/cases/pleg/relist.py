@@ -1,6 +1,6 @@
 """What the kubelet learns by listing the runtime, when, and what it does about failures."""
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_spans

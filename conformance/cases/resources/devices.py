@@ -3,7 +3,7 @@ with them."""
 
 from __future__ import annotations
 
-from criapi.deviceplugin import api_pb2 as api
+from kubecri.deviceplugin import api_pb2 as api
 
 from conformance.cases.resources.widgets import (
     NEEDS,

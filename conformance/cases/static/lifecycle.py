@@ -1,6 +1,6 @@
 """Static pods over time: edits, removals, and what happens while the kubelet is down."""
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal

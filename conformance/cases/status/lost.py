@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.cases.lifecycle.api_pods import api_running
 from conformance.harness import limits

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import grpc
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness.containerd.archives import (
     ImageRecipe,

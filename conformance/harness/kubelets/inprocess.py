@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.fake_network import FakeNetwork
-from fakeapi.httpx_transport import InProcessTransport
 from fakecri.deviceplugin import InProcessPlugins
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import ConfigError, load_config
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
@@ -24,7 +24,7 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
 from refkubelet.volumes.mounting import SimulatedMounts
-from simtime import Clock, Ids, Rng
+from simclock import Clock, Ids, Rng
 
 HOST_IP: Final = "192.0.2.1"
 

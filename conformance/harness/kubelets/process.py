@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import aiohttp
 import grpc.aio
-from criapi.podresources import api_pb2, api_pb2_grpc
+from kubecri.podresources import api_pb2, api_pb2_grpc
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.mounts import unmount_below

@@ -14,7 +14,7 @@ from conformance.harness.machines.disks import FollowedDisk, OwnDisk
 from conformance.harness.runtimes.base import Runtime
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.machine.logind import FakeLogind
-from simtime import Clock
+from simclock import Clock
 
 NODE_NAME: Final = "node"
 

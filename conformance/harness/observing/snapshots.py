@@ -13,7 +13,7 @@ from typing import Any
 from conformance.harness.api_server import ApiServer
 from conformance.harness.kubelets.base import Kubelet
 from conformance.harness.observing.words import describe, state_name
-from simtime import Clock
+from simclock import Clock
 
 
 class Snapshots:

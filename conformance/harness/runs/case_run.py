@@ -21,7 +21,7 @@ from conformance.harness.node import Node
 from conformance.harness.node.parts import Parts
 from conformance.harness.runs.choice import Choice
 from conformance.registry import Case
-from simtime import RealClock
+from simclock import RealClock
 
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 """Makes the parts of a case in its directories; they end with the block."""

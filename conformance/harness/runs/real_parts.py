@@ -34,14 +34,14 @@ from conformance.harness.runs.offered import PROCESS
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.runtimes.real import RealRuntime
 from conformance.registry import Case, Feature
-from fakeapi import FakeApi
-from fakeapi.cli import kubeconfig
-from fakeapi.http import serve as serve_api
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.logind_bus import serve_logind
 from fakecri.server import serve as serve_cri
-from simtime import Ids, RealClock, Rng
+from fakekubeapi import FakeApi
+from fakekubeapi.cli import kubeconfig
+from fakekubeapi.http import serve as serve_api
+from simclock import Ids, RealClock, Rng
 
 NO_END_S: Final = 3600.0  # kubelets that want more write into this machine's /etc
 

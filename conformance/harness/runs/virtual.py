@@ -26,11 +26,11 @@ from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeNode, uniform_topology
 from fakecri.deviceplugin import InProcessPlugins
-from simtime import Clock, Ids, Rng, VirtualLoop, run_virtual
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
+from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 IN_MEMORY: Final = "/dev/shm"
 

@@ -15,7 +15,7 @@ from conformance.harness.runtimes import played
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from fakecri import FakeCRI, FakeNode, RegistryImage
 from fakecri.core.images import connection_refused, not_found
-from simtime import Clock, Ids
+from simclock import Clock, Ids
 
 GIB: Final = 1024**3
 

@@ -9,7 +9,7 @@ from conformance.harness.image_registry import ImageRegistries, ImageRegistry
 from conformance.harness.manifests import PodPlan
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from conformance.harness.runtimes.scope import Scope
-from simtime import Clock
+from simclock import Clock
 
 
 class RealRuntime(RecordedRuntime):

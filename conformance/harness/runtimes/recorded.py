@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness.runtimes.call_index import CallIndex
 from conformance.harness.runtimes.rules import EveryMethod
 from fakecri.proxy import RecordingProxy
-from simtime import Clock
+from simclock import Clock
 
 NAME: Final = "io.kubernetes.pod.name"
 CONTAINER: Final = "io.kubernetes.container.name"

@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final
 
 import grpc
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 
 KEPT_BACK: Final = frozenset({"RemoveImage"})
 """Calls answered here: what they would remove belongs to every case."""

@@ -20,8 +20,8 @@ from fakecri.cgroupfs.machine import Machine
 from fakecri.cgroupfs.outside.errors import OutsideError
 from fakecri.cgroupfs.outside.mount import Mount, mount
 from fakecri.cgroupfs.outside.projection import Projection, Refusal, project
-from simtime import RealClock
-from simtime.distribution import add_version
+from simclock import RealClock
+from simclock.distribution import add_version
 
 _EXAMPLES: Final = """\
 examples:

@@ -30,7 +30,7 @@ from fakecri.cgroupfs.filesystem import CgroupFS
 from fakecri.cgroupfs.outside.adoption import Adoption
 from fakecri.cgroupfs.outside.errors import OutsideError, require_empty
 from fakecri.cgroupfs.outside.requests import Requests
-from simtime.loop_thread import LoopThread
+from simclock.loop_thread import LoopThread
 
 T = TypeVar("T")
 _DEVICE: Final = "/dev/fuse"

@@ -23,7 +23,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cgroups.names import words_of
 from refkubelet.model.objects import Pod
-from simtime import Clock
+from simclock import Clock
 
 REQUIRED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory")
 CGROUP_V1_WARNING: Final = (

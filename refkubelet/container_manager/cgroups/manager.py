@@ -43,7 +43,7 @@ from refkubelet.model.cgroups.values import (
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.qos import QosClass
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

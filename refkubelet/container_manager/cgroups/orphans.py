@@ -18,7 +18,7 @@ from refkubelet.failures import log_failure
 from refkubelet.model.cgroups.cpu_shares import MIN_SHARES
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cgroups.names import CgroupName, parse_path, pod_uid
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

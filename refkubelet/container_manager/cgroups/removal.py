@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from refkubelet.host.machine import CgroupDir
-from simtime import Clock
+from simclock import Clock
 
 KILL_PASSES: Final = 5
 RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))

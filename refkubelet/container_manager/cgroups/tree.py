@@ -22,7 +22,7 @@ from refkubelet.container_manager.cgroups.removal import (
 from refkubelet.host.machine import CgroupDir
 from refkubelet.model.cgroups.limits import ResourceConfig, Version, Write, writes
 from refkubelet.model.cgroups.names import CgroupName, cgroup_path
-from simtime import Clock
+from simclock import Clock
 
 NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")
 NEEDED_V2: Final = ("cpu", "cpuset", "memory", "hugetlb", "pids")

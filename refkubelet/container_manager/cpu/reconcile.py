@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.providers.active import ActiveContainers
@@ -22,7 +22,7 @@ from refkubelet.failures import Complaints
 from refkubelet.model.cpuset import CpuSet, format_cpuset
 from refkubelet.model.objects import ContainerStatus, PodStatus
 from refkubelet.model.pod import bare_container_id, containers, uid
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

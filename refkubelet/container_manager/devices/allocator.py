@@ -42,7 +42,7 @@ from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_plain_init, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_limits
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
-from criapi.deviceplugin import api_pb2 as api
+from kubecri.deviceplugin import api_pb2 as api
 
 from refkubelet.container_manager.devices.types import (
     ContainerSettings,

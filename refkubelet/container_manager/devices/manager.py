@@ -38,7 +38,7 @@ from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from refkubelet.container_manager.devices.plugins import Plugin, PluginDirectory
 from refkubelet.container_manager.devices.registration import refusal
 from refkubelet.container_manager.devices.types import Device
 from refkubelet.failures import log_failure
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Final, Protocol
 
 import grpc
-from criapi.deviceplugin import api_pb2 as api
+from kubecri.deviceplugin import api_pb2 as api
 
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.types import Device, PluginOptions

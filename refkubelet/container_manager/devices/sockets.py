@@ -35,7 +35,7 @@ class PluginSockets:
     async def open(self, register: Register) -> None:
         """Make the directory and serve registrations. Raises OSError if that fails."""
         import grpc.aio
-        from criapi.deviceplugin import api_pb2_grpc
+        from kubecri.deviceplugin import api_pb2_grpc
 
         self._directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         remove_sockets(self._directory)
@@ -73,7 +73,7 @@ class PluginSockets:
 def _registration(register: Register) -> Any:
     """The gRPC service Registration, which calls `register`."""
     import grpc
-    from criapi.deviceplugin import api_pb2, api_pb2_grpc
+    from kubecri.deviceplugin import api_pb2, api_pb2_grpc
 
     class Registration(api_pb2_grpc.RegistrationServicer):
         async def Register(self, request: Any, context: Any) -> Any:
@@ -102,7 +102,7 @@ class PluginSocket:
 
     def __init__(self, path: Path) -> None:
         import grpc.aio
-        from criapi.deviceplugin import api_pb2_grpc
+        from kubecri.deviceplugin import api_pb2_grpc
 
         self._channel = grpc.aio.insecure_channel(
             f"unix:{path}",

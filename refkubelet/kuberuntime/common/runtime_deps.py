@@ -17,7 +17,7 @@ from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod
 from refkubelet.volumes.mounting import Mounts, NoMounts
-from simtime import Clock, Ids
+from simclock import Clock, Ids
 
 CONFIG_MAP: Final = "configmap"
 SECRET: Final = "secret"

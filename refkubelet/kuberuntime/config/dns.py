@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.kuberuntime.common.runtime_options import DnsOptions
 from refkubelet.model.objects import Pod

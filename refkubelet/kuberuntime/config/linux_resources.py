@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.kuberuntime.common.runtime_options import ResourceOptions
 from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes

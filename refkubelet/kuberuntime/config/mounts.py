@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Volume, VolumeMount
 
 from refkubelet.container_manager.devices.types import ContainerSettings

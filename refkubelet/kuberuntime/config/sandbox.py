@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime

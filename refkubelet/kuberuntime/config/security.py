@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import (
     AppArmorProfile,
     Capabilities,

@@ -13,7 +13,7 @@ from typing import Final
 
 from refkubelet.model.objects import Container, Pod, to_dict
 from refkubelet.model.pod import full_name, uid
-from simtime.clock import NANOSECONDS
+from simclock.clock import NANOSECONDS
 
 INITIAL_DELAY_S: Final = 10.0
 MAX_DELAY_S: Final = 300.0

@@ -21,7 +21,7 @@ from refkubelet.cri.records import (
     RuntimePodStatus,
     SandboxState,
 )
-from simtime.clock import NANOSECONDS
+from simclock.clock import NANOSECONDS
 
 MayGo: TypeAlias = Callable[[str], bool]
 """Whether everything of the pod with that UID may be removed."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.kuberuntime.decisions.resize_actions import MEMORY, ContainerUpdate
 from refkubelet.model.cgroups.cpu_shares import SHARES_PER_CPU, cpu_quota_us, cpu_shares, millicores

@@ -28,7 +28,7 @@ from refkubelet.kuberuntime.images.pull_records import (
     secret_use,
     verify,
 )
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from refkubelet.kuberuntime.images.keyring import (
     keyring,
     node_entries,
 )
-from simtime import Clock
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
-from simtime import format_rfc3339
-from simtime.clock import NANOSECONDS
+from simclock import format_rfc3339
+from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
 

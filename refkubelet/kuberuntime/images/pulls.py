@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import INVALID_ANSWER, CriCallError
@@ -22,7 +22,7 @@ from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_options import ImageOptions
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.model.token_bucket import TokenBucket
-from simtime import Clock
+from simclock import Clock
 
 QPS_EXCEEDED: Final = "pull QPS exceeded"
 

@@ -28,7 +28,7 @@ from refkubelet.pleg import compute
 from refkubelet.probes import decide
 from refkubelet.status import generate, readiness
 from refkubelet.status.writer import StatusWriter
-from simtime.clock import NANOSECONDS
+from simclock.clock import NANOSECONDS
 
 CASES = {case.id: case for case in load_cases()}
 RUNTIME = "refkubelet.kuberuntime"

@@ -7,9 +7,9 @@ import re
 from typing import Any, get_type_hints
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from kubecri.v1 import api_pb2 as cri
 from plain_words import behavior_of
 
 import fakecri

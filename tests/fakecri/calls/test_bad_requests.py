@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import UNKNOWN_ID, container_config, pod_config, run_pod
 
 from fakecri import FakeCRI, replies

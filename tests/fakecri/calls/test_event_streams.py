@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import hear, pod_config, run_pod, started, stop
 
 from fakecri import FakeCRI

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import UNKNOWN_ID, run_pod, started
 
 from fakecri import FakeCRI

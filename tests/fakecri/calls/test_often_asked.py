@@ -6,9 +6,9 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, FakeNode, exits

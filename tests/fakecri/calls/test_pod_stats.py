@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import UNKNOWN_ID, created, pod_config, refused, run_pod, started
 
 from fakecri import FakeCRI, uses

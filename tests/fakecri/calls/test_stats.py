@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import started, status, stop
 
 from fakecri import (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import IMAGE, UNKNOWN_ID, created, pod_config, refused, run_pod, started
 
 from fakecri import FakeCRI, RegistryImage, exits, ignores, oom_kills_child, registry_of

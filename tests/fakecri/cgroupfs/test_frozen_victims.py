@@ -9,7 +9,7 @@ import math
 import pytest
 
 from fakecri.cgroupfs import CgroupFS
-from simtime import NothingToWaitFor, VirtualLoop, run_virtual
+from simclock import NothingToWaitFor, VirtualLoop, run_virtual
 
 MIB = 1 << 20
 

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 
 from fakecri import FakeCRI
 from fakecri.channel.aio import InProcessChannel

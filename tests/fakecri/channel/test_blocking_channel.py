@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor  # noqa: TID251 - a client tha
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import ImageServiceStub, RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import ImageServiceStub, RuntimeServiceStub
 from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, exits
 from fakecri.channel.blocking import BlockingChannel
-from simtime import NothingToWaitFor
+from simclock import NothingToWaitFor
 
 POD = pod_config("shop")
 WEB = container_config("web")

@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1.api_pb2_grpc import ImageServiceStub, RuntimeServiceStub
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1.api_pb2_grpc import ImageServiceStub, RuntimeServiceStub
 from runtime_calls import pod_config
 
 from fakecri import FakeCRI

@@ -8,14 +8,14 @@ from typing import Any
 
 import aiohttp
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import started
 
 import fakecri
 from fakecri import FakeCRI, exits, replies
 from fakecri.cri.endpoint import EndpointError
 from fakecri.server import serve
-from simtime import run_virtual
+from simclock import run_virtual
 
 
 def test_time_goes_on_from_loop_to_loop(fakecri: FakeCRI) -> None:

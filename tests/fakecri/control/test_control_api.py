@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from runtime_calls import started
 
 from fakecri import CriError, FakeCRI

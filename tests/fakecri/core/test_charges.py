@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from cgroup_pods import MIB, PARENT, Pods, directories, world
 from charge_files import OOM_KILLED, RUNNING, VERSIONS, fate, stats
-from criapi.v1 import api_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import CriError, exits, oom_kills_child, prints, ramp, uses
 from fakecri.core.objects import State

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from cgroup_pods import MIB, PARENT, Pods, directories, world
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import CriError, uses
 from fakecri.cgroupfs import CgroupFS

@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import IMAGE, created, run_exec, started, status
 
 from fakecri import FakeCRI

@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import pod_config, refused, run_pod, started, status
 
 from fakecri import (
     FakeCRI,
     exits,
 )
-from simtime import run_virtual
+from simclock import run_virtual
 
 
 @pytest.mark.virtual_time

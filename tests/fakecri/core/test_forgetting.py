@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import FakeCRI
 from fakecri.recording import subjects

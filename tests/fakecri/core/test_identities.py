@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import IMAGE, run_exec, started, status
 
 from fakecri import FakeCRI

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import now_s, refused
 
 from fakecri import (

@@ -9,9 +9,9 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from kubecri.v1 import api_pb2 as cri
 
 from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
 from fakecri.core.images import ImageStore, credentials_of

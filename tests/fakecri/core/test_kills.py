@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cgroup_pods import MIB, PARENT, Pods, directories, world
 from charge_files import OOM_KILLED, RUNNING, VERSIONS, fate, stats
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 
 from fakecri import CriError, FakeCRI, FakeNode, exits, oom_at, uses
 from fakecri.cgroupfs import CgroupFS

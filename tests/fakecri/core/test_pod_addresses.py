@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import pod_config, run_pod, sandbox_status
 
 from fakecri import FakeCRI

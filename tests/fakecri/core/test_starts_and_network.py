@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import create, created, now_s, pod_config, refused, run_pod, start, started
 
 from fakecri import FakeCRI, exits, prints, start_fails, start_hangs, stops, uses

@@ -1,4 +1,4 @@
-"""Messages of other stubs than criapi's: the fake takes them, and answers with their like."""
+"""Messages of other stubs than kubecri's: the fake takes them, and answers with their like."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
-from criapi.v1alpha2 import api_pb2 as alpha
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
+from kubecri.v1 import api_pb2 as cri
+from kubecri.v1alpha2 import api_pb2 as alpha
 
 from fakecri import FakeCRI
 from fakecri.proxy import RecordingProxy

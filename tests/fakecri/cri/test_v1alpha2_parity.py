@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import container_config, pod_config
 
 from fakecri import FakeCRI, exits, replies
 from fakecri.recording.plain import plain
 from fakecri.server import GrpcUpstream, serve
-from simtime import Clock
+from simclock import Clock
 
 POD = pod_config("shop", labels={"a": "1"})
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.deviceplugin import api_pb2 as api
-from criapi.deviceplugin import api_pb2_grpc as services
+from kubecri.deviceplugin import api_pb2 as api
+from kubecri.deviceplugin import api_pb2_grpc as services
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
 from fakecri.deviceplugin.cli import main, read_device

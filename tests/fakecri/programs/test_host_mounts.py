@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import run_exec, started
 
 from fakecri import FakeCRI

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import create, pod_config, run_exec, run_pod, sandbox_status, start
 
 from fakecri import FakeCRI, serves

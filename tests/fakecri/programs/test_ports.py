@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 import grpc
 import pytest
-from criapi.health import api_pb2 as health
-from criapi.v1 import api_pb2 as cri
+from kubecri.health import api_pb2 as health
+from kubecri.v1 import api_pb2 as cri
 from plain_words import behavior_of
 from runtime_calls import create, pod_config, run_pod, sandbox_status, start
 

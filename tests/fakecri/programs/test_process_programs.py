@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import refused, run_exec, started, status
 
 from fakecri import FakeCRI, runs

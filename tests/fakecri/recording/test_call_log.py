@@ -11,8 +11,8 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 
 from fakecri.errors import CriError

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 import yaml
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from runtime_calls import IMAGE, container_config, create, pod_config
 
@@ -32,7 +32,7 @@ from fakecri.recording.learning import learned_script
 from fakecri.recording.recorded import RecordError, exchanges, read_record
 from fakecri.scripts.script import apply_script, read_script
 from fakecri.scripts.yaml_reader import parse_yaml
-from simtime import run_virtual
+from simclock import run_virtual
 
 POD = pod_config("shop")
 

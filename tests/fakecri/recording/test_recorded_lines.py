@@ -7,16 +7,16 @@ import subprocess
 import sys
 
 import pytest
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from runtime_calls import container_config
 
 from fakecri.recording.plain import message_from, plain
 
 RECORDING = """
 import random
-from criapi.v1 import api_pb2 as pb
+from kubecri.v1 import api_pb2 as pb
 from fakecri import FakeCRI
-from simtime import run_virtual
+from simclock import run_virtual
 
 LABELS = {f"example.org/{name}": name for name in "hgfedcba"}
 cri = FakeCRI()

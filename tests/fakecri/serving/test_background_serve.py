@@ -9,13 +9,13 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as pb
-from criapi.v1.api_pb2_grpc import RuntimeServiceStub
+from kubecri.v1 import api_pb2 as pb
+from kubecri.v1.api_pb2_grpc import RuntimeServiceStub
 from runtime_calls import container_config, pod_config
 
 import fakecri
 from fakecri.scripts.yaml_reader import ScriptError
-from simtime import RealClock
+from simclock import RealClock
 
 
 class Client:

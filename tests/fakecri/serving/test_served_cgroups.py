@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import create, pod_config, run_pod, start
 
 from fakecri.cgroupfs.outside import why_no_mount

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import started
 
 from fakecri import FakeCRI

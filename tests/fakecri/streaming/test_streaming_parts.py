@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from runtime_calls import run_pod
 
@@ -20,7 +20,7 @@ from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.session import Outcome
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import LIFE_S, MAX_WAITING, Tokens
-from simtime import Rng
+from simclock import Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -43,7 +43,7 @@ async def test_nobody_can_foresee_the_tokens_of_a_real_server_CRI_115(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They come from the operating system, not from numbers that follow from earlier ones."""
-    monkeypatch.setattr("simtime.dice.secrets.token_bytes", lambda count: b"\xff" * count)
+    monkeypatch.setattr("simclock.dice.secrets.token_bytes", lambda count: b"\xff" * count)
     assert Tokens(virtual_loop().clock).put(cri.ExecRequest()) == "________"
 
 

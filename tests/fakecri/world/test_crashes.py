@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import created, start
 
 from fakecri import CriError, FakeCRI, RegistryImage, ignores, start_hangs

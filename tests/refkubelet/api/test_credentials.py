@@ -13,16 +13,16 @@ import httpx2
 import pytest
 from process_world import POD, kubelet, until_runs, write_config
 
-from fakeapi import FakeApi
-from fakeapi.http import serve as serve_api
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.server import serve
+from fakekubeapi import FakeApi
+from fakekubeapi.http import serve as serve_api
 from refkubelet.api.client import ApiError
 from refkubelet.api.kubeconfig import read_kubeconfig
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import ConfigError
-from simtime import Ids, RealClock, Rng
+from simclock import Ids, RealClock, Rng
 
 V1 = "client.authentication.k8s.io/v1"
 GOOD = json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": "t1"}})

@@ -27,7 +27,7 @@ from refkubelet.container_manager.start_checks import (
 )
 from refkubelet.host.real_machine import RealMachine
 from refkubelet.model.quantity import NANO
-from simtime import RealClock
+from simclock import RealClock
 
 FINE = {f"proc/sys/{flag}": f"{value}\n" for flag, value in WANTED.items()}
 

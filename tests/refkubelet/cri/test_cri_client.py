@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import ParseDict
+from kubecri.v1 import api_pb2 as cri
 from places import GOLDEN
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
@@ -32,7 +32,7 @@ from refkubelet.daemon import with_cgroup_driver
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
-from simtime import Clock, RealClock
+from simclock import Clock, RealClock
 
 Call = Callable[[CriClient], Coroutine[Any, Any, object]]
 

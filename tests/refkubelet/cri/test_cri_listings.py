@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.cri import convert
 from refkubelet.cri.listings import Listings, container_list_request

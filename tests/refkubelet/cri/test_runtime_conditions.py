@@ -1,7 +1,7 @@
 """What the answer of Status says: CRI-130."""
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from refkubelet.cri.convert import runtime_conditions
 

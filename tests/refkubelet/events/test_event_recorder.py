@@ -10,12 +10,12 @@ import pytest_asyncio
 from loops import virtual_loop
 from pods import make_pod
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.events.correlator import SPAM_BURST, RecordedEvent
 from refkubelet.events.queued_recorder import KEPT_EVENTS, QueuedEventRecorder
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

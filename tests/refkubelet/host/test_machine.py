@@ -21,7 +21,7 @@ from refkubelet.host import machine as contract
 from refkubelet.host.kernel_log import KernelLog
 from refkubelet.host.machine import Cpu, Machine, MachineTopology, NumaNode
 from refkubelet.host.real_machine import MachineError, RealMachine
-from simtime import RealClock
+from simclock import RealClock
 
 GIB = 1024**3
 

@@ -10,7 +10,7 @@ from lightkube.models.core_v1 import Container, HTTPGetAction
 from refkubelet.host.addresses import NetworkError, UrlError, check_host, target_of
 from refkubelet.host.http_get import http_get, http_request
 from refkubelet.host.network import HttpRequest, SocketNetwork, sent_headers
-from simtime import Rng
+from simclock import Rng
 
 ALPHABET = 'a.-_:[]%@/ 09\\"<\n\x00éß。\u200d\ud800'
 NO_URL = ["127.0.0.1:99", "[::1]", "a b", "a/b", "u@h", "a?b", "a#b", "::g", "[", "[]", ":", "a{b}"]

@@ -16,7 +16,7 @@ import grpc.aio
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from criapi.health import api_pb2 as pb
+from kubecri.health import api_pb2 as pb
 
 from conformance.harness.runtimes.fake import server_context
 from refkubelet.host.http_get import http_get, http_headers

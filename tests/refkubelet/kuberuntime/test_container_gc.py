@@ -9,9 +9,9 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from pods import IMAGE, make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, record, status
@@ -42,7 +42,7 @@ from refkubelet.kuberuntime.gc import (
     GarbageCollection,
 )
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
-from simtime import Clock, Ids, RealClock, Rng
+from simclock import Clock, Ids, RealClock, Rng
 
 pytestmark = pytest.mark.virtual_time
 

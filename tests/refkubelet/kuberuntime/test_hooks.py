@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import UID, Events, ScriptedTarget, box_status
@@ -16,7 +16,7 @@ from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

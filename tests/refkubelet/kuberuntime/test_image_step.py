@@ -7,7 +7,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from pods import IMAGE, make_pod
 from runtime_doubles import Failure, Slow, status
 from sync_bench import Bench

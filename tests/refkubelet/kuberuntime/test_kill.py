@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import Events, Failure, ScriptedTarget, Slow, record, status
@@ -17,7 +17,7 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, termination_prerequisites
 from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.model.objects import Pod
-from simtime import Ids, Rng, VirtualLoop
+from simclock import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

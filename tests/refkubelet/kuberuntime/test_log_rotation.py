@@ -20,7 +20,7 @@ from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
 from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy, compress
-from simtime import RealClock, VirtualLoop
+from simclock import RealClock, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

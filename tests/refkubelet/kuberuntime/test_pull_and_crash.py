@@ -16,7 +16,7 @@ from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

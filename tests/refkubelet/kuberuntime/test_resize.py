@@ -26,7 +26,7 @@ from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

@@ -28,7 +28,7 @@ from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.options_from_config import read_resolv_conf
 from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.model.objects import Pod
-from simtime import Ids, RealClock, Rng
+from simclock import Ids, RealClock, Rng
 
 pytestmark = [
     pytest.mark.real,

@@ -27,7 +27,7 @@ from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.objects import Pod
 from refkubelet.pleg import GenericPLEG, PodCache, PodLifecycleEventType
 from refkubelet.status.restart_all import is_restarting_all
-from simtime import Ids, Rng, VirtualLoop
+from simclock import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

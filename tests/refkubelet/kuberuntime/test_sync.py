@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from pods import IMAGE, make_pod
 from runtime_doubles import Failure, Probes, record, sandbox, status
 from sync_bench import Bench

@@ -27,7 +27,7 @@ from refkubelet.node.status import (
     node_status,
 )
 from refkubelet.node.versions import runtime_version
-from simtime import RealClock
+from simclock import RealClock
 
 
 class Machine(RealMachine):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from loops import virtual_loop
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.cri.records import RuntimeConditions
 from refkubelet.events.queued_recorder import QueuedEventRecorder
@@ -24,7 +24,7 @@ from refkubelet.node.status import (
     default_labels,
 )
 from refkubelet.sync_loop.runtime_state import RuntimeState
-from simtime import Ids, Rng, VirtualLoop
+from simclock import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

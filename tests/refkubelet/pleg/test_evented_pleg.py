@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from runtime_calls import started
 
@@ -28,7 +28,7 @@ from refkubelet.pleg import PodCache
 from refkubelet.pleg.compute import PodLifecycleEventType
 from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
-from simtime import VirtualLoop
+from simclock import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

@@ -21,7 +21,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.pleg import GenericPLEG, PlegOptions, PodCache, compute_events
 from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import EVENTS, PlegState, PodLifecycleEventType, transition
-from simtime import VirtualLoop
+from simclock import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

@@ -12,7 +12,7 @@ from refkubelet.cri.records import (
 from refkubelet.cri.target import CriCallError
 from refkubelet.pleg import PodCache
 from refkubelet.pleg.cache import PodStatusError
-from simtime import Clock
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 

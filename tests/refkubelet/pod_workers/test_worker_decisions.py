@@ -20,7 +20,7 @@ from refkubelet.pod_workers.transitions import (
 )
 from refkubelet.pod_workers.updates import effective_grace_period
 from refkubelet.pod_workers.work_queue import WorkQueue
-from simtime import VirtualLoop
+from simclock import VirtualLoop
 
 ORDER = [WorkState.SYNCING, WorkState.TERMINATING, WorkState.TERMINATED, WorkState.FINISHED]
 

@@ -13,7 +13,7 @@ from worker_world import StepError, World, running_workers, version
 
 from refkubelet.pod_workers.sync_status import KillPodOptions, PodSyncStatus, SyncPodType
 from refkubelet.pod_workers.transitions import WorkState
-from simtime import run_virtual
+from simclock import run_virtual
 
 ORDER = list(WorkState)
 STEPS = ["sync", "terminating", "terminated"]

@@ -11,8 +11,8 @@ import pytest_asyncio
 from api_world import World, running_world
 from pods import make_pod
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.model.objects import Pod
 from refkubelet.pods.api_source import ApiSource

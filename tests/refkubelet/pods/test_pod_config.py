@@ -14,7 +14,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
-from simtime import Clock, Ids, Rng
+from simclock import Clock, Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

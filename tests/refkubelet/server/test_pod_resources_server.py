@@ -9,14 +9,14 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.podresources import api_pb2, api_pb2_grpc
 from device_world import asking
+from kubecri.podresources import api_pb2, api_pb2_grpc
 from loops import virtual_loop
 from pods import make_pod
 
 from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
-from simtime import RealClock
+from simclock import RealClock
 
 pytestmark = pytest.mark.slow
 ONE = make_pod(asking(1), name="one")

@@ -15,7 +15,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.stats.files import PodFilesReader, measure, measured_volumes, plain_files
 from refkubelet.stats.usage import NOTHING, DiskUse
 from refkubelet.stats.volumes import VolumeStats
-from simtime import Clock
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 

@@ -28,7 +28,7 @@ from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.usage import DiskUse, VolumeUse
-from simtime import Clock
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 

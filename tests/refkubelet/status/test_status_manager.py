@@ -12,8 +12,8 @@ from loops import virtual_loop
 from msgspec.structs import replace
 from pods import make_pod, manifest
 
-from fakeapi import FakeApi
-from fakeapi.httpx_transport import InProcessTransport
+from fakekubeapi import FakeApi
+from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import (
     ContainerState,
@@ -28,7 +28,7 @@ from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.writer import StatusDeps
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, ContainerStatus, ResourceRequirements
 from pods import container, make_pod
 

@@ -8,7 +8,7 @@ import pytest
 
 from refkubelet.cri.records import RuntimeConditions, RuntimeVersion
 from refkubelet.sync_loop.runtime_state import RuntimeState, RuntimeWatch
-from simtime import Clock
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from kubecri.v1 import api_pb2 as cri
 from runtime_calls import container_config, pod_config
 
 from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness.containerd.archives import busybox_recipe, layer_and_config
 from conformance.harness.containerd.image_registries import (

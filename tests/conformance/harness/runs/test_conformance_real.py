@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.harness.runs.real import end_all
-from simtime import RealClock
+from simclock import RealClock
 
 CLOCK = RealClock()
 COMMAND = (

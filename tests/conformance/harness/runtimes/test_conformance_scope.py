@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness.runtimes.scope import LeftBehind, Scope
 from fakecri import FakeCRI

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from criapi.deviceplugin import api_pb2 as api
 from device_world import WIDGET, DeviceWorld, Towards, asking
+from kubecri.deviceplugin import api_pb2 as api
 from pods import make_pod, named
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice

@@ -19,7 +19,7 @@ from fakecri.errors import CriError
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.devices.sockets import PluginSockets, remove_sockets
 from refkubelet.container_manager.providers.hints import AllocationError
-from simtime import RealClock
+from simclock import RealClock
 
 pytestmark = pytest.mark.slow
 ONE = make_pod(asking(1), name="one")

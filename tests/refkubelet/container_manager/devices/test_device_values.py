@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from criapi.deviceplugin import api_pb2 as api
+from kubecri.deviceplugin import api_pb2 as api
 
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.inventory import Amounts, Inventory

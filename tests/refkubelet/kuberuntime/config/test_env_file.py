@@ -18,7 +18,7 @@ from refkubelet.kuberuntime.config.container import (
 )
 from refkubelet.kuberuntime.config.env_file import EnvFileError, env_file_values
 from refkubelet.kuberuntime.run_options import ENV_FILE_BYTES, RunFacts, run_container_options
-from simtime import Ids, RealClock, Rng
+from simclock import Ids, RealClock, Rng
 
 
 @pytest.mark.parametrize(

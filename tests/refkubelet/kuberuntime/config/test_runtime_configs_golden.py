@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict, ParseDict
+from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Service, ServicePort, ServiceSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from places import GOLDEN
@@ -35,7 +35,7 @@ from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.kuberuntime.kill import container_spec
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.objects import Pod, decode_pod
-from simtime import Ids, RealClock, Rng
+from simclock import Ids, RealClock, Rng
 
 KUBERNETES = Service(
     metadata=ObjectMeta(name="kubernetes", namespace="default"),

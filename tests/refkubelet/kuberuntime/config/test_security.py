@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
+from kubecri.v1 import api_pb2 as cri
 from pods import make_pod
 
 from refkubelet.cri.records import ImageRecord

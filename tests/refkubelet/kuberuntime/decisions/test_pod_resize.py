@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from pods import make_pod
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, status
@@ -29,7 +29,7 @@ from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, Cont
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

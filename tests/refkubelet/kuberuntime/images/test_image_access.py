@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from image_bench import ABSENT, PULLED, Bench, login, only
+from kubecri.v1 import api_pb2 as cri
 from pods import IMAGE
 from runtime_doubles import IMAGE_ID, Slow
 

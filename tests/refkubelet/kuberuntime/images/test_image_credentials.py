@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from image_bench import ABSENT, HUB, Bench, login, only
+from kubecri.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Secret
 from pods import IMAGE, make_pod
 from runtime_doubles import IMAGE_ID, Events

@@ -7,9 +7,9 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from pods import IMAGE
 from runtime_doubles import Events, Failure, ScriptedTarget
@@ -29,7 +29,7 @@ from refkubelet.kuberuntime.images.choice import (
     unused,
 )
 from refkubelet.kuberuntime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
-from simtime import Ids, Rng, VirtualLoop
+from simclock import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 

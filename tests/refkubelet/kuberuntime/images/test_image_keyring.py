@@ -25,7 +25,7 @@ from refkubelet.kuberuntime.images.keyring import (
     node_entries,
 )
 from refkubelet.kuberuntime.images.node_credentials import NodeCredentials
-from simtime import RealClock
+from simclock import RealClock
 
 
 def ring(*places: str) -> Any:

@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
 from image_bench import ABSENT, PULLED, Bench, login, only
+from kubecri.v1 import api_pb2 as cri
 from pods import IMAGE
 from runtime_doubles import IMAGE_ID, Slow
 

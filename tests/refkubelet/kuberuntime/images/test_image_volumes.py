@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from criapi.v1 import api_pb2 as cri
+from kubecri.v1 import api_pb2 as cri
 from loops import virtual_loop
 from pods import IMAGE, make_pod
 from runtime_doubles import IMAGE_ID, Events, Failure, Probes, ScriptedTarget, record, status
@@ -18,7 +18,7 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.results import PodSyncResult
-from simtime import Ids, Rng
+from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 

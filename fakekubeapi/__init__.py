@@ -1,0 +1,37 @@
+"""A fake kube-apiserver: storage, watches, patches and pod deletion, in one process.
+
+`FakeApi` is the server; `fakekubeapi.httpx_transport` connects a lightkube client to it without a
+socket (so it works in virtual time), `fakekubeapi.http` and the command `fakeapi serve` put it on a
+TCP port. How a request goes through the folders: `api` takes it, `bodies` decodes it, `faults` may
+make it fail, `verbs.dispatch` parses it with `requests` and carries it out with `verbs`, under the
+rules of `resources`, on the objects of `storage`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fakekubeapi.api import FakeApi, RequestRecord
+    from fakekubeapi.errors import ApiUnreachable, StatusError
+    from fakekubeapi.faults import Fault
+    from fakekubeapi.verbs.dispatch import Response
+
+# Where each public name lives; imported when first used, so that `fakeapi --help` answers at once.
+_HOMES = {
+    "ApiUnreachable": "errors",
+    "FakeApi": "api",
+    "Fault": "faults",
+    "RequestRecord": "api",
+    "Response": "verbs.dispatch",
+    "StatusError": "errors",
+}
+
+__all__ = ["ApiUnreachable", "FakeApi", "Fault", "RequestRecord", "Response", "StatusError"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fakekubeapi' has no attribute {name!r}")
+    return getattr(import_module(f"fakekubeapi.{_HOMES[name]}"), name)

@@ -1,0 +1,219 @@
+"""The fake API server: requests in, responses out, over one in-process store.
+
+`FakeApi.request` is one HTTP request without HTTP; the transports (`httpx_transport`, `http`) only
+carry it. Bodies are copied on the way in and out, so that no caller holds a stored object, and each
+request is recorded, also one that gets no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fakekubeapi.bodies import decode_body
+from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
+from fakekubeapi.faults import Fault, Faults, pattern_of
+from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
+from fakekubeapi.verbs.dispatch import Dispatcher, Response
+from simclock import Clock, Ids, Rng
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    """One request as it arrived and was answered."""
+
+    seq: int
+    """Its number in order of arrival, from 1."""
+    method: str
+    """The HTTP method, in capitals."""
+    path: str
+    """The path without the query."""
+    params: Mapping[str, str]
+    """The query."""
+    body: Any
+    """The decoded JSON body; None if there was none or it could not be decoded."""
+    content_type: str
+    """The media type of the body, as the client gave it."""
+    status: int
+    """The HTTP status of the answer; 0 if there was none (server down, or the client went away)."""
+    started_s: float
+    """When it arrived, in seconds of the event loop's clock."""
+    ended_s: float
+    """When it was answered or given up, in seconds of the event loop's clock; for a watch: when it
+    was opened."""
+
+
+class FakeApi:
+    """One API server, empty but for the system namespaces.
+
+    `clock` gives the times in objects; None: that of the running loop (the virtual clock of a
+    `VirtualLoop`, else real time). `ids` gives UIDs and generated names; None: those of seed 0, the
+    same in every run. `history`: how many changes are kept; a watch that starts from an older
+    version gets 410 Expired. `request_limit`: how many requests `requests()` remembers; older ones
+    are forgotten.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        *,
+        history: int = DEFAULT_HISTORY,
+        request_limit: int = 100_000,
+    ) -> None:
+        self.store = Store(history)
+        self._dispatcher = Dispatcher(self.store, clock, ids or Ids(Rng(0)))
+        self._faults = Faults()
+        self._records: deque[RequestRecord] = deque(maxlen=request_limit)
+        self._seq = 0
+        self._outages = 0
+
+    # -- requests ------------------------------------------------------------------------------
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Response:
+        """Carry out one request; a refusal is an answer, too, with a `metav1.Status` as its body.
+
+        `path` has no query; `params` is the query. `body`: a JSON value, or bytes as they come over
+        a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. With
+        `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
+        server is `down`.
+        """
+        loop = asyncio.get_running_loop()
+        self._seq += 1
+        record = RequestRecord(
+            seq=self._seq,
+            method=method,
+            path=path,
+            params=dict(params or {}),
+            body=None,
+            content_type=content_type,
+            status=0,
+            started_s=loop.time(),
+            ended_s=0.0,
+        )
+        try:
+            try:
+                record = replace(record, body=decode_body(method, body, content_type))
+                response = await self._answer(record)
+            except (StatusError, RecursionError) as error:
+                response = _refused(error)
+            record = replace(record, status=response.status)
+        finally:
+            self._records.append(replace(record, ended_s=loop.time()))
+        return response
+
+    async def watch(
+        self, path: str, *, params: Mapping[str, str] | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Watch the collection at `path`; `params` are its options, such as `resourceVersion`.
+
+        Yields watch events as they go over the wire: `{"type": "ADDED", "object": {...}}`, ...
+        Raises: StatusError when the watch is refused, ApiUnreachable when the server goes down.
+        """
+        response = await self.request("GET", path, params={**(params or {}), "watch": "true"})
+        if response.events is None:
+            raise StatusError(
+                response.status,
+                response.body.get("message", "the watch was refused"),
+                reason=response.body.get("reason"),
+            )
+        async for event in response.events:
+            yield event
+
+    # -- programming and looking -----------------------------------------------------------------
+
+    def fails(
+        self,
+        method: str | None,
+        path_regex: str,
+        status: int = 500,
+        *,
+        reason: str | None = None,
+        message: str = "injected failure",
+        times: int | None = None,
+    ) -> Fault:
+        """Refuse requests with `method` (None: any) in whose path `path_regex` is found.
+
+        They get the HTTP `status` (400 to 599) with a Status body that has `reason` (None: the
+        usual one of that status) and `message`. The rule holds for `times` requests; None: until
+        `remove()` or the end of its `with` block. Raises: ValueError for an unknown method, a
+        status that is not an error, or an invalid regular expression.
+        """
+        error = StatusError(status, message, reason=reason)
+        return self._faults.add(Fault(method, pattern_of(path_regex), error=error, times=times))
+
+    def delays(
+        self, method: str | None, path_regex: str, delay_s: float, *, times: int | None = None
+    ) -> Fault:
+        """Handle requests that match (as in `fails`) `delay_s` seconds after they arrived.
+        Raises: ValueError as `fails` does, and for a negative delay."""
+        rule = Fault(method, pattern_of(path_regex), delay_s=delay_s, times=times)
+        return self._faults.add(rule)
+
+    def hangs(self, method: str | None, path_regex: str, *, times: int | None = None) -> Fault:
+        """Leave requests that match (as in `fails`) without an answer until the rule is removed;
+        then they are handled. Raises: ValueError as `fails` does."""
+        return self._faults.add(Fault(method, pattern_of(path_regex), hang=True, times=times))
+
+    def down(self) -> Fault:
+        """Make the server unreachable and break every open watch, until `remove()` or the end of
+        the rule's `with` block. Requests raise ApiUnreachable; the objects stay."""
+        rule = self._faults.add(Fault(None, pattern_of(""), down=True))
+        self._outages += 1
+        self.store.wake()
+        return rule
+
+    def requests(self, method: str | None = None, path: str | None = None) -> list[RequestRecord]:
+        """The finished requests in order of arrival, those without an answer too.
+
+        `method` None: any; `path`: a regular expression searched for in the path, None: any. A
+        request that still waits is not among them. Raises: ValueError for an invalid expression.
+        """
+        pattern = pattern_of(path or "")
+        found = [
+            record
+            for record in self._records
+            if method in (None, record.method) and pattern.search(record.path)
+        ]
+        return sorted(found, key=lambda record: record.seq)
+
+    def compact(self) -> None:
+        """Forget the history of changes, so that a watch from an older resourceVersion gets 410
+        Expired."""
+        self.store.compact()
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    async def _answer(self, request: RequestRecord) -> Response:
+        # A request takes at least one pass of the loop, as one over a network would.
+        outage = self._outages
+        await asyncio.sleep(0)
+        await self._faults.strike(request.method, request.path)
+        if self._outages != outage:
+            raise ApiUnreachable("the API server went down (FakeApi.down)")
+        return self._dispatcher.answer(
+            request.method,
+            request.path,
+            params=request.params,
+            body=request.body,
+            content_type=request.content_type,
+            connected=lambda: self._outages == outage,
+        )
+
+
+def _refused(error: StatusError | RecursionError) -> Response:
+    """The answer to a request that was refused, or whose objects are too deep to be walked."""
+    if isinstance(error, RecursionError):
+        error = bad_request("the objects of this request are nested too deeply")
+    return Response(error.code, error.body())

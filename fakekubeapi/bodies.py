@@ -1,0 +1,141 @@
+"""JSON bodies: from bytes to values that the rest of the server can work with, and back to bytes.
+
+Bytes that are not UTF-8, and unpaired surrogates, are read as U+FFFD, as the API server reads
+them; whole numbers that do not fit 64 bits become floating-point numbers. A body nested more than
+`MAX_DEPTH` levels deep is refused here, so that the recursive functions of the other modules cannot
+end in a RecursionError.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from fakekubeapi.errors import StatusError, bad_request, unsupported_media_type
+
+JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+MAX_DEPTH: Final = 200
+"""How many levels of lists and objects a body may have. A kube-apiserver allows 10,000, but its
+objects have about twenty at most."""
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_INT64: Final = range(-(1 << 63), 1 << 63)
+
+
+def decode_body(method: str, body: Any, content_type: str) -> Any:
+    """A copy of a request's JSON body that nothing else refers to; bytes are decoded, None (no
+    body) stays None.
+
+    `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
+    JSON or empty. Raises: StatusError 415 for another type, 400 that says where the JSON is broken
+    or that it is nested too deeply."""
+    if not isinstance(body, bytes):
+        require_shallow(body)
+        return copy_json(body)
+    media_type = content_type.partition(";")[0].strip()
+    known = PATCH_TYPES if method == "PATCH" else ("", JSON)
+    if media_type not in known or (not media_type and content_type.strip()):
+        refusal = unsupported_media_type(media_type, [name for name in known if name])
+        if media_type == PROTOBUF:
+            refusal.message += (
+                "; this server speaks JSON only: set contentType: application/json, or use "
+                "kubectl apply"
+            )
+        raise refusal
+    value = _decoded(body)
+    require_shallow(value)
+    return _small(value)
+
+
+def require_shallow(value: Any) -> None:
+    """Refuse a value with more than `MAX_DEPTH` levels of lists and objects. Raises: StatusError
+    400."""
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise bad_request(f"the body is nested too deeply: more than {MAX_DEPTH} levels")
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError:
+        raise bad_request(f"the body is nested too deeply: more than {MAX_DEPTH} levels") from None
+    except UnicodeDecodeError:
+        return _decoded(body.decode(errors="replace").encode())
+    except msgspec.DecodeError as error:
+        return _decoded_slowly(body, error)
+
+
+def _decoded_slowly(body: bytes, error: msgspec.DecodeError) -> Any:
+    """Decode what msgspec refuses, but the API server takes: JSON with unpaired surrogates. For
+    anything else raise the refusal that `error` means."""
+    refusal = bad_request(f"the request body is not JSON: {error}")
+    if b"\\u" not in body:
+        raise refusal from None
+
+    def no_constant(name: str) -> NoReturn:
+        raise ValueError(name)
+
+    try:
+        value = json.loads(body.decode(errors="replace"), parse_constant=no_constant)
+        text = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        raise refusal from None
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _decoded(whole.encode())
+
+
+def _small(value: Any) -> Any:
+    """The value with its numbers as the API server holds them: whole ones of 64 bits, else
+    floating-point. Raises: StatusError 400 for one that is too large for both."""
+    if isinstance(value, dict):
+        return {key: _small(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_small(item) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    try:
+        held = value if not isinstance(value, int) or value in _INT64 else float(value)
+    except OverflowError:
+        held = math.inf
+    if isinstance(held, float) and not math.isfinite(held):
+        raise StatusError(400, f"the request body is not JSON: {str(value)[:40]} is too large")
+    return held
+
+
+def copy_json(value: Any) -> Any:
+    """A deep copy of a JSON value."""
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return value
+
+
+def without_null(value: Any) -> Any:
+    """A deep copy without the null members of objects, which the API server reads as absent."""
+    if isinstance(value, dict):
+        return {key: without_null(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_null(item) for item in value]
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """The JSON text of a value."""
+    return msgspec.json.encode(value)

@@ -1,0 +1,134 @@
+"""`fakeapi serve`: the fake API server as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from simclock.distribution import add_version
+
+DEFAULT_LISTEN: Final = "127.0.0.1:8001"
+
+
+class UsageError(Exception):
+    """A mistake in the command line or its surroundings; the text says what was wanted, what was
+    there and what to do."""
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT` or `[IPV6]:PORT`; port 0 means any free one. Raises: UsageError
+    for anything else.
+
+    >>> parse_listen("127.0.0.1:8001")
+    ('127.0.0.1', 8001)
+    """
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(
+            f"--listen: wanted HOST:PORT with a port from 0 to 65535, got {text!r}; "
+            f"for example {DEFAULT_LISTEN}"
+        )
+    return host.strip("[]"), int(port)
+
+
+def kubeconfig(url: str) -> str:
+    """The text of a kubeconfig for clients of the server at `url`. It needs no credentials."""
+    return f"""\
+apiVersion: v1
+kind: Config
+clusters:
+- name: fakeapi
+  cluster:
+    server: {url}
+users:
+- name: fakeapi
+  user: {{}}
+contexts:
+- name: fakeapi
+  context:
+    cluster: fakeapi
+    user: fakeapi
+current-context: fakeapi
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fakeapi", description="A fake kube-apiserver.")
+    add_version(parser)
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="serve until SIGTERM or SIGINT")
+    serve.add_argument(
+        "--listen",
+        default=DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help="plain HTTP, no authentication (default: %(default)s; port 0: a free one)",
+    )
+    serve.add_argument(
+        "--kubeconfig-out",
+        type=Path,
+        metavar="FILE",
+        help="write a kubeconfig for kubelets and kubectl here once the server listens",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; `argv` None: the arguments of the process. Returns the exit status: 0 after
+    a signal, 2 for a mistake in the command line or its surroundings."""
+    options = _parser().parse_args(argv)
+    import asyncio  # here, not above: `fakeapi --help` shall not wait for it
+
+    try:
+        host, port = parse_listen(options.listen)
+        asyncio.run(_serve(host, port, options.kubeconfig_out))
+    except UsageError as error:
+        print(f"fakeapi: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:
+    """Serve until SIGTERM or SIGINT; write the kubeconfig, if any, once the port is open."""
+    # Here, not above: `fakeapi --help` shall not wait for the server's modules.
+    import asyncio
+    import signal
+
+    from fakekubeapi.api import FakeApi
+    from fakekubeapi.http import serve
+    from simclock import Ids, Rng
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    api = FakeApi(ids=Ids(Rng.from_system()))
+    try:
+        server = await serve(api, host, port)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {reason}\n"
+            "  choose another address:  fakeapi serve --listen 127.0.0.1:0"
+        ) from None
+    async with server:
+        if kubeconfig_out is not None:
+            _write_kubeconfig(kubeconfig_out, server.url)
+        print(f"fakeapi: serving on {server.url}", flush=True)
+        await stop.wait()
+
+
+def _write_kubeconfig(path: Path, url: str) -> None:
+    try:
+        path.write_text(kubeconfig(url), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"--kubeconfig-out: cannot write {path}: {error.strerror}; "
+            "name a file in a directory that exists and is writable"
+        ) from None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

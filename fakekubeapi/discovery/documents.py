@@ -1,0 +1,97 @@
+"""The documents by which clients find out what the server has: versions, groups, resources."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fakekubeapi.discovery.openapi import openapi_document
+from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
+
+VERSION: Final = {
+    "major": "1",
+    "minor": "36",
+    "gitVersion": "v1.36.0-fakeapi",
+    "platform": "linux/amd64",
+    "goVersion": "none",
+    "compiler": "none",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+}
+_VERBS: Final = [
+    "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
+]  # fmt: skip
+_OF_ALL: Final = frozenset(("pods", "services"))
+"""What `kubectl get all` shows."""
+_SUBRESOURCE_KINDS: Final = {"binding": "Binding", "eviction": "Eviction"}
+
+
+def discovery_document(path: str) -> dict[str, Any] | None:
+    """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v3`); None
+    if there is none, as for the path of an object or a collection."""
+    parts = [part for part in path.split("/") if part]
+    if parts == ["version"]:
+        return dict(VERSION)
+    if parts[:1] == ["openapi"]:
+        return openapi_document(parts[1:])
+    if parts == ["api"]:
+        return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+    if parts == ["apis"]:
+        groups = [_group(group) for group in dict.fromkeys(g for g, _ in GROUP_VERSIONS) if group]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+    if len(parts) == 2 and parts[0] == "api":
+        return _resource_list("", parts[1])
+    if len(parts) == 2 and parts[0] == "apis" and any(g == parts[1] for g, _ in GROUP_VERSIONS):
+        return {"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1])}
+    if len(parts) == 3 and parts[0] == "apis":
+        return _resource_list(parts[1], parts[2])
+    return None
+
+
+def _group(group: str) -> dict[str, Any]:
+    versions = [
+        {"groupVersion": f"{g}/{version}", "version": version}
+        for g, version in GROUP_VERSIONS
+        if g == group
+    ]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resource_list(group: str, version: str) -> dict[str, Any] | None:
+    if (group, version) not in GROUP_VERSIONS:
+        return None
+    rows: list[dict[str, Any]] = []
+    for resource in RESOURCES:
+        if (resource.group, resource.version) == (group, version):
+            rows += _rows(resource)
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{group}/{version}" if group else version,
+        "resources": rows,
+    }
+
+
+def _rows(resource: Resource) -> list[dict[str, Any]]:
+    main = {
+        "name": resource.plural,
+        "singularName": resource.kind.lower(),
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": _VERBS,
+    }
+    if resource.qualified in _OF_ALL:
+        main["categories"] = ["all"]
+    if resource.short_names:
+        main["shortNames"] = list(resource.short_names)
+    below = [
+        {
+            "name": f"{resource.plural}/{name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            "kind": _SUBRESOURCE_KINDS.get(name, resource.kind),
+            "verbs": ["create"] if name in _SUBRESOURCE_KINDS else ["get", "patch", "update"],
+        }
+        for name in resource.subresources
+    ]
+    return [main, *below]

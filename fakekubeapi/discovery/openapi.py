@@ -1,0 +1,54 @@
+"""The OpenAPI v3 documents, as far as kubectl needs them.
+
+Before `kubectl create` and `apply` it looks there whether the server validates fields
+(`fieldValidation`) and knows trial runs (`dryRun`), as this one does. `kubectl explain` reads the
+schemas. Only paths that this server serves are in the documents.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fakekubeapi.discovery.schemas import schemas
+from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
+
+_PARAMETERS: Final = [
+    {"name": name, "in": "query", "schema": {"type": "string"}}
+    for name in ("dryRun", "fieldManager", "fieldValidation")
+]
+
+
+def openapi_document(parts: list[str]) -> dict[str, Any] | None:
+    """The document at a path below `/openapi`, given as its parts (`["v3", "api", "v1"]`); None if
+    there is none."""
+    if parts == ["v3"]:
+        prefixes = [_prefix(group, version) for group, version in GROUP_VERSIONS]
+        return {"paths": {p: {"serverRelativeURL": f"/openapi/v3/{p}"} for p in prefixes}}
+    for group, version in GROUP_VERSIONS:
+        if parts == ["v3", *_prefix(group, version).split("/")]:
+            here = [r for r in RESOURCES if (r.group, r.version) == (group, version)]
+            return {
+                "openapi": "3.0.0",
+                "info": {"title": "fakeapi", "version": "v1.36.0"},
+                "paths": dict(map(_path, here)),
+                "components": {"schemas": schemas(here)},
+            }
+    return None
+
+
+def _prefix(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _path(resource: Resource) -> tuple[str, dict[str, Any]]:
+    """The entry of `paths` for one object: its path, and that it can be patched."""
+    place = "namespaces/{namespace}/" if resource.namespaced else ""
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    patch = {
+        "x-kubernetes-action": "patch",
+        "x-kubernetes-group-version-kind": kind,
+        "parameters": _PARAMETERS,
+        "responses": {"200": {"description": "OK"}},
+    }
+    path = f"/{_prefix(resource.group, resource.version)}/{place}{resource.plural}/{{name}}"
+    return path, {"patch": patch}

@@ -1,0 +1,177 @@
+"""The fake API server on a TCP port, for clients in other processes (real time only).
+
+Plain HTTP, no authentication: bind it to a loopback address. JSON only; a kubelet has to be told
+`contentType: application/json`, since its default is protobuf.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from fakekubeapi.api import FakeApi
+from fakekubeapi.bodies import encode
+from fakekubeapi.discovery.documents import discovery_document
+from fakekubeapi.errors import ApiUnreachable, StatusError
+from fakekubeapi.requests.accept import AS_IS, form_of
+from fakekubeapi.requests.parameters import include_object
+from fakekubeapi.requests.routes import parse_route
+from fakekubeapi.resources.printers import to_partial, to_table
+from fakekubeapi.verbs.dispatch import Response
+from simclock import RealClock
+
+_WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
+_HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+_MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_SHUTDOWN_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A running server. As an async context manager it is closed at the end of the block."""
+
+    url: str
+    """Where it listens, as a kubeconfig needs it: `http://HOST:PORT`."""
+    _runner: web.AppRunner
+
+    async def close(self) -> None:
+        """Stop listening and end every open watch."""
+        await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
+    """Serve `api` on `host`:`port` (0: a free port) until the returned server is closed.
+
+    Raises: OSError when the address cannot be bound.
+    """
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await _handle(api, request)
+
+    app = web.Application(client_max_size=_MAX_BODY_BYTES)
+    app.router.add_route("*", "/{path:.*}", handle)
+    # handler_cancellation: else the watch of a client that has gone would stay open for ever.
+    # auto_decompress: as in a kube-apiserver, Content-Encoding is ignored; bodies are read as sent.
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        auto_decompress=False,
+        handler_cancellation=True,
+        lingering_time=_SHUTDOWN_S,
+        shutdown_timeout=_SHUTDOWN_S,
+        logger=_log_of_requests(),
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    bound = runner.addresses[0][1]
+    shown = f"[{host}]" if ":" in host else host
+    return HttpServer(f"http://{shown}:{bound}", runner)
+
+
+def _log_of_requests() -> logging.Logger:
+    """aiohttp's logger for request errors, without those of clients that do not speak HTTP: they
+    get 400, and that is no news."""
+    http = logging.getLogger(__name__)
+    http.filters[:] = [_is_ours]
+    return http
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
+    if request.path in _HEALTH_PATHS:
+        return web.Response(text="ok")
+    reads = request.method in _WITH_BODY  # the body of a GET is ignored, whatever its headers say
+    try:
+        shape = _shape(request)
+        response = await api.request(
+            request.method,
+            request.path,
+            params=dict(request.query),
+            body=(await request.read() or None) if reads else None,
+            content_type=request.headers.get("Content-Type", "application/json"),
+        )
+        shown = shape if response.ok else _unchanged
+        if response.events is not None:
+            return await _stream(request, response, shown)
+        body = shown(response.body)
+        return web.Response(
+            status=response.status, body=encode(body), content_type="application/json"
+        )
+    except ApiUnreachable:
+        return _cut(request)
+    except StatusError as error:
+        return _refused(error)
+    except web.HTTPRequestEntityTooLarge:
+        return _refused(StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}"))
+
+
+def _refused(error: StatusError) -> web.Response:
+    body = encode(error.body())
+    return web.Response(status=error.code, body=body, content_type="application/json")
+
+
+def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The function that turns what a GET finds into the form the client wants: the objects as they
+    are, their metadata alone, or a Table (for `kubectl get`). Raises: StatusError 406 for another
+    form, 404 or 405 as `parse_route` does."""
+    if request.method != "GET" or discovery_document(request.path) is not None:
+        return _unchanged
+    form = form_of(request.headers.get("Accept", ""))
+    if form == AS_IS:
+        return _unchanged
+    resource = parse_route("GET", request.path).resource
+    if form != "Table":
+        return lambda found: to_partial(resource, found)
+    include = include_object(request.query)
+    return lambda found: to_table(resource, found, RealClock().now(), include)
+
+
+def _unchanged(found: dict[str, Any]) -> dict[str, Any]:
+    return found
+
+
+async def _stream(
+    request: web.Request, response: Response, shown: Callable[[dict[str, Any]], dict[str, Any]]
+) -> web.StreamResponse:
+    """Send the events of a watch, a line of JSON each; `shown` gives the form of their objects."""
+    answer = web.StreamResponse(headers={"Content-Type": "application/json"})
+    answer.enable_chunked_encoding()
+    await answer.prepare(request)
+    if response.events is not None:
+        async for event in response.events:
+            if event["type"] not in ("ERROR", "BOOKMARK"):
+                event = {**event, "object": shown(event["object"])}
+            await answer.write(encode(event) + b"\n")
+    return answer
+
+
+def _cut(request: web.Request) -> web.StreamResponse:
+    """Break the connection without an answer, as a dead server would."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=503)

@@ -1,0 +1,153 @@
+"""Strategic merge patch: a merge patch that merges some lists element by element.
+
+Objects merge as in RFC 7386. The elements of a list with a merge key (`merge_keys`) are matched by
+that key and merged; every other list is replaced. Directives: `$patch: replace | delete | merge` in
+an object or a list element, `$retainKeys`, `$setElementOrder/<field>`,
+`$deleteFromPrimitiveList/<field>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fakekubeapi.bodies import copy_json
+from fakekubeapi.errors import StatusError, bad_request
+from fakekubeapi.patches.merge_keys import Field, Merged, fields_of
+
+_PATCH: Final = "$patch"
+_RETAIN_KEYS: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder/"
+_DELETE_PRIMITIVE: Final = "$deleteFromPrimitiveList/"
+
+
+def strategic_merge(document: dict[str, Any], patch: dict[str, Any], kind: str) -> dict[str, Any]:
+    """`document` (an object of that `kind`) after `patch`. Raises: StatusError 400 for an unknown
+    or malformed directive or list element, 422 for an element without its merge key.
+
+    >>> old = {"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B"}]}}
+    >>> strategic_merge(old, {"status": {"conditions": [{"type": "A", "status": "True"}]}}, "Pod")
+    {'status': {'conditions': [{'type': 'A', 'status': 'True'}, {'type': 'B'}]}}
+    """
+    return _merge_map(document, patch, kind, "")
+
+
+def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> dict[str, Any]:
+    directive = patch.get(_PATCH, "merge")
+    if directive == "delete":
+        return {}
+    if directive not in ("merge", "replace"):
+        raise _bad_directive(directive, path)
+    base = old if isinstance(old, dict) and directive == "merge" else {}
+    result = _retained(copy_json(base), patch, path)
+    fields = fields_of(type_name) if type_name else {}
+    for key, value in patch.items():
+        if key.startswith("$"):
+            continue
+        here = f"{path}.{key}" if path else key
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merge_value(result.get(key), value, fields.get(key), here)
+    _apply_list_directives(result, patch, fields, path)
+    return result
+
+
+def _merge_value(old: Any, value: Any, field: Field | None, path: str) -> Any:
+    if isinstance(value, dict):
+        return _merge_map(old, value, field if isinstance(field, str) else "", path)
+    if isinstance(value, list) and isinstance(field, Merged):
+        known = old if isinstance(old, list) else []
+        return _merge_list(known, value, field, path) if field.key else _union(known, value)
+    if isinstance(value, list):
+        return [_merge_map({}, v, "", path) if isinstance(v, dict) else v for v in value]
+    return value
+
+
+def _merge_list(old: list[Any], patch: list[Any], field: Merged, path: str) -> list[Any]:
+    directives = [item for item in patch if _is_replace(item)]
+    if directives:
+        kept = [item for item in patch if not _is_replace(item)]
+        return [_merge_map({}, item, field.element, path) for item in kept]
+    result = [copy_json(item) for item in old]
+    for item in patch:
+        wanted = _key_of(item, field, path)
+        place = next((i for i, have in enumerate(result) if have.get(field.key) == wanted), None)
+        if item.get(_PATCH) == "delete":
+            result = [have for have in result if have.get(field.key) != wanted]
+        elif place is None:
+            result.append(_merge_map({}, item, field.element, path))
+        else:
+            result[place] = _merge_map(result[place], item, field.element, path)
+    return result
+
+
+def _is_replace(item: Any) -> bool:
+    # A list element that carries nothing but `$patch: replace` replaces the whole list.
+    return isinstance(item, dict) and item == {_PATCH: "replace"}
+
+
+def _key_of(item: Any, field: Merged, path: str) -> Any:
+    if not isinstance(item, dict):
+        raise bad_request(f"{path}: wanted objects with the key {field.key!r}, got {item!r}")
+    if field.key not in item:
+        raise StatusError(422, f"{path}: element {item!r} does not contain merge key: {field.key}")
+    return item[field.key]
+
+
+def _union(old: list[Any], patch: list[Any]) -> list[Any]:
+    return [*old, *(item for item in patch if item not in old)]
+
+
+def _retained(result: dict[str, Any], patch: dict[str, Any], path: str) -> dict[str, Any]:
+    if _RETAIN_KEYS not in patch:
+        return result
+    keep = _listed(patch, _RETAIN_KEYS, path)
+    return {key: value for key, value in result.items() if key in keep}
+
+
+def _apply_list_directives(
+    result: dict[str, Any], patch: dict[str, Any], fields: Mapping[str, Field], path: str
+) -> None:
+    for key in patch:
+        for directive in (_DELETE_PRIMITIVE, _ORDER):
+            name = key.removeprefix(directive)
+            field, present = fields.get(name), result.get(name)
+            if name == key or not isinstance(field, Merged) or not isinstance(present, list):
+                continue
+            named = _listed(patch, key, path)
+            if directive == _DELETE_PRIMITIVE:
+                result[name] = [item for item in present if item not in named]
+            else:
+                result[name] = _ordered(present, named, field.key)
+
+
+def _listed(patch: dict[str, Any], directive: str, path: str) -> list[Any]:
+    value = patch[directive]
+    if not isinstance(value, list):
+        raise bad_request(f"{path or 'the patch'}: {directive} is a list, got {value!r}")
+    return value
+
+
+def _ordered(items: list[Any], order: list[Any], key: str) -> list[Any]:
+    """The elements that `order` names (by `key`, or as plain values) in that order, in the places
+    that they have now; the others stay where they are."""
+
+    def identity(item: Any) -> Any:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    ranks = [identity(item) for item in order]
+
+    def rank(item: Any) -> int:
+        return ranks.index(identity(item)) if identity(item) in ranks else -1
+
+    places = [i for i, item in enumerate(items) if rank(item) >= 0]
+    result = list(items)
+    for place, item in zip(places, sorted((items[i] for i in places), key=rank), strict=True):
+        result[place] = item
+    return result
+
+
+def _bad_directive(directive: Any, path: str) -> StatusError:
+    where = path or "the patch"
+    return bad_request(f"{where}: unknown {_PATCH} directive {directive!r}")

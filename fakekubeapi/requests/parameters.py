@@ -1,0 +1,108 @@
+"""The query of a request: numbers, switches, and which go together (ListOptions and others).
+
+Status codes and messages are those of the API server, which parses numbers as Go does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fakekubeapi.errors import (
+    Cause,
+    StatusError,
+    bad_request,
+    forbidden_field,
+    invalid,
+    unsupported_value,
+)
+
+_SIGNED: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_UNSIGNED: Final = re.compile(r"[0-9]+", re.ASCII)
+_META: Final = "meta.k8s.io"
+_MATCHES: Final = ("Exact", "NotOlderThan")
+_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_KINDS: Final = {"POST": "Create", "PUT": "Update", "PATCH": "Patch", "DELETE": "Delete"}
+
+
+def whole_number(params: Mapping[str, str], name: str) -> int:
+    """The parameter of that name as a signed 64-bit number; 0 if it is missing. Raises: StatusError
+    400 if it is not such a number."""
+    text = params.get(name, "") or "0"
+    if not _SIGNED.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(text) > 40 or not -(1 << 63) <= int(text) < 1 << 63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return int(text)
+
+
+def resource_version(params: Mapping[str, str]) -> int:
+    """The parameter resourceVersion, an unsigned 64-bit number; 0 if it is missing. Raises:
+    StatusError 400 if it is not such a number."""
+    text = params.get("resourceVersion", "") or "0"
+    why = ""
+    if not _UNSIGNED.fullmatch(text):
+        why = "invalid syntax"
+    elif len(text) > 40 or int(text) >= 1 << 64:
+        why = "value out of range"
+    if why:
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": {why}'
+        )
+    return int(text)
+
+
+def is_true(text: str | None) -> bool:
+    """Whether a switch is on: any text but `false` and `0` means yes, as in the API server; None
+    (no such parameter) means no."""
+    return text is not None and text.lower() not in ("false", "0")
+
+
+def check_list_options(params: Mapping[str, str]) -> None:
+    """Check that the parameters of a list or watch go together. Raises: StatusError 422."""
+    match, causes = params.get("resourceVersionMatch", ""), list[Cause]()
+    field = "resourceVersionMatch"
+    if match and not params.get("resourceVersion") and not is_true(params.get("sendInitialEvents")):
+        text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        causes.append(forbidden_field(field, text))
+    if match and match not in _MATCHES:
+        causes.append(unsupported_value(field, match, ("Exact", "NotOlderThan", "")))
+    initial = is_true(params.get("sendInitialEvents")) and is_true(params.get("watch"))
+    if initial and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(forbidden_field(field, text))
+    _refuse("ListOptions", causes)
+
+
+def dry_run(method: str, params: Mapping[str, str]) -> bool:
+    """Whether the request is to be checked, but nothing stored (`dryRun=All`). Raises: StatusError
+    422 for another value of dryRun, and for an unknown one of fieldValidation."""
+    causes, asked = list[Cause](), params.get("dryRun")
+    if asked not in (None, "", "All"):
+        message = f'Unsupported value: ["{asked}"]: supported values: "All"'
+        causes.append(Cause("dryRun", message, "FieldValueNotSupported"))
+    validation = params.get("fieldValidation", "")
+    if validation not in _VALIDATIONS and method != "DELETE":
+        causes.append(unsupported_value("fieldValidation", validation, _VALIDATIONS))
+    _refuse(f"{_KINDS.get(method, 'Create')}Options", causes)
+    return asked == "All"
+
+
+def _refuse(kind: str, causes: Sequence[Cause]) -> None:
+    if causes:
+        raise invalid(kind, _META, "", causes)
+
+
+def include_object(params: Mapping[str, Any]) -> str:
+    """The parameter includeObject: what the rows of a Table hold of their objects, `None`,
+    `Metadata` (the default) or `Object`. Raises: StatusError 400 for another value."""
+    asked = str(params.get("includeObject", "")) or "Metadata"
+    if asked not in ("None", "Metadata", "Object"):
+        raise StatusError(
+            400,
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{asked}": '
+            "must be 'Metadata', 'Object', 'None', or empty",
+        )
+    return asked

@@ -1,0 +1,10 @@
+"""What the server knows about each resource: names, defaults, rules, and the columns of its Table.
+
+`registry` lists the resources; `strategy` has the rules common to all, `core` and `pods` those of
+single ones (`pod_defaults` and `pod_validation` are parts of `pods`); `printers` makes Tables.
+"""
+
+from fakekubeapi.resources.registry import GROUP_VERSIONS, RESOURCES, Resource, find_resource
+from fakekubeapi.resources.strategy import Strategy
+
+__all__ = ["GROUP_VERSIONS", "RESOURCES", "Resource", "Strategy", "find_resource"]

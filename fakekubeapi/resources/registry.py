@@ -1,0 +1,120 @@
+"""The resources that the server stores, found by group, version and plural name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fakekubeapi.resources.core import (
+    EventStrategy,
+    LeaseStrategy,
+    NamespaceStrategy,
+    NodeStrategy,
+    SecretStrategy,
+    ServiceStrategy,
+)
+from fakekubeapi.resources.pods import PodStrategy
+from fakekubeapi.resources.strategy import ImmutableAware, Strategy
+
+_PLAIN: Final = Strategy()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of object, and how it is handled."""
+
+    group: str
+    """The API group; "" for the core group."""
+    version: str
+    plural: str
+    """The name in paths: `pods`."""
+    kind: str
+    namespaced: bool = True
+    strategy: Strategy = _PLAIN
+    """Its rules."""
+    subresources: tuple[str, ...] = ()
+    """Those that exist below an object's name."""
+    short_names: tuple[str, ...] = ()
+    """kubectl's abbreviations."""
+
+    @property
+    def api_version(self) -> str:
+        """What objects of this kind have in `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def module(self) -> str:
+        """The module below `lightkube` that has the type of these objects: `resources.core_v1`."""
+        return f"resources.{self.group.partition('.')[0] or 'core'}_{self.version}"
+
+    @property
+    def qualified(self) -> str:
+        """`pods`, `leases.coordination.k8s.io`: the name in messages and storage keys."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+_FROZEN: Final = ImmutableAware()
+_STATUS: Final = ("status",)
+_POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize", "ephemeralcontainers")
+
+RESOURCES: Final = (
+    Resource(
+        "",
+        "v1",
+        "pods",
+        "Pod",
+        strategy=PodStrategy(),
+        subresources=_POD_SUBRESOURCES,
+        short_names=("po",),
+    ),
+    Resource(
+        "",
+        "v1",
+        "nodes",
+        "Node",
+        namespaced=False,
+        strategy=NodeStrategy(),
+        subresources=_STATUS,
+        short_names=("no",),
+    ),
+    Resource(
+        "",
+        "v1",
+        "namespaces",
+        "Namespace",
+        namespaced=False,
+        strategy=NamespaceStrategy(),
+        subresources=_STATUS,
+        short_names=("ns",),
+    ),
+    Resource("", "v1", "events", "Event", strategy=EventStrategy(), short_names=("ev",)),
+    Resource("", "v1", "configmaps", "ConfigMap", strategy=_FROZEN, short_names=("cm",)),
+    Resource("", "v1", "secrets", "Secret", strategy=SecretStrategy()),
+    Resource(
+        "",
+        "v1",
+        "services",
+        "Service",
+        strategy=ServiceStrategy(),
+        subresources=_STATUS,
+        short_names=("svc",),
+    ),
+    Resource("", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",)),
+    Resource(
+        "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, subresources=_STATUS
+    ),
+    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", subresources=_STATUS),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease", strategy=LeaseStrategy()),
+    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
+    Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
+)
+
+_BY_NAME: Final = {(r.group, r.version, r.plural): r for r in RESOURCES}
+GROUP_VERSIONS: Final = tuple(dict.fromkeys((r.group, r.version) for r in RESOURCES))
+
+
+def find_resource(group: str, version: str, plural: str) -> Resource | None:
+    """The resource of those names; None if the server does not store it."""
+    return _BY_NAME.get((group, version, plural))

@@ -1,0 +1,153 @@
+"""Watches: the changes of some objects as a stream, from a revision on, without gaps.
+
+A watch reads the store's history by revision, so it neither misses nor reorders a change. When the
+history no longer has the changes it needs next, it ends with an ERROR event (410 Expired).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakekubeapi.errors import ApiUnreachable, StatusError
+from fakekubeapi.resources import Resource
+from fakekubeapi.storage.selectors import Predicate
+from fakekubeapi.storage.store import Change, Store
+
+Event = dict[str, Any]
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_NODE_INFO: Final = (
+    *("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"),
+    *("kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"),
+)
+ZERO_VALUES: Final[dict[str, dict[str, Any]]] = {
+    "Pod": {"spec": {"containers": None}, "status": {}},
+    "Node": {
+        "spec": {},
+        "status": {
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "nodeInfo": dict.fromkeys(_NODE_INFO, ""),
+        },
+    },
+}
+"""What the objects of bookmarks have beside kind, apiVersion and metadata, as kube-apiserver 1.36.2
+sends them: the fields that Go encodes even when they are empty. A client must not take such an
+object for a real one (SRC-051)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What a client asked for (ListOptions)."""
+
+    resource: Resource
+    namespace: str | None
+    """None: all namespaces."""
+    matches: Predicate
+    """The selectors: which objects to watch."""
+    resource_version: int | None = None
+    """The changes after this revision; None or 0: first the current objects as ADDED events."""
+    timeout_s: float | None = None
+    """Seconds after which the watch ends; None: never."""
+    bookmarks: bool = False
+    """Whether BOOKMARK events are wanted: after initial events, and at the time-out (SRC-051)."""
+    initial_events: bool = False
+    """First the current objects as ADDED events, whatever the revision (SRC-051)."""
+
+
+async def watch_events(
+    store: Store, options: WatchOptions, connected: Callable[[], bool]
+) -> AsyncIterator[Event]:
+    """The events of a watch, `{"type": ..., "object": ...}`, with the stored objects themselves.
+
+    Ends at its time-out or after an ERROR event. Raises: ApiUnreachable once `connected()` is
+    false; `store.wake()` makes a waiting watch look.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
+    revision = options.resource_version or 0
+    if revision == 0 or options.initial_events:
+        revision = store.revision
+        for obj in list(_selected(store, options)):
+            yield {"type": "ADDED", "object": obj}
+        if options.initial_events and options.bookmarks:
+            yield _bookmark(options.resource, revision, {INITIAL_EVENTS_END: "true"})
+    while True:
+        if not connected():
+            raise ApiUnreachable("the API server went down (FakeApi.down)")
+        try:
+            changes = store.changes_since(revision)
+        except StatusError as error:
+            yield {"type": "ERROR", "object": error.body()}
+            return
+        for change in changes:
+            if not connected():
+                break
+            revision = change.revision
+            event = _event_of(change, options)
+            if event is not None:
+                yield event
+        idle = store.revision == revision and connected()
+        if idle and not await _change_before(store, deadline):
+            if options.bookmarks:
+                yield _bookmark(options.resource, revision)
+            return
+
+
+async def _change_before(store: Store, deadline: float | None) -> bool:
+    """Wait for a change; whether there was one before the deadline (in the loop's seconds)."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            await store.changed()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _selected(store: Store, options: WatchOptions) -> Iterator[dict[str, Any]]:
+    for obj in store.items(options.resource.qualified, options.namespace):
+        if options.matches(obj):
+            yield obj
+
+
+def _event_of(change: Change, options: WatchOptions) -> Event | None:
+    """The event this watch has for a change; None if the change is not for it.
+
+    An object that begins to match is ADDED; one that no longer matches is DELETED, shown as it was
+    before, with the resourceVersion of the change.
+    """
+    if change.key.resource != options.resource.qualified:
+        return None
+    if options.namespace not in (None, change.key.namespace):
+        return None
+    before = change.previous is not None and options.matches(change.previous)
+    after = change.type != "DELETED" and options.matches(change.object)
+    kind = _SEEN_AS[before, after]
+    if kind is None:
+        return None
+    shown = change.object
+    if kind == "DELETED" and change.type != "DELETED" and change.previous is not None:
+        metadata = {**change.previous["metadata"], "resourceVersion": str(change.revision)}
+        shown = {**change.previous, "metadata": metadata}
+    return {"type": kind, "object": shown}
+
+
+# By whether the object matched before and matches after the change.
+_SEEN_AS: Final[dict[tuple[bool, bool], str | None]] = {
+    (False, False): None,
+    (False, True): "ADDED",
+    (True, True): "MODIFIED",
+    (True, False): "DELETED",
+}
+
+
+def _bookmark(
+    resource: Resource, revision: int, annotations: dict[str, str] | None = None
+) -> Event:
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if annotations:
+        metadata["annotations"] = annotations
+    obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    obj |= ZERO_VALUES.get(resource.kind, {})
+    return {"type": "BOOKMARK", "object": obj}

@@ -1,0 +1,231 @@
+"""From a request to the verb that carries it out, and to the answer: `Dispatcher`, `Response`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fakekubeapi.bodies import copy_json
+from fakekubeapi.discovery.documents import discovery_document
+from fakekubeapi.errors import StatusError, bad_request
+from fakekubeapi.requests.parameters import (
+    check_list_options,
+    dry_run,
+    is_true,
+    resource_version,
+    whole_number,
+)
+from fakekubeapi.requests.routes import Route, parse_route
+from fakekubeapi.requests.shapes import check_shape, require_known_fields
+from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
+from fakekubeapi.storage.store import Store
+from fakekubeapi.storage.watch import WatchOptions, watch_events
+from fakekubeapi.verbs.operations import Operations
+from simclock import Clock, Ids, RealClock
+
+_OTHER_KINDS: Final = ("binding", "eviction")
+"""Subresources whose bodies are objects of another kind than the resource's."""
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: HTTP status and a JSON body, or, for a watch, `events` to iterate over."""
+
+    status: int
+    """The HTTP status."""
+    body: dict[str, Any]
+    """The JSON body: an object, a list or a `metav1.Status`; empty for a watch."""
+    events: AsyncIterator[dict[str, Any]] | None = None
+    """The events of a watch, each `{"type": ..., "object": ...}`; None for anything else."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request was carried out: a status below 400."""
+        return self.status < 400
+
+
+class Dispatcher:
+    """Answers requests over one store. `clock` None: that of the running loop."""
+
+    def __init__(self, store: Store, clock: Clock | None, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._operations: Operations | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        body: Any,
+        content_type: str,
+        connected: Callable[[], bool],
+    ) -> Response:
+        """Carry out one request; nothing in the response is shared with the store.
+
+        `path` has no query, `params` is the query, `body` a decoded JSON value. A watch goes on
+        while `connected()` is true. Raises: StatusError when the request is refused.
+        """
+        known = discovery_document(path) if method == "GET" else None
+        if known is not None:
+            return Response(200, known)
+        route = parse_route(method, path)
+        if method == "GET" and is_true(params.get("watch")):
+            return self._open_watch(route, params, connected)
+        status, found = self._dispatch(
+            method, route, params=params, body=body, content_type=content_type
+        )
+        return Response(status, copy_json(found))
+
+    def _dispatch(
+        self, method: str, route: Route, *, params: Mapping[str, str], body: Any, content_type: str
+    ) -> tuple[int, dict[str, Any]]:
+        """The HTTP status and the body of the answer to anything but a watch."""
+        do, unstored = self._verbs(), dry_run(method, params)
+        if method == "GET" and route.name:
+            return 200, do.get(route)
+        if method == "GET":
+            self._check_version(params)
+            limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
+            return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
+        if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
+            _require_known_fields(route, body)
+        if method == "POST":
+            return self._post(route, body, dry_run=unstored)
+        if method == "PUT":
+            obj, created = do.update(route, body, dry_run=unstored)
+            return (201 if created else 200), obj
+        if method == "PATCH":
+            return 200, do.patch(route, body, content_type, dry_run=unstored)
+        return self._delete(route, params, body, dry_run=unstored)
+
+    def _post(self, route: Route, body: Any, *, dry_run: bool) -> tuple[int, dict[str, Any]]:
+        """Create an object, bind a pod to a node, or evict it (delete it)."""
+        do = self._verbs()
+        if route.subresource == "binding":
+            do.bind(route, body)
+            return 201, _success(route, None)
+        if route.subresource == "eviction":
+            check_shape(body, "models.policy_v1", "Eviction")
+            do.deletion.delete(route, (body or {}).get("deleteOptions"), dry_run=dry_run)
+            return 201, _success(route, None)
+        return 201, do.create(route, body, dry_run=dry_run)
+
+    def _delete(
+        self, route: Route, params: Mapping[str, str], body: Any, *, dry_run: bool
+    ) -> tuple[int, dict[str, Any]]:
+        """Delete one object, or all of a collection that the selectors choose."""
+        do = self._verbs()
+        check_shape(body, "models.meta_v1", "DeleteOptions")
+        options = dict(body or {})
+        if "gracePeriodSeconds" in params:
+            grace = whole_number(params, "gracePeriodSeconds")
+            options.setdefault("gracePeriodSeconds", grace)
+        if not route.name:
+            listed = do.list(route, _predicate(route, params))
+            for item in listed["items"]:
+                where, name = item["metadata"].get("namespace"), item["metadata"]["name"]
+                one = replace(route, namespace=where, name=name)
+                do.deletion.delete(one, options, dry_run=dry_run)
+            return 200, listed
+        obj, gone = do.deletion.delete(route, options, dry_run=dry_run)
+        if route.resource.strategy.returns_deleted or not gone:
+            return 200, obj
+        return 200, _success(route, obj["metadata"]["uid"])
+
+    def _open_watch(
+        self, route: Route, params: Mapping[str, str], connected: Callable[[], bool]
+    ) -> Response:
+        """A response with the events of a collection, or of one object where the path has a
+        name."""
+        self._verbs()
+        version, timeout_s = self._check_version(params), whole_number(params, "timeoutSeconds")
+        by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
+        options = WatchOptions(
+            resource=route.resource,
+            namespace=route.namespace,
+            matches=_predicate(route, {**params, **by_name}),
+            resource_version=version,
+            timeout_s=max(0, timeout_s) if timeout_s else None,
+            bookmarks=is_true(params.get("allowWatchBookmarks")),
+            initial_events=is_true(params.get("sendInitialEvents")),
+        )
+        return Response(200, {}, _copied(watch_events(self._store, options, connected)))
+
+    def _check_version(self, params: Mapping[str, str]) -> int:
+        """The resourceVersion that the query asks for; 0 if it asks for none.
+
+        Raises: StatusError 400 for text that is not a version, 504 for a version that does not
+        exist yet, 400 for an exact version other than the newest, as old states are not kept.
+        """
+        check_list_options(params)
+        version, newest = resource_version(params), self._store.revision
+        if version > newest:
+            raise StatusError(
+                504,
+                f"Too large resource version: {version}, current: {newest}",
+                details={"retryAfterSeconds": 1},
+            )
+        if params.get("resourceVersionMatch") == "Exact" and version != newest:
+            raise bad_request(
+                f"resourceVersionMatch: Exact is answered for the newest version only ({newest}), "
+                f"got {version}"
+            )
+        return version
+
+    def _verbs(self) -> Operations:
+        """The operations of the store. The first call creates the system namespaces. Without a
+        clock of its own the dispatcher uses that of the running loop, even when requests come from
+        another loop than before."""
+        loop = asyncio.get_running_loop()
+        if self._operations is not None and (loop is self._loop or self._clock is not None):
+            return self._operations
+        first, self._loop = self._operations is None, loop
+        loop_clock = getattr(loop, "clock", None)
+        clock = self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
+        self._operations = Operations(self._store, clock, self._ids)
+        if first:
+            namespaces = parse_route("POST", "/api/v1/namespaces")
+            for name in SYSTEM_NAMESPACES:
+                body = {"metadata": {"name": name}}
+                self._operations.create(namespaces, body, dry_run=False)
+        return self._operations
+
+
+async def _copied(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    async for event in events:
+        yield copy_json(event)
+
+
+def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
+    supported = ("metadata.name", "metadata.namespace", *route.resource.strategy.field_labels)
+    by_field = field_selector(params.get("fieldSelector", ""), supported)
+    by_label = label_selector(params.get("labelSelector", ""))
+    return lambda obj: by_field(obj) and by_label(obj)
+
+
+def _require_known_fields(route: Route, body: dict[str, Any]) -> None:
+    resource = route.resource
+    if route.subresource not in _OTHER_KINDS:
+        require_known_fields(body, resource.module, resource.kind, resource.api_version)
+
+
+def _success(route: Route, uid: str | None) -> dict[str, Any]:
+    """The Status that says that the object at `route` was deleted, bound or evicted."""
+    details = {"name": route.name, "kind": route.resource.plural}
+    if route.resource.group:
+        details["group"] = route.resource.group
+    if uid:
+        details["uid"] = uid
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

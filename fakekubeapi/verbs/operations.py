@@ -1,0 +1,291 @@
+"""What the verbs do to the store: create, get, list, update, patch, bind (delete: `deletion`).
+
+Everything here is synchronous, so a request is one atomic step. Stored objects are never changed
+in place, and bodies are copied before they are stored.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Final
+
+from fakekubeapi.bodies import without_null
+from fakekubeapi.errors import (
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    invalid,
+    invalid_value,
+    not_found,
+    precondition_failed,
+    required,
+)
+from fakekubeapi.patches.patch import apply_patch
+from fakekubeapi.requests.routes import Route
+from fakekubeapi.requests.shapes import check_shape
+from fakekubeapi.storage.selectors import Predicate
+from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.verbs.deletion import Deletion
+from simclock import Clock, Ids, format_rfc3339
+
+MODIFIED: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+_SERVER_OWNED: Final = (
+    "uid",
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+    "generateName",
+)
+
+
+class Operations:
+    """The verbs over one store. `clock` gives creation and deletion times, `ids` the UIDs."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self.deletion = Deletion(store, clock)
+
+    def create(self, route: Route, body: Any, *, dry_run: bool) -> Object:
+        """Store a new object, completed with defaults and what the server sets; returns it.
+
+        With `dry_run` it is checked, but not stored. Raises: StatusError 400 for a body that does
+        not fit the path, 404 for an unknown namespace, 409 if the object exists, 422 for wrong
+        fields.
+        """
+        resource, namespace = route.resource, route.namespace or ""
+        obj = self._checked(route, body)
+        metadata = obj["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = metadata["generateName"] + self._ids.hex(5)
+        metadata["uid"] = self._ids.uuid()
+        metadata["creationTimestamp"] = self._now_text()
+        for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"):
+            metadata.pop(field, None)
+        metadata.pop("managedFields", None)
+        metadata.pop("generation", None)
+        if resource.strategy.has_generation:
+            metadata["generation"] = 1
+        resource.strategy.prepare_create(obj)
+        causes = resource.strategy.validate_create(obj)
+        name = metadata.get("name", "")
+        if causes:
+            raise invalid(resource.kind, resource.group, name, causes)
+        if namespace and self._store.get(Key("namespaces", "", namespace)) is None:
+            raise not_found("namespaces", namespace)
+        key = Key(resource.qualified, namespace, name)
+        if self._store.get(key) is not None:
+            raise already_exists(resource.qualified, name)
+        if dry_run:
+            return obj
+        stored = self._store.put(key, obj)
+        if resource.qualified == "namespaces":
+            self._add_default_account(name)
+        return stored
+
+    def _add_default_account(self, namespace: str) -> None:
+        """Create the service account `default`, as a controller does in each new namespace."""
+        metadata = {
+            "name": "default",
+            "namespace": namespace,
+            "uid": self._ids.uuid(),
+            "creationTimestamp": self._now_text(),
+        }
+        account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata}
+        self._store.put(Key("serviceaccounts", namespace, "default"), account)
+
+    def get(self, route: Route) -> Object:
+        """The stored object itself, not to be changed. Raises: StatusError 404."""
+        found = self._store.get(route.key)
+        if found is None:
+            raise not_found(route.resource.qualified, route.name)
+        return found
+
+    def list(self, route: Route, matches: Predicate, *, limit: int = 0, start: str = "") -> Object:
+        """A list object with the stored objects that match, in order of namespace and name.
+
+        `limit` > 0 ends it after that many; then its `metadata.continue` is the `start` of the next
+        part. Raises: StatusError 400 for a `start` that is not such a token.
+        """
+        keys = self._store.keys(route.resource.qualified, route.namespace)
+        if start:
+            last = _decode_continue(start)
+            keys = [key for key in keys if (key.namespace, key.name) > last]
+        items: list[Object] = []
+        metadata: dict[str, Any] = {"resourceVersion": str(self._store.revision)}
+        for i, key in enumerate(keys):
+            obj = self._store.get(key)
+            if obj is not None and matches(obj):
+                items.append({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
+            if limit and len(items) == limit and i + 1 < len(keys):
+                metadata["continue"] = _encode_continue(key)
+                break
+        return {
+            "kind": f"{route.resource.kind}List",
+            "apiVersion": route.resource.api_version,
+            "metadata": metadata,
+            "items": items,
+        }
+
+    def update(self, route: Route, body: Any, *, dry_run: bool) -> tuple[Object, bool]:
+        """Replace the object (PUT); returns it as stored, and whether this created it.
+
+        With `dry_run` nothing is stored. Raises: StatusError 400 for a body that does not fit the
+        path, 404 if there is no such object, 409 if it has another UID or version than the body
+        says, 422 for wrong fields.
+        """
+        resource, name = route.resource, route.name
+        new = self._checked(route, body)
+        _check_name(new["metadata"].setdefault("name", name), name)
+        old = self._store.get(route.key)
+        if old is None and resource.strategy.allow_create_on_update and not route.subresource:
+            return self.create(route, body, dry_run=dry_run), True
+        if old is None:
+            raise not_found(resource.qualified, name)
+        if resource.strategy.needs_resource_version and not new["metadata"].get("resourceVersion"):
+            cause = invalid_value("metadata.resourceVersion", "", "must be specified for an update")
+            raise invalid(resource.kind, resource.group, name, [cause])
+        return self._replace(route, old, new, dry_run=dry_run), False
+
+    def patch(self, route: Route, body: Any, content_type: str, *, dry_run: bool) -> Object:
+        """Apply a patch of the kind `content_type` says; returns the object as stored.
+
+        With `dry_run` nothing is stored. Raises: StatusError as `update` does, and 415 for another
+        content type, 400 or 422 for a patch that does not apply.
+        """
+        old = self.get(route)
+        patched = apply_patch(content_type, old, body, route.resource.kind)
+        if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
+            raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
+        given = patched["metadata"].get("name")
+        if isinstance(given, str):
+            _check_name(given, route.name)
+        try:
+            new = self._checked(route, patched)
+        except StatusError as error:
+            if error.code != 400:
+                raise
+            raise StatusError(422, f'"" is invalid: patch: {error.message}') from None
+        return self._replace(route, old, new, dry_run=dry_run)
+
+    def bind(self, route: Route, body: Any) -> None:
+        """Give an unbound pod its node, as a scheduler does (POST pods/binding). Raises:
+        StatusError 404 without the pod, 422 without a node, 409 if the pod has a node."""
+        pod, name = self.get(route), route.name
+        check_shape(body, "models.core_v1", "Binding")
+        node = ((body or {}).get("target") or {}).get("name")
+        if not node:
+            raise invalid("Binding", "", name, [required("target.name")])
+        current = pod["spec"].get("nodeName")
+        if current:
+            raise conflict(
+                "pods/binding", name, f'pod {name} is already assigned to node "{current}"'
+            )
+        condition = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastTransitionTime": self._now_text(),
+        }
+        status = pod.get("status", {})
+        others = [c for c in status.get("conditions", []) if c["type"] != "PodScheduled"]
+        changed = {
+            **pod,
+            "spec": {**pod["spec"], "nodeName": node},
+            "status": {**status, "conditions": [*others, condition]},
+        }
+        self._store.put(route.key, changed)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _now_text(self) -> str:
+        return format_rfc3339(self._clock.wall_ns())
+
+    def _checked(self, route: Route, body: Any) -> Object:
+        """A copy of a posted object, with kind, apiVersion and namespace set. Raises: StatusError
+        400 if its kind, version, namespace or types do not fit the path."""
+        resource = route.resource
+        if not isinstance(body, dict):
+            raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
+        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+            if body.get(field, wanted) != wanted:
+                raise bad_request(
+                    f"{body.get(field)} in {field} does not fit this URL: it takes {wanted}"
+                )
+        check_shape(body, resource.module, resource.kind)
+        obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
+        obj.update(without_null({k: v for k, v in body.items() if k not in obj}))
+        metadata = obj.setdefault("metadata", {})
+        if not resource.namespaced:
+            metadata.pop("namespace", None)
+            return obj
+        given = metadata.setdefault("namespace", route.namespace)
+        if given != route.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the "
+                f"request: {given} in the object, {route.namespace} in the URL"
+            )
+        return obj
+
+    def _replace(self, route: Route, old: Object, new: Object, *, dry_run: bool) -> Object:
+        """Check `new` (a copy, changed here) against `old` and store it where they differ."""
+        resource, name = route.resource, route.name
+        was, now = old["metadata"], new["metadata"]
+        uid, version = now.get("uid"), now.get("resourceVersion")
+        if uid and uid != was["uid"]:
+            raise precondition_failed(
+                resource.qualified, name, field="UID", wanted=uid, found=was["uid"]
+            )
+        if version and version not in ("0", was["resourceVersion"]):
+            raise conflict(resource.qualified, name, MODIFIED)
+        for field in _SERVER_OWNED:
+            now.pop(field, None)
+            if field in was:
+                now[field] = was[field]
+        now.pop("managedFields", None)
+        resource.strategy.prepare_update(new, old, route.subresource)
+        new = without_null(new)
+        causes = resource.strategy.validate_update(new, old, route.subresource)
+        if causes:
+            raise invalid(resource.kind, resource.group, name, causes)
+        if resource.strategy.has_generation and new.get("spec") != old.get("spec"):
+            new["metadata"]["generation"] = was.get("generation", 0) + 1
+        return old if new == old else self._commit(route, new, dry_run=dry_run)
+
+    def _commit(self, route: Route, new: Object, *, dry_run: bool) -> Object:
+        """Store a changed object; one that is marked as deleted goes with its last finalizer."""
+        if dry_run:
+            return new
+        metadata = new["metadata"]
+        stored = self._store.put(route.key, new)
+        leaving = "deletionTimestamp" in metadata and not metadata.get("finalizers")
+        if leaving and not metadata.get("deletionGracePeriodSeconds"):
+            return self._store.remove(route.key)
+        return stored
+
+
+def _check_name(given: str, name: str) -> None:
+    if given != name:
+        raise bad_request(
+            f"the name of the object ({given}) does not match the name on the URL ({name})"
+        )
+
+
+def _encode_continue(key: Key) -> str:
+    return base64.urlsafe_b64encode(f"{key.namespace}/{key.name}".encode()).decode()
+
+
+def _decode_continue(token: str) -> tuple[str, str]:
+    try:
+        namespace, _, name = base64.b64decode(token, b"-_", validate=True).decode().partition("/")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise StatusError(400, f"continue key is not valid: {token!r}") from None
+    return namespace, name

@@ -1,0 +1,26 @@
+"""Time, chance and identity: the only package that may read a clock, draw a number or make an id.
+
+Everything else takes a `Clock`, an `Rng` and `Ids` as arguments and waits through the running
+asyncio loop. On a `VirtualLoop` the same code waits without real time, and the seed alone decides
+how a run goes. On a `ManualLoop` time passes only when a test lets it pass.
+"""
+
+from simclock.clock import Clock, RealClock, VirtualClock, format_rfc3339
+from simclock.dice import Ids, Rng, unguessable
+from simclock.manual_loop import ManualLoop
+from simclock.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
+
+__all__ = [
+    "Clock",
+    "Ids",
+    "ManualLoop",
+    "NothingToWaitFor",
+    "RealClock",
+    "Rng",
+    "TimeLimitPassed",
+    "VirtualClock",
+    "VirtualLoop",
+    "format_rfc3339",
+    "run_virtual",
+    "unguessable",
+]

@@ -1,0 +1,267 @@
+"""An asyncio loop whose clock jumps to the next timer whenever nothing can run.
+
+How it works. Like asyncio's own loop, every pass looks at the watched descriptors, makes runnable
+the timers that are due, and runs the callbacks that were runnable then. Only waiting is different:
+where asyncio would wait, because no callback is runnable and nothing can be read, the clock moves
+to the next timer. Timers are in a heap of their own, so that of those due at the same time the
+older one comes first (in asyncio their order is undefined; under a clock that jumps, equal times
+are common).
+
+So time never moves while anything can run, a run never waits in real time, and the order of
+callbacks depends on the seed alone. A run in which all tasks wait and no timer is set fails with
+`NothingToWaitFor`, which lists the tasks and what they wait for. Threads, child processes and
+network connections are refused, because the loop cannot see whether the other side still works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+import random
+import selectors
+from asyncio import events, tasks
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, NoReturn, TypeVar
+
+from simclock.clock import VirtualClock
+from simclock.waiters import describe_tasks
+
+T = TypeVar("T")
+DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+_PASSES_UNASKED = 8
+"""How many passes in a row that have callbacks to run do not look at the descriptors."""
+_FEW_TIMERS = 100
+"""How many cancelled timers may stay in the heap, even if there are few others."""
+
+
+class NothingToWaitFor(RuntimeError):
+    """Every task waits, no timer is set, and no watched descriptor is readable.
+
+    As nothing outside a virtual run can wake it, this state would last for ever.
+    """
+
+
+class TimeLimitPassed(RuntimeError):
+    """The run went on beyond the limit of virtual time it was given."""
+
+
+def _new_timer(
+    when: float,
+    callback: Callable[..., object],
+    args: tuple[Any, ...],
+    loop: asyncio.AbstractEventLoop,
+    context: Context | None,
+) -> Any:
+    """A TimerHandle, made without calling its constructors: timers are a large part of a run, and
+    this is faster. In debug mode the constructors are called, as they note where it was made."""
+    if loop.get_debug():
+        return asyncio.TimerHandle(when, callback, args, loop, context)
+    timer: Any = asyncio.TimerHandle.__new__(asyncio.TimerHandle)
+    timer._context = copy_context() if context is None else context
+    timer._loop, timer._callback, timer._args, timer._when = loop, callback, args, when
+    timer._cancelled = timer._scheduled = False
+    timer._repr = timer._source_traceback = None
+    return timer
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """The virtual-time loop. Time starts at 0 s; its `clock` starts at `start`, an aware datetime.
+
+    `seed` None keeps asyncio's own order of runnable callbacks; with a number, the steps of
+    different tasks that are runnable at the same time run in an order that depends on the seed
+    alone. Instead of going beyond `limit_s` seconds (None: no limit) the run fails with
+    `TimeLimitPassed`. `jumps` counts how often the clock has moved.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        start: datetime = DEFAULT_START,
+        limit_s: float | None = None,
+    ) -> None:
+        self._virtual_s = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timer_numbers = count()
+        self._cancelled_timers = 0
+        self._passes_unasked = 0
+        self._descriptors = selectors.DefaultSelector()
+        super().__init__(self._descriptors)
+        self.shuffle = None if seed is None else random.Random(seed)
+        self.clock = VirtualClock(self, start)
+        self.jumps = 0
+        self._limit_s = math.inf if limit_s is None else limit_s
+
+    def time(self) -> float:
+        return self._virtual_s
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        if self._closed:  # type: ignore[attr-defined]
+            raise RuntimeError("Event loop is closed")
+        timer: asyncio.TimerHandle = _new_timer(when, callback, args, self, context)
+        timer._scheduled = True  # type: ignore[attr-defined]  # its cancel() then tells us
+        heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
+        return timer
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Called by asyncio when a timer is cancelled. A cancelled timer stays in the heap until
+        its time comes, but when most of many timers are cancelled, all those are removed."""
+        if not handle._scheduled:  # type: ignore[attr-defined]
+            return  # it has run already
+        self._cancelled_timers += 1
+        if self._cancelled_timers > _FEW_TIMERS and self._cancelled_timers > len(self._timers) / 2:
+            self._timers = [row for row in self._timers if not row[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._cancelled_timers = 0
+
+    def _run_once(self) -> None:
+        """One pass, as asyncio's `run_forever` asks for it until the loop is stopped."""
+        ready: deque[events.Handle] = getattr(self, "_ready")
+        must_not_wait = ready or getattr(self, "_stopping")
+        if must_not_wait and self._passes_unasked < _PASSES_UNASKED:
+            self._passes_unasked += 1
+        else:
+            self._passes_unasked = 0
+            readable = self._descriptors.select(0)
+            if readable:
+                readable.sort(key=lambda item: item[0].fd)
+                getattr(self, "_process_events")(readable)
+            elif not must_not_wait:
+                self._jump()
+        self._make_due_timers_ready(ready)
+        if self.shuffle is not None:
+            self._shuffle_ready(ready, self.shuffle)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _make_due_timers_ready(self, ready: deque[events.Handle]) -> None:
+        timers = self._timers
+        while timers and timers[0][0] <= self._virtual_s:
+            timer = heapq.heappop(timers)[2]
+            timer._scheduled = False  # type: ignore[attr-defined]
+            if timer._cancelled:
+                self._cancelled_timers -= 1
+            else:
+                ready.append(timer)
+
+    def _jump(self) -> None:
+        """Move the clock to the next timer that was not cancelled."""
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+            self._cancelled_timers -= 1
+        if not timers or not timers[0][0] < math.inf:  # a timer at infinity never comes
+            raise NothingToWaitFor(self._describe_waiters())
+        when = timers[0][0]
+        if when > self._limit_s:
+            raise TimeLimitPassed(
+                f"the next timer is at {when:.3f} s of virtual time, the limit is "
+                f"{self._limit_s:.3f} s:\n{describe_tasks(self)}"
+            )
+        self._virtual_s = when
+        self.jumps += 1
+
+    @staticmethod
+    def _shuffle_ready(ready: deque[events.Handle], dice: random.Random) -> None:
+        """Permute the runnable steps of different tasks; all other callbacks keep their place."""
+        places = [i for i, handle in enumerate(ready) if _is_task_step(handle)]
+        if len(places) < 2:
+            return
+        steps = [ready[i] for i in places]
+        dice.shuffle(steps)
+        for i, handle in zip(places, steps, strict=True):
+            ready[i] = handle
+
+    def _describe_waiters(self) -> str:
+        """What `NothingToWaitFor` says: the time, and one line per unfinished task."""
+        head = f"nothing left to wait for at {self._virtual_s:.3f} s of virtual time:"
+        return f"{head}\n{describe_tasks(self)}"
+
+    # -- refused: what the loop cannot see -------------------------------------------------------
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
+        raise _refused(f"{func!r} wants a thread", "call it directly")
+
+    async def subprocess_exec(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused(f"a child process {args[1:]!r} is asked for", "fake what it does")
+
+    async def subprocess_shell(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused(f"a child process {args[1:]!r} is asked for", "fake what it does")
+
+    async def create_connection(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused("a network connection is asked for", "call the other side in-process")
+
+    async def create_server(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused("a network server is asked for", "call it in-process")
+
+    async def create_datagram_endpoint(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused("a network endpoint is asked for", "call the other side in-process")
+
+
+def _refused(what: str, instead: str) -> RuntimeError:
+    return RuntimeError(
+        f"{what}, and virtual time cannot see whether the other side still works; "
+        f"{instead}, or run this on a real loop"
+    )
+
+
+def _is_task_step(handle: events.Handle) -> bool:
+    owner = getattr(getattr(handle, "_callback", None), "__self__", None)
+    return isinstance(owner, tasks.Task)
+
+
+def run_virtual(
+    main: Callable[[], Awaitable[T]],
+    *,
+    seed: int | None = None,
+    start: datetime = DEFAULT_START,
+    limit_s: float | None = None,
+) -> T:
+    """Run the coroutine function `main` to its end in virtual time and return its result.
+
+    The arguments are those of `VirtualLoop`, which is the running loop inside. Raises:
+    NothingToWaitFor when `main` can never end, TimeLimitPassed, TypeError if `main` is a coroutine
+    and not a function, RuntimeError inside a running loop.
+
+    >>> async def main() -> float:
+    ...     await asyncio.sleep(3600)
+    ...     return asyncio.get_running_loop().time()
+    >>> run_virtual(main)
+    3600.0
+    """
+    if not callable(main):
+        if asyncio.iscoroutine(main):
+            main.close()  # it will never be awaited
+        raise TypeError(
+            f"wanted a function that gives an awaitable, got {main!r}; write run_virtual(main), "
+            "not run_virtual(main())"
+        )
+    if asyncio._get_running_loop() is not None:
+        raise RuntimeError(
+            "run_virtual makes a loop of its own and cannot be called inside a running one; "
+            "call it from a plain function"
+        )
+
+    async def body() -> T:
+        return await main()
+
+    def new_loop() -> VirtualLoop:
+        return VirtualLoop(seed=seed, start=start, limit_s=limit_s)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(body())

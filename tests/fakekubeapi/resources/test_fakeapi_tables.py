@@ -1,0 +1,130 @@
+"""Tables as kubectl prints them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+from fakeapi_helpers import PODS, pod
+
+from fakekubeapi import FakeApi
+from fakekubeapi.http import serve
+from fakekubeapi.requests.accept import form_of
+from fakekubeapi.resources import find_resource
+from fakekubeapi.resources.printers import to_table
+from simclock import format_rfc3339
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+MADE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def cells(plural: str, item: dict[str, Any], age_s: int = 90) -> list[Any]:
+    resource = find_resource("", "v1", plural)
+    assert resource is not None
+    item.setdefault("metadata", {}).setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
+    item["metadata"].setdefault("name", "x")
+    table = to_table(resource, item, MADE + timedelta(seconds=age_s))
+    assert len(table["columnDefinitions"]) == len(table["rows"][0]["cells"])
+    return list(table["rows"][0]["cells"])
+
+
+@pytest.mark.parametrize(
+    ("age_s", "shown"),
+    [(5, "5s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (172800, "2d")],
+)
+def test_ages(age_s: int, shown: str) -> None:
+    assert cells("configmaps", {}, age_s) == ["x", shown]
+
+
+def status_of(container: dict[str, Any]) -> dict[str, Any]:
+    return {"phase": "Running", "containerStatuses": [{"name": "m", **container}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        (status_of({"ready": True, "state": {"running": {}}}), ["1/1", "Running", "0"]),
+        (
+            status_of({"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}),
+            ["0/1", "CrashLoopBackOff", "3"],
+        ),
+        (status_of({"state": {"terminated": {"reason": "Error"}}}), ["0/1", "Error", "0"]),
+        ({"phase": "Failed", "reason": "Evicted"}, ["0/1", "Evicted", "0"]),
+    ],
+)
+def test_pod_rows(status: dict[str, Any], shown: list[str]) -> None:
+    assert cells("pods", pod() | {"status": status})[1:4] == shown
+
+
+def test_a_deleted_pod_is_terminating() -> None:
+    body = pod()
+    body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:30Z"
+    assert cells("pods", body)[2] == "Terminating"
+
+
+def test_node_and_event_rows() -> None:
+    node = {
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "nodeInfo": {"kubeletVersion": "v1.36.0"},
+        },
+        "spec": {"unschedulable": True},
+    }
+    assert cells("nodes", node)[1] == "Ready,SchedulingDisabled"
+    event = {
+        "involvedObject": {"kind": "Pod", "name": "a"},
+        "type": "Normal",
+        "reason": "Pulled",
+        "message": "m",
+    }
+    assert cells("events", event) == ["90s", "Normal", "Pulled", "pod/a", "m"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        (TABLE, True),
+        ("application/json", False),
+        ("", False),
+        ("application/json,application/json;as=Table;v=v1;g=meta.k8s.io", False),
+        (f"application/json;as=Table;v=v9;g=meta.k8s.io,{TABLE}", True),
+        ("application/vnd.kubernetes.protobuf, */*", False),
+    ],
+)
+def test_who_wants_a_table(accept: str, wanted: bool) -> None:
+    assert (form_of(accept) == "Table") is wanted
+
+
+async def test_kubectl_gets_tables_in_lists_objects_and_watches() -> None:
+    headers = {"Accept": TABLE}
+    async with await serve(FakeApi()) as server:
+        async with aiohttp.ClientSession(server.url, headers=headers) as http:
+            async with http.post(PODS, json=pod()) as answer:
+                assert (await answer.json())["kind"] == "Pod"
+            for path in (PODS, f"{PODS}/a"):
+                async with http.get(path) as answer:
+                    found = await answer.json()
+                    assert (found["kind"], len(found["rows"])) == ("Table", 1)
+            async with http.get(PODS, params={"watch": "true"}) as stream:
+                line = await stream.content.readline()
+                assert b'"kind":"Table"' in line
+            async with http.get(f"{PODS}/none") as answer:
+                assert (await answer.json())["reason"] == "NotFound"
+            async with http.get("/api/v1") as answer:
+                assert (await answer.json())["kind"] == "APIResourceList"
+
+
+@pytest.mark.parametrize("include", ["None", "Metadata", "Object"])
+def test_rows_have_what_was_asked_for_of_their_objects(include: str) -> None:
+    resource = find_resource("", "v1", "events")
+    assert resource is not None
+    event = {"metadata": {"name": "e", "creationTimestamp": format_rfc3339(0)}, "reason": "Pulled"}
+    listed = {"kind": "EventList", "metadata": {"resourceVersion": "7"}, "items": [event]}
+    (row,) = to_table(resource, listed, MADE, include)["rows"]
+    wanted = {
+        "None": None,
+        "Metadata": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+        | {"metadata": event["metadata"]},
+        "Object": {"kind": "Event", "apiVersion": "v1", **event},
+    }
+    assert row.get("object") == wanted[include]

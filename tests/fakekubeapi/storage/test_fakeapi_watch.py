@@ -1,0 +1,235 @@
+"""Watches: order, resuming, selectors, time-outs, forgotten history, outages."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from fakeapi_helpers import (
+    CONFIGMAPS,
+    PODS,
+    configmap,
+    create,
+    follow,
+    get,
+    names,
+    ok,
+    patch,
+    pod,
+    refused,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakekubeapi import ApiUnreachable, FakeApi, StatusError
+from fakekubeapi.storage.selectors import label_selector
+from simclock import NothingToWaitFor, run_virtual
+
+pytestmark = pytest.mark.virtual_time
+
+BRIEF = {"timeoutSeconds": "1"}
+
+
+async def seen(api: FakeApi, path: str, **params: str) -> list[tuple[str, str]]:
+    """Type and name of the events of a watch of one second."""
+    return [
+        (event["type"], event["object"]["metadata"].get("name", ""))
+        async for event in api.watch(path, params={**params, **BRIEF})
+    ]
+
+
+async def test_without_a_version_the_present_comes_first() -> None:
+    api = FakeApi()
+    await create(api, CONFIGMAPS, configmap("a"))
+    for params in ({}, {"resourceVersion": "0"}):
+        assert await seen(api, CONFIGMAPS, **params) == [("ADDED", "a")]
+
+
+async def test_a_watch_from_a_list_misses_nothing_SRC_050() -> None:
+    api = FakeApi()
+    await create(api, CONFIGMAPS, configmap("a"))
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    await create(api, CONFIGMAPS, configmap("b"))
+    await patch(api, f"{CONFIGMAPS}/a", {"data": {"k": "2"}})
+    await api.request("DELETE", f"{CONFIGMAPS}/b")
+    assert await seen(api, CONFIGMAPS, resourceVersion=version) == [
+        ("ADDED", "b"),
+        ("MODIFIED", "a"),
+        ("DELETED", "b"),
+    ]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12), st.integers(0, 12))
+async def test_a_watch_can_be_cut_anywhere_and_resumed(
+    steps: list[tuple[str, bool]], cut: int
+) -> None:
+    """Watching to any event and then from its resourceVersion sees what one long watch sees."""
+
+    api = FakeApi()
+    start = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    for number, (name, keep) in enumerate(steps):
+        body = {"metadata": {"name": name}, "data": {"n": str(number)}}
+        if not (await api.request("PUT", f"{CONFIGMAPS}/{name}", body=body)).ok:
+            await create(api, CONFIGMAPS, body)
+        if not keep:
+            await api.request("DELETE", f"{CONFIGMAPS}/{name}")
+    params = {"resourceVersion": start, **BRIEF}
+    whole = [event async for event in api.watch(CONFIGMAPS, params=params)]
+    first = whole[:cut]
+    last = first[-1]["object"]["metadata"]["resourceVersion"] if first else start
+    params = {"resourceVersion": last, **BRIEF}
+    assert first + [event async for event in api.watch(CONFIGMAPS, params=params)] == whole
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in whole]
+    assert versions == sorted(set(versions))
+
+
+async def test_an_object_enters_and_leaves_a_selection() -> None:
+    api = FakeApi()
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    await create(api, CONFIGMAPS, configmap("a"))
+    for label in ("blue", "blue", None):
+        change = {"metadata": {"labels": {"colour": label}}, "data": {"l": str(label)}}
+        ok(await patch(api, f"{CONFIGMAPS}/a", change))
+        ok(await patch(api, f"{CONFIGMAPS}/a", {"data": {"again": str(label)}}))
+    blue = await seen(api, CONFIGMAPS, resourceVersion=version, labelSelector="colour=blue")
+    assert blue == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+
+
+async def test_a_kubelet_watches_its_own_pods_SRC_050() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod("mine", node="n"))
+    await create(api, PODS, pod("other", node="m"))
+    await create(api, PODS, pod("loose", node=None))
+    selector = {"fieldSelector": "spec.nodeName=n"}
+    assert names(await get(api, "/api/v1/pods", **selector)) == ["mine"]
+    version = (await get(api, "/api/v1/pods"))["metadata"]["resourceVersion"]
+    binding = {"target": {"name": "n"}}
+    ok(await api.request("POST", f"{PODS}/loose/binding", body=binding))
+    events = await seen(api, "/api/v1/pods", resourceVersion=version, **selector)
+    assert events == [("ADDED", "loose")]
+
+
+async def test_a_watch_waits_for_hours_of_virtual_time() -> None:
+    api = FakeApi()
+    arrived: list[tuple[float, str]] = []
+    loop = asyncio.get_running_loop()
+
+    async def follow_times() -> None:
+        async for event in api.watch(CONFIGMAPS, params={"timeoutSeconds": "7200"}):
+            arrived.append((loop.time(), event["object"]["metadata"]["name"]))
+
+    task = asyncio.create_task(follow_times())
+    await asyncio.sleep(3600)
+    await create(api, CONFIGMAPS, configmap("late"))
+    await task
+    assert arrived == [(3600.0, "late")]
+    assert loop.time() == 7200.0
+
+
+def test_a_watch_of_nothing_is_nothing_to_wait_for() -> None:
+    with pytest.raises(NothingToWaitFor, match="in follow for a Future"):
+        run_virtual(lambda: follow(FakeApi(), CONFIGMAPS, []))
+
+
+async def test_one_name_can_be_watched() -> None:
+    api = FakeApi()
+    for name in ("a", "b"):
+        await create(api, CONFIGMAPS, configmap(name))
+    assert await seen(api, f"{CONFIGMAPS}/a") == [("ADDED", "a")]
+
+
+async def test_streaming_list_ends_with_a_bookmark_SRC_051() -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    params = {
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": "true",
+        **BRIEF,
+    }
+    events = [event async for event in api.watch("/api/v1/pods", params=params)]
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK", "BOOKMARK"]
+    mark = events[1]["object"]
+    assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert mark["metadata"]["resourceVersion"] == str(api.store.revision)
+    assert mark["kind"] == "Pod"
+
+
+def gone(events: list[dict[str, Any]]) -> None:
+    assert [event["type"] for event in events] == ["ERROR"]
+    status = events[0]["object"]
+    assert (status["code"], status["reason"]) == (410, "Expired")
+    assert status["message"].startswith("too old resource version: ")
+
+
+async def test_a_forgotten_version_is_410() -> None:
+    api = FakeApi(history=3)
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    for number in range(5):
+        await create(api, CONFIGMAPS, configmap(f"c{number}"))
+    params = {"resourceVersion": version}
+    gone([event async for event in api.watch(CONFIGMAPS, params=params)])
+    newest = str(api.store.revision)
+    assert await seen(api, CONFIGMAPS, resourceVersion=newest) == []
+
+
+async def test_compact_ends_watches_that_lag() -> None:
+    api = FakeApi()
+    version = (await get(api, CONFIGMAPS))["metadata"]["resourceVersion"]
+    await create(api, CONFIGMAPS, configmap("a"))
+    api.compact()
+    params = {"resourceVersion": version}
+    gone([event async for event in api.watch(CONFIGMAPS, params=params)])
+
+
+async def test_a_version_from_the_future_is_a_timeout() -> None:
+    answer = await FakeApi().request(
+        "GET", CONFIGMAPS, params={"watch": "1", "resourceVersion": "999"}
+    )
+    assert "Too large resource version" in refused(answer, 504, "Timeout")
+    with pytest.raises(StatusError, match="Too large"):
+        await anext(FakeApi().watch(CONFIGMAPS, params={"resourceVersion": "999"}))
+
+
+async def test_an_outage_breaks_open_watches_even_if_it_is_over_at_once() -> None:
+    api = FakeApi()
+    task = asyncio.create_task(follow(api, CONFIGMAPS, []))
+    await asyncio.sleep(1)
+    with api.down():
+        pass
+    with pytest.raises(ApiUnreachable):
+        await task
+
+
+async def test_watchers_leave_nothing_behind() -> None:
+    api = FakeApi()
+    tasks = [asyncio.create_task(follow(api, CONFIGMAPS, [])) for _ in range(3)]
+    await asyncio.sleep(1)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert api.store._waiting == []
+
+
+LABELS = {"app": "web", "tier": "front"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("", True),
+        ("app=web", True),
+        ("app==web,tier=front", True),
+        ("app!=web", False),
+        ("other!=x", True),
+        ("app", True),
+        ("other", False),
+        ("!other", True),
+        ("! app", False),
+        ("app in (web, db)", True),
+        ("app in (db),tier=front", False),
+        ("app notin (db)", True),
+        ("other notin (db)", True),
+    ],
+)
+def test_label_selectors(selector: str, expected: bool) -> None:
+    assert label_selector(selector)({"metadata": {"labels": LABELS}}) is expected

@@ -37,7 +37,7 @@ __all__ = [
 
 CaseBody = Callable[["Node"], Awaitable[None]]
 
-RULE: Final = re.compile(r"^[A-Z]{2,5}-\d{3}$")
+RULE: Final = re.compile(r"^[A-Z]{2,5}-\d{3}(\.\d{1,2})?$")
 ID: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 NO_CONFIG: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -53,7 +53,7 @@ class Case:
     title: str
     """The first paragraph of its docstring; reports use it."""
     rules: tuple[str, ...]
-    """The rule IDs it checks, the most important first."""
+    """The rules it checks, the most important first: a clause (`BACK-003.2`), or a whole rule."""
     level: Level
     """How binding they are."""
     needs: frozenset[Feature]
@@ -97,7 +97,7 @@ class CaseRegistry:
             raise CaseError(f"{case.module}: case {case.id!r} names no rule")
         for rule in case.rules:
             if not RULE.match(rule):
-                raise CaseError(f"{case.module}: case {case.id!r}: {rule!r} is no rule ID")
+                raise CaseError(f"{case.module}: case {case.id!r}: {rule!r} is no clause ID")
         if not case.title:
             raise CaseError(f"{case.module}: case {case.id!r} has no docstring sentence")
         if case.machine and Feature.NODE_RESOURCES not in case.needs:
@@ -127,8 +127,8 @@ def conformance(
 ) -> Callable[[CaseBody], CaseBody]:
     """Declare the decorated `async def case(node)` a conformance case.
 
-    `rules`: the rule IDs it checks, the most important first. `node_config`: KubeletConfiguration
-    fields beside the harness's own. `machine`: CPUs and NUMA nodes of the node, as arguments of
+    `rules`: the clauses (`BACK-003.2`) or rules it checks, the most important first.
+    `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA nodes of the node, as arguments of
     `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES). `area`: by default the
     package below `cases`. Raises CaseError for a declaration that is wrong.
     """
@@ -184,7 +184,7 @@ class Selection:
 
     ids: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()  # a whole rule (BACK-009) or a prefix (BACK)
+    rules: tuple[str, ...] = ()  # a clause (BACK-009.2), a rule (BACK-009) or a prefix (BACK)
     level: Level = Level.MUST  # this level and the stricter ones
     disabled: tuple[str, ...] = ()  # IDs the user switched off: reported as disabled
 
@@ -214,7 +214,9 @@ def _must_match(kind: str, value: str, matches: bool) -> None:
 
 
 def _cites(case: Case, wanted: str) -> bool:
-    return any(rule == wanted or rule.startswith(f"{wanted}-") for rule in case.rules)
+    return any(
+        rule == wanted or rule.startswith((f"{wanted}-", f"{wanted}.")) for rule in case.rules
+    )
 
 
 def select(cases: Sequence[Case], selection: Selection) -> list[Case]:

@@ -77,7 +77,7 @@ def test_enough_cases_can_run_on_a_real_runtime() -> None:
     [
         ({"id": "No Spaces"}, "words-with-dashes"),
         ({"rules": ()}, "names no rule"),
-        ({"rules": ("BACK9",)}, "is no rule ID"),
+        ({"rules": ("BACK9",)}, "is no clause ID"),
         ({"title": ""}, "no docstring"),
     ],
 )

@@ -19,7 +19,7 @@ TOLD = """
 
 @pytest.fixture(scope="module")
 def mutants() -> ModuleType:
-    place = Path(__file__).parents[1] / "mutants.py"
+    place = Path(__file__).parents[1] / "mutants" / "unit_mutants.py"
     spec = importlib.util.spec_from_file_location("mutants_report", place)
     assert spec is not None
     assert spec.loader is not None

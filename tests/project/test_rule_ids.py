@@ -11,6 +11,7 @@ from places import ROOT
 AREAS = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
 # Test names end in `_LIFE_033`: an underscore may stand before and between.
 RULE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")
+CLAUSE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})-\d{{3}}\.\d{{1,2}}(?!\d)")
 RANGE = re.compile(rf"\b({AREAS})-(\d{{3}})\.\.(\d{{3}})\b")
 CODE = ("simclock", "fakecri", "fakekubeapi", "refkubelet", "conformance", "tests", "benchmarks")
 
@@ -35,6 +36,33 @@ def test_every_cited_rule_exists() -> None:
         {f"{p.relative_to(ROOT)}: {rule}" for p, rule in citations() if rule not in rules}
     )
     assert wrong == []
+
+
+def clauses() -> dict[str, list[int]]:
+    """The numbers of each rule's clauses, as they stand in its text."""
+    found: dict[str, list[int]] = {}
+    for path in sorted((ROOT / "docs" / "spec").glob("*.md")):
+        parts = re.split(rf"\*\*((?:{AREAS})-\d{{3}})\*\*", path.read_text())
+        for rule, text in zip(parts[1::2], parts[2::2], strict=True):
+            found[rule] = [int(number) for number in re.findall(r"\*\*\.(\d+)\*\*", text)]
+    return found
+
+
+def test_clauses_are_numbered_from_one() -> None:
+    wrong = [rule for rule, found in clauses().items() if found != [*range(1, len(found) + 1)]]
+    assert wrong == []
+
+
+def test_every_cited_clause_exists() -> None:
+    known = {f"{rule}.{number}" for rule, found in clauses().items() for number in found}
+    cited = {
+        (clause, path.name)
+        for folder in CODE
+        for path in [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.patch")]
+        for clause in CLAUSE.findall(path.read_text())
+    }
+    examples = {"test_mutant_patches.py", "mutant_patches.py", "mutant_plan.py", "registry.py"}
+    assert sorted(one for one in cited if one[0] not in known and one[1] not in examples) == []
 
 
 def test_ranges_begin_and_end_with_a_rule() -> None:

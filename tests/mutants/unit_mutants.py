@@ -19,7 +19,7 @@ from typing import Final
 
 from simclock import RealClock
 
-KEPT: Final = Path(__file__).parents[1] / "docs" / "mutants.json"
+KEPT: Final = Path(__file__).parents[2] / "docs" / "mutants.json"
 WANTED: Final = 0.9
 RESULT: Final = re.compile(r"^\s*(?P<name>\S+__mutmut_\d+): (?P<verdict>[a-z ]+?)\s*$", re.M)
 KILLED: Final = ("killed", "timeout", "caught by type check")

@@ -1,0 +1,107 @@
+"""The catalogue of wrong kubelets: its files can be read and fit, and the reader refuses bad ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutant_patches import Mutant, MutantError, applied, read, read_all
+from mutant_plan import plan_of
+from places import ROOT
+
+from conformance.registry import load_cases
+
+GOOD = """\
+Rule: BACK-001
+Breaks: The first delay is twice as long
+  as it should be.
+
+--- a/refkubelet/x.py
++++ b/refkubelet/x.py
+@@ -7,3 +7,3 @@ def far_away():
+ before
+
+-DELAY = 10
++DELAY = 20
+ after
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "backoff" / "doubled.patch"
+    file.parent.mkdir()
+    file.write_text(text)
+    return file
+
+
+def test_a_patch_fits_where_its_lines_stand(tmp_path: Path) -> None:
+    mutant = read(written(tmp_path, GOOD))
+    assert (mutant.name, mutant.area, mutant.rules) == ("backoff/doubled", "backoff", ("BACK-001",))
+    assert mutant.breaks == "The first delay is twice as long as it should be."
+    hunks = mutant.modules["refkubelet.x"]
+    text = "a\nb\nc\nbefore\n\nDELAY = 10\nafter\n"
+    assert applied(hunks, text) == "a\nb\nc\nbefore\n\nDELAY = 20\nafter\n"
+    with pytest.raises(MutantError, match="stand there 0 times"):
+        applied(hunks, text.replace("10", "11"))
+    with pytest.raises(MutantError, match="stand there 2 times"):
+        applied(hunks, text + text)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (GOOD.replace("BACK-001", "the first"), "Rule: wanted clauses"),
+        (GOOD.replace("Breaks:", "Why:"), "'Why: The first delay"),
+        (GOOD.partition("@@")[0], "has no hunk"),
+        (GOOD.replace("+DELAY = 20", "+DELAY = 10"), "changes nothing"),
+        (GOOD.replace("x.py", "x.md"), "wanted a module"),
+        (GOOD.replace("\n\n---", "\n---"), "diff"),
+    ],
+)
+def test_what_is_wrong_with_a_patch_is_told(tmp_path: Path, wrong: str, told: str) -> None:
+    with pytest.raises(MutantError, match=told):
+        read(written(tmp_path, wrong))
+
+
+def test_every_mutant_of_the_catalogue_fits() -> None:
+    mutants = read_all()
+    for mutant in mutants:
+        for hunk in mutant.hunks:
+            text = (ROOT / hunk.file).read_text()
+            changed = applied([h for h in mutant.hunks if h.file == hunk.file], text)
+            compile(changed, hunk.file, "exec")
+    assert len({mutant.name for mutant in mutants}) == len(mutants)
+
+
+def test_cases_that_cite_the_rule_are_all_asked(tmp_path: Path) -> None:
+    mutant = read(written(tmp_path, GOOD))
+    cases = load_cases()
+    questions = plan_of(mutant, cases, {"backoff/doubled": ["static-created"]}).questions
+    citing = [q.case for q in questions if not q.enough]
+    assert citing == [c.id for c in cases if any(r.startswith("BACK-001") for r in c.rules)]
+    assert questions[len(citing)].case == "static-created"
+    assert len(questions) >= len(cases)
+
+
+def test_the_catalogue_is_asked_about_in_processes() -> None:
+    """A mutant that is noticed, in a process of its own."""
+    script = ROOT / "tests" / "mutants" / "suite_mutants.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "backoff/first-delay-doubled", "-v"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=ROOT,
+        env={"PYTHONPATH": str(script.parent), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of    1 noticed" in done.stdout
+    assert "backoff-first" in done.stdout
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(MutantError, match="nosuch"):
+        read_all(["nosuch"])
+    assert all(isinstance(mutant, Mutant) for mutant in read_all(["backoff"]))

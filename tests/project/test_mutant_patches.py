@@ -1,4 +1,4 @@
-"""The catalogue of wrong kubelets: its files can be read and fit, and the reader refuses bad ones."""
+"""The catalogue of wrong kubelets: its files fit, and the reader tells what is wrong with one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_patch_fits_where_its_lines_stand(tmp_path: Path) -> None:
         (GOOD.partition("@@")[0], "has no hunk"),
         (GOOD.replace("+DELAY = 20", "+DELAY = 10"), "changes nothing"),
         (GOOD.replace("x.py", "x.md"), "wanted a module"),
-        (GOOD.replace("\n\n---", "\n---"), "diff"),
+        (GOOD.replace("\n\n---", "\n---"), "a head has Rule"),
     ],
 )
 def test_what_is_wrong_with_a_patch_is_told(tmp_path: Path, wrong: str, told: str) -> None:

@@ -130,7 +130,8 @@ def conformance(
     `rules`: the clauses (`BACK-003.2`) or rules it checks, the most important first.
     `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA
     nodes of the node, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs
-    NODE_RESOURCES). `area`: by default the package below `cases`. Raises CaseError for a declaration that is wrong.
+    NODE_RESOURCES). `area`: by default the package below `cases`. Raises CaseError for
+    a declaration that is wrong.
     """
 
     def register(body: CaseBody) -> CaseBody:

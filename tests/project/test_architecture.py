@@ -238,7 +238,9 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("name", ["golden_forms", "mutants", "pods", "purity"])
+@pytest.mark.parametrize(
+    "name", ["golden_forms", "mutant_patches", "mutant_plan", "pods", "purity", "unit_mutants"]
+)
 def test_examples_of_what_tests_work_with_hold(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
     assert results.attempted > 0

@@ -4,159 +4,23 @@
 wrong (exit code 1): the page is old, or a MUST rule has no test and no row in docs/gaps.md, or a
 row there is not needed. `--add FILE --kubelet NAME --runtime NAME` takes the outcome of a
 `kubelet-conformance run ... --results FILE` into docs/conformance.json first.
-
-A rule counts as implemented where its ID stands in a docstring or a comment, and as tested where it
-stands inside a test function, its name included, or in the `rules` of a conformance case.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-ROOT: Final = Path(__file__).parents[1]
-LEVELS: Final = ("MUST", "SHOULD", "DETAIL")
-AREAS: Final = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
-DEFINED: Final = re.compile(rf"\*\*((?:{AREAS})-\d{{3}})\*\*")
-CITED: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")
-RANGE: Final = re.compile(rf"\b({AREAS})-(\d{{3}})(?:\.\.| to (?:{AREAS})-)(\d{{3}})\b")
+from rules_in_tree import AREAS, ROOT, Found, Rule, look
+
 GAP: Final = re.compile(rf"^\| ((?:(?:, )?(?:{AREAS})-\d{{3}})+) \|", re.M)
 SHOWN: Final = 4
-
-Places = dict[str, list[str]]
-"""Rule -> where it is cited, in order, each place once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule. `level`: "" where the page gives none."""
-
-    id: str
-    page: str
-    level: str
-
-
-@dataclass(slots=True)
-class Case:
-    """One conformance case, as its decorator says."""
-
-    id: str
-    rules: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Found:
-    """What the tree says of all rules."""
-
-    rules: list[Rule]
-    code: Places
-    tests: Places
-    cases: Places = field(default_factory=dict)  # rule -> case IDs
-
-
-def rules_of(page: Path) -> Iterator[Rule]:
-    """The rules that a page of docs/spec defines, in order.
-
-    A rule's level follows its ID, or stands before it on its line, or in the line that heads its
-    table (`all MUST`).
-    """
-    heading = ""
-    for line in page.read_text().splitlines():
-        told = re.search(rf"\ball ({'|'.join(LEVELS)})\b|^#.*\(({'|'.join(LEVELS)}):", line)
-        if told:
-            heading = told[1] or told[2]
-        elif line.startswith("#"):
-            heading = ""
-        for found in DEFINED.finditer(line):
-            own = re.match(rf"\W*({'|'.join(LEVELS)})\b", line[found.end() :])
-            before = re.match(rf"({'|'.join(LEVELS)})\b", line)
-            level = own[1] if own else before[1] if before else heading
-            yield Rule(found[1], page.stem, level)
-
-
-def cited(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and rule of every citation; ranges name all between their ends."""
-    for number, line in enumerate(text.splitlines(), 1):
-        for found in CITED.finditer(line):
-            yield number, found[0].replace("_", "-")
-        for area, first, last in RANGE.findall(line):
-            for between in range(int(first), int(last) + 1):
-                yield number, f"{area}-{between:03}"
-
-
-def places(files: Iterable[Path], *, tests: bool) -> Places:
-    """Where each rule is cited: `file: function`, or the file for what stands outside (not in
-    tests)."""
-    found: Places = {}
-    for path in files:
-        text = path.read_text()
-        spans = _spans(ast.parse(text))
-        for number, rule in cited(text):
-            name = _enclosing(spans, number)
-            if tests:
-                name = next((part for part in name.split(".") if part.startswith("test_")), "")
-                if not name:
-                    continue  # a heading of the file claims more than a test does
-            where = str(path.relative_to(ROOT)) + (f": {name}" if name else "")
-            if where not in found.setdefault(rule, []):
-                found[rule].append(where)
-    return found
-
-
-def _spans(tree: ast.Module) -> list[tuple[int, int, str]]:
-    """First line (that of the first decorator), last line, dotted name."""
-    spans: list[tuple[int, int, str]] = []
-
-    def visit(node: ast.AST, prefix: str) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                name = f"{prefix}{child.name}"
-                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
-                spans.append((first, child.end_lineno or child.lineno, name))
-                visit(child, f"{name}.")
-
-    visit(tree, "")
-    return spans
-
-
-def _enclosing(spans: Sequence[tuple[int, int, str]], line: int) -> str:
-    inside = [(last - first, name) for first, last, name in spans if first <= line <= last]
-    return min(inside, default=(0, ""))[1]
-
-
-def cases_of(files: Iterable[Path]) -> Iterator[Case]:
-    """The conformance cases, read from the decorators, so that nothing is imported."""
-    for path in files:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "conformance":
-                given = {k.arg: k.value for k in node.keywords}
-                yield Case(ast.literal_eval(given["id"]), tuple(ast.literal_eval(given["rules"])))
-
-
-def look() -> Found:
-    """Read the tree."""
-    pages = sorted((ROOT / "docs" / "spec").glob("*.md"))
-    rules = [rule for page in pages for rule in rules_of(page)]
-    cases: Places = {}
-    for case in cases_of(sorted((ROOT / "conformance" / "cases").rglob("*.py"))):
-        for rule in case.rules:
-            cases.setdefault(rule, []).append(case.id)
-    code = places(sorted((ROOT / "refkubelet").rglob("*.py")), tests=False)
-    for package in ("fakecri", "fakeapi"):
-        for rule, where in places(sorted((ROOT / package).rglob("*.py")), tests=False).items():
-            code.setdefault(rule, []).extend(where)
-    project = ROOT / "tests" / "project"  # about the project, not about a kubelet
-    files = [p for p in sorted((ROOT / "tests").rglob("test_*.py")) if project not in p.parents]
-    tests = places(files, tests=True)
-    return Found(rules, code, tests, cases)
 
 
 # The page
@@ -173,9 +37,10 @@ def page(found: Found, results: Sequence[dict[str, Any]]) -> str:
     for name in dict.fromkeys(rule.page for rule in found.rules):
         heads = ("rule", "level", "implemented in", "tests", "cases", *(s for s, _ in subjects))
         rows = [
-            _row(rule, found, [outcomes for _, outcomes in subjects])
+            row
             for rule in found.rules
             if rule.page == name
+            for row in _rows(rule, found, [outcomes for _, outcomes in subjects])
         ]
         parts += [f"\n## [{name}](spec/{name}.md)\n\n", _table(heads, rows)]
     return "".join(parts)
@@ -190,7 +55,9 @@ def _head(found: Found, results: Sequence[dict[str, Any]]) -> str:
         "Made by `docs/render_rules.py` from the rule IDs in the code, the tests and the cases.\n",
         f"Of the {len(must)} MUST rules of all {pages} pages, {len(tested)} have a test or a\n",
         "case that names them; [gaps.md](gaps.md) has the rest, with reasons. Naming a rule is\n",
-        "not proving it. A rule without code reads *not yet*.\n\n",
+        "not proving it. They say ",
+        *_proofs([part for rule in must for part in rule.parts()], found),
+        "A rule without code reads *not yet*.\n\n",
         "The last three columns: cases passed of cases run that cite the rule, in these runs ",
         "(`docs/conformance.json`).\n\n",
     ]
@@ -207,19 +74,58 @@ def _counts(cases: dict[str, str]) -> tuple[str, str, str]:
     return str(told.count("passed")), str(failed), str(told.count("skipped"))
 
 
-def _row(rule: Rule, found: Found, outcomes: Sequence[dict[str, str]]) -> Sequence[str]:
+def _proofs(parts: Sequence[str], found: Found) -> Iterator[str]:
+    """How many of these clauses were broken, and what noticed."""
+    all_cases = {case for of in found.cases.values() for case in of}
+    proved = [found.proved.get(part, []) for part in parts]
+    by_case = sum(any(one in all_cases for one in of) for of in proved)
+    by_test = sum(bool(of) for of in proved) - by_case
+    yield f"{len(parts)} things: a rule with several has numbered clauses. {by_case} of these\n"
+    yield f"were broken on purpose, and a case that cites the rule failed; with {by_test} more\n"
+    yield "a test did. Such cases and tests are **bold** (`docs/suite-mutants.json`).\n"
+
+
+def _rows(rule: Rule, found: Found, outcomes: Sequence[dict[str, str]]) -> Iterator[Sequence[str]]:
+    """The row of a rule, and one for each of its clauses that something is known of."""
     code, tests = found.code.get(rule.id, []), found.tests.get(rule.id, [])
-    cases = found.cases.get(rule.id, [])
-    done = code or tests or cases
+    done = code or tests or found.cases.get(rule.id)
     missing = "*not yet*" + (" ([why](gaps.md))" if rule.level == "MUST" else "")
+    implemented = _some(_closest(code)) if done else missing
+    yield _row(rule.id, rule.level, implemented, found, outcomes)
+    for number in rule.clauses:
+        clause = f"{rule.id}.{number}"
+        yield _row(clause, "", _some(_closest(found.code.get(clause, []))), found, outcomes)
+
+
+def _row(
+    part: str, level: str, code: str, found: Found, outcomes: Sequence[dict[str, str]]
+) -> Sequence[str]:
+    """What is known of a rule or of a clause."""
+    proved = found.proved.get(part, [])
+    cases = list(dict.fromkeys([*found.cases.get(part, []), *_cases(proved, found)]))
+    tests = list(dict.fromkeys([*_tests(proved, found), *found.tests.get(part, [])]))
     return (
-        rule.id,
-        rule.level,
-        _some(_closest(code)) if done else missing,
-        _some([place.removeprefix("tests/") for place in tests]),
-        ", ".join(cases),
+        part,
+        level,
+        code,
+        _some([place.removeprefix("tests/") for place in tests], _short(proved)),
+        ", ".join(f"**{case}**" if case in proved else case for case in cases),
         *(_verified(cases, outcome) for outcome in outcomes),
     )
+
+
+def _cases(proved: Sequence[str], found: Found) -> list[str]:
+    everything = {case for of in found.cases.values() for case in of}
+    return [one for one in proved if one in everything]
+
+
+def _tests(proved: Sequence[str], found: Found) -> list[str]:
+    cases = _cases(proved, found)
+    return [one for one in proved if one not in cases]
+
+
+def _short(places: Sequence[str]) -> set[str]:
+    return {place.removeprefix("tests/") for place in places}
 
 
 def _closest(code: Sequence[str]) -> list[str]:
@@ -228,10 +134,11 @@ def _closest(code: Sequence[str]) -> list[str]:
     return [place.removeprefix("refkubelet/") for place in code if place not in files]
 
 
-def _some(told: Sequence[str]) -> str:
-    """The first few, the rest as a number."""
+def _some(told: Sequence[str], proved: Collection[str] = ()) -> str:
+    """The first few, the rest as a number; those that are proved in bold."""
     more = [f"{len(told) - SHOWN} more"] if len(told) > SHOWN else []
-    return ", ".join([*(f"`{place}`" for place in told[:SHOWN]), *more])
+    shown = (f"**`{place}`**" if place in proved else f"`{place}`" for place in told[:SHOWN])
+    return ", ".join([*shown, *more])
 
 
 def _verified(cases: Sequence[str], outcomes: dict[str, str]) -> str:

@@ -239,7 +239,16 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["golden_forms", "mutant_patches", "mutant_plan", "pods", "purity", "unit_mutants"]
+    "name",
+    [
+        "golden_forms",
+        "mutant_patches",
+        "mutant_plan",
+        "pods",
+        "purity",
+        "rules_in_tree",
+        "unit_mutants",
+    ],
 )
 def test_examples_of_what_tests_work_with_hold(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from places import DOCS
-
-
-@pytest.fixture(scope="module")
-def render() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("render_rules", DOCS / "render_rules.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["render_rules"] = module
-    spec.loader.exec_module(module)
-    return module
+import render_rules as render
+import rules_in_tree
 
 
 def test_the_page_is_current_and_no_must_rule_lacks_a_test(
-    render: ModuleType, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert render.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_every_rule_has_a_level(render: ModuleType) -> None:
+def test_every_rule_has_a_level() -> None:
     rules = render.look().rules
     assert len(rules) > 500
     assert [r.id for r in rules if not r.level] == []
 
 
-def test_a_rule_without_a_test_is_a_complaint_and_so_is_a_gap_that_is_none(
-    render: ModuleType,
-) -> None:
+def test_a_rule_without_a_test_is_a_complaint_and_so_is_a_gap_that_is_none() -> None:
     rules = [render.Rule(f"LIFE-00{n}", "lifecycle", "MUST") for n in (1, 2, 3, 4)]
     rules.append(render.Rule("LIFE-005", "lifecycle", "DETAIL"))
     tests, cases = {"LIFE-001": ["test_x.py: test_a"]}, {"LIFE-002": ["a-case"]}
@@ -46,7 +32,9 @@ def test_a_rule_without_a_test_is_a_complaint_and_so_is_a_gap_that_is_none(
     assert told == ["LIFE-004", "LIFE-002"]
 
 
-def test_only_what_stands_in_a_test_counts_as_tested(render: ModuleType, tmp_path: Path) -> None:
+def test_only_what_stands_in_a_test_counts_as_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "test_it.py"
     file.write_text(
         '"""Rules: LIFE-001."""\n'
@@ -58,11 +46,8 @@ def test_only_what_stands_in_a_test_counts_as_tested(render: ModuleType, tmp_pat
         "def test_range():\n"
         '    """LIFE-051..053"""\n'
     )
-    render.ROOT, root = tmp_path, render.ROOT
-    try:
-        found = render.places([file], tests=True)
-    finally:
-        render.ROOT = root
+    monkeypatch.setattr(rules_in_tree, "ROOT", tmp_path)
+    found = rules_in_tree.places([file], tests=True)
     assert sorted(found) == ["LIFE-003", "LIFE-004", "LIFE-051", "LIFE-052", "LIFE-053"]
     assert found["LIFE-004"] == ["test_it.py: test_names_LIFE_003"]
 
@@ -80,7 +65,7 @@ def results(date: str, **outcomes: str) -> dict[str, object]:
     }
 
 
-def test_a_run_of_a_few_cases_leaves_what_is_known_of_the_others(render: ModuleType) -> None:
+def test_a_run_of_a_few_cases_leaves_what_is_known_of_the_others() -> None:
     record: list[dict[str, object]] = []
     for _ in range(2):
         first = results("2026-11-21", a="passed", b="failed", c="skipped")
@@ -92,7 +77,7 @@ def test_a_run_of_a_few_cases_leaves_what_is_known_of_the_others(render: ModuleT
     assert "whole" not in record[0]
 
 
-def test_a_whole_run_is_kept_with_its_times(render: ModuleType) -> None:
+def test_a_whole_run_is_kept_with_its_times() -> None:
     record: list[dict[str, object]] = []
     whole = results("2026-11-21", a="passed", b="failed") | {"whole": True}
     render.add_run(record, whole, "refkubelet", "fakecri")
@@ -103,7 +88,7 @@ def test_a_whole_run_is_kept_with_its_times(render: ModuleType) -> None:
     }
 
 
-def test_a_failure_outweighs_what_passed_and_a_skip_says_nothing(render: ModuleType) -> None:
+def test_a_failure_outweighs_what_passed_and_a_skip_says_nothing() -> None:
     record: list[dict[str, object]] = []
     first = results("2026-11-21", a="passed", b="failed", c="skipped")
     render.add_run(record, first, "kubelet 1.36.2", "fakecri")
@@ -112,3 +97,31 @@ def test_a_failure_outweighs_what_passed_and_a_skip_says_nothing(render: ModuleT
     merged = render._outcomes(record, r"^kubelet", ".")
     assert merged == {"a": "passed", "b": "failed", "c": "passed"}
     assert render._verified(["a", "b", "d"], merged) == "1/2"
+
+
+def test_a_citation_is_proved_by_a_mutant_that_it_notices(tmp_path: Path) -> None:
+    kept = tmp_path / "mutants.json"
+    answer = {"rules": ["BACK-003.2"], "noticed": ["reset", "by-chance"], "tests": ["t.py: test_a"]}
+    kept.write_text(json.dumps({"backoff/late": answer}))
+    cases = {"BACK-003": ["reset", "other"], "BACK-003.2": ["reset"]}
+    proved = rules_in_tree.proved_by(kept, cases)
+    assert proved == {"BACK-003.2": ["reset", "t.py: test_a"]}
+    rule = render.Rule("BACK-003", "restart-and-pleg", "MUST", (1, 2))
+    found = render.Found([rule], {}, {}, cases, proved)
+    whole, first, second = render._rows(rule, found, [{"reset": "passed"}])
+    assert whole[:5] == ("BACK-003", "MUST", "", "", "reset, other")
+    assert first[3:5] == ("", "")
+    assert second[3:] == ("**`t.py: test_a`**", "**reset**", "1/1")
+
+
+def test_clauses_stand_in_the_text_of_their_rule(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "- **BACK-001** MUST **.1** One. **.2** Two,\n  **.3** three.\n- **BACK-002** MUST One.\n"
+    )
+    assert [rule.clauses for rule in rules_in_tree.rules_of(page)] == [(1, 2, 3), ()]
+    assert list(rules_in_tree.cited("a BACK-001.2 b\nBACK_002")) == [
+        (1, "BACK-001"),
+        (1, "BACK-001.2"),
+        (2, "BACK-002"),
+    ]

@@ -25,7 +25,8 @@ examples:
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
 
 exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
-2 the kubelet or the runtime cannot be used, 4 wrong options
+2 the kubelet or the runtime cannot be used, 3 nothing failed, but the machine was too busy to judge
+some cases (run them again, or use a smaller --jobs), 4 wrong options
 """
 
 

@@ -35,6 +35,7 @@ from conformance.summary import print_summary
 
 CASES_DIR: Final = Path(__file__).parent / "cases"
 EXIT_ENVIRONMENT: Final = 2
+EXIT_INCONCLUSIVE: Final = 3
 DEFAULT: Final = Choice()
 
 
@@ -62,7 +63,7 @@ class CaseItem(pytest.Item):
         assert self.result is not None
         if self.result.outcome is Outcome.FAILED:
             raise CaseFailed(self.result.detail)
-        if self.result.outcome in (Outcome.SKIPPED, Outcome.DISABLED):
+        if self.result.outcome in (Outcome.SKIPPED, Outcome.DISABLED, Outcome.INCONCLUSIVE):
             raise pytest.skip.Exception(self.result.detail, _use_item_location=True)
 
     def _repr_failure_py(self, excinfo: Any, style: Any = None) -> Any:
@@ -284,6 +285,13 @@ async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session
 
 def _report(item: CaseItem, session: pytest.Session) -> None:
     item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run in which nothing failed, but some cases could not be judged, has not passed."""
+    outcomes = {result.outcome for result in session.config.stash[RUN].results}
+    if session.exitstatus == pytest.ExitCode.OK and Outcome.INCONCLUSIVE in outcomes:
+        session.exitstatus = EXIT_INCONCLUSIVE
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

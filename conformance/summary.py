@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
+
+COLUMNS: Final = (
+    Outcome.PASSED,
+    Outcome.FAILED,
+    Outcome.ERROR,
+    Outcome.INCONCLUSIVE,
+    Outcome.SKIPPED,
+    Outcome.DISABLED,
+)
 
 
 def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_s: float) -> None:
@@ -23,7 +32,7 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
     console = Console(file=out, highlight=False, width=width)
     table = Table(title=f"{choice.kubelet} on {choice.runtime}", title_justify="left")
     table.add_column("area")
-    for heading in ("passed", "failed", "error", "skipped", "disabled"):
+    for heading in (outcome.value for outcome in COLUMNS):
         table.add_column(heading, justify="right")
     table.add_column("virtual" if choice.virtual else "case time", justify="right")
     table.add_column("real", justify="right")
@@ -36,7 +45,7 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
         if result.warning:
             console.print(f"warning: {result.case.id}: {result.warning}", markup=False)
     for result in results:
-        if result.outcome in (Outcome.FAILED, Outcome.ERROR):
+        if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.INCONCLUSIVE):
             head = f"{result.outcome.value}: {result.case.id}: {result.case.title}"
             console.print(head, markup=False)
             repeat = f"  repeat: {choice.repeat(result.case.id)}"
@@ -53,8 +62,7 @@ def area_rows(results: Sequence[Result]) -> list[list[str]]:
 
 def _row(name: str, results: Sequence[Result]) -> list[str]:
     by = Counter(r.outcome for r in results)
-    order = (Outcome.PASSED, Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.DISABLED)
-    numbers = [str(by[outcome] or "-") for outcome in order]
+    numbers = [str(by[outcome] or "-") for outcome in COLUMNS]
     return [name, *numbers, duration(sum(r.case_s for r in results)), _seconds(results)]
 
 

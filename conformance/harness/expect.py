@@ -24,7 +24,7 @@ class Witness(Protocol):
 
     @property
     def slack_s(self) -> float:
-        """How many seconds measuring may add to an upper bound now."""
+        """How many seconds measuring may add to an upper bound."""
         ...
 
     def report(self) -> list[str]:

@@ -39,32 +39,33 @@ class Pace:
     """Added to every upper bound."""
     limit_s: float
     """The most that one case may take."""
-    busy: Callable[[], float]
-    """How many times longer than on an idle machine things may take now."""
+    overload: Callable[[], str]
+    """Why a failure says nothing of the kubelet now: the machine is overloaded. "" when it is not.
+    Load widens no limit."""
     settle_s: float = 0.0
     """How long a kubelet may do nothing for its pods after its start."""
 
 
-def stretch(load: float, cpus: int) -> float:
-    """How many times longer things may take on a machine with that load average: up to two
-    processes that want to run per CPU make no difference, and more than eight no further one.
+def overload(load: float, cpus: int) -> str:
+    """Why nothing can be said of the time that things take on a machine with that load average; ""
+    while at most two processes per CPU want to run.
 
-    >>> [stretch(load, 2) for load in (0.5, 4, 6, 16, 40)]
-    [1.0, 1.0, 1.5, 4.0, 4.0]
+    >>> overload(4, 2), overload(50.26, 2)
+    ('', 'load 50.3 on 2 CPUs')
     """
-    return min(max(1.0, load / (2 * cpus)), 4.0)
+    return f"load {load:.1f} on {cpus} CPUs" if load > 2 * cpus else ""
 
 
-def stretch_now() -> float:
+def overload_now() -> str:
     """The same for this machine, by the load of the last minute."""
-    return stretch(os.getloadavg()[0], os.cpu_count() or 1)
+    return overload(os.getloadavg()[0], os.cpu_count() or 1)
 
 
-VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0, busy=lambda: 1.0)
+VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0, overload=lambda: "")
 # A real machine may run eight kubelets at once on two cores. A kubelet that does not find its
 # runtime looks again 0.1, 0.3, 0.7, 1.5, 3.1, 6.3 and 11.3 s after its start (LIFE-006).
 SETTLE_S: Final = 8.0
-REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, busy=stretch_now, settle_s=SETTLE_S)
+REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, overload=overload_now, settle_s=SETTLE_S)
 REAL_LONG: Final = replace(REAL, limit_s=2400.0)
 
 

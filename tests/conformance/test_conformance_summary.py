@@ -23,8 +23,8 @@ def test_the_rows_count_results_by_area() -> None:
         Result(case_in("b"), Outcome.ERROR, real_s=1.0),
     ]
     assert area_rows(results) == [
-        ["a", "1", "-", "-", "-", "-", "100.0 s", "0.5 s"],
-        ["b", "-", "-", "1", "1", "-", "0.0 s", "1.0 s"],
-        ["all", "1", "-", "1", "1", "-", "100.0 s", "1.5 s"],
+        ["a", "1", "-", "-", "-", "-", "-", "100.0 s", "0.5 s"],
+        ["b", "-", "-", "1", "-", "1", "-", "0.0 s", "1.0 s"],
+        ["all", "1", "-", "1", "-", "1", "-", "100.0 s", "1.5 s"],
     ]
     assert reasons(results) == ["skipped 1: needs x"]

@@ -62,8 +62,8 @@ class Watch:
 
     @property
     def slack_s(self) -> float:
-        """How many seconds measuring may add to an upper bound now (`limits.Pace`)."""
-        return self._parts.pace.slack_s * self._parts.pace.busy()
+        """How many seconds measuring may add to an upper bound (`limits.Pace`)."""
+        return self._parts.pace.slack_s
 
     def kubelet_started(self) -> None:
         """Remember that the kubelet was started just now: it needs a while to settle."""

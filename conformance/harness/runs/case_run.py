@@ -1,8 +1,9 @@
 """Runs the body of one case against its parts, and judges how it ended: `Outcome`, `Result`.
 
-Outcomes are five different things that are never mixed: a failed case says something about the
-kubelet, an error about the harness, a skip about what the pair of kubelet and runtime lacks, a
-disabled case about the choice of the user."""
+Outcomes are six different things that are never mixed: a failed case says something about the
+kubelet, an error about the harness, an inconclusive one about the machine, which was too busy to
+tell, a skip about what the pair of kubelet and runtime lacks, a disabled case about the choice of
+the user."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ class Outcome(Enum):
 
     PASSED = "passed"
     FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
     SKIPPED = "skipped"
     DISABLED = "disabled"
     ERROR = "error"
@@ -92,10 +94,13 @@ async def _run_body(case: Case, parts: Parts) -> Result:
     try:
         await parts.kubelet.start(parts.config)
         node = Node(parts)
-        async with asyncio.timeout(parts.pace.limit_s * parts.pace.busy()):
+        async with asyncio.timeout(parts.pace.limit_s):
             await case.body(node)
     except Exception as problem:
         outcome, detail = _judge(problem, node)
+        why = parts.pace.overload()
+        if outcome is Outcome.FAILED and why:
+            outcome, detail = Outcome.INCONCLUSIVE, f"the machine was overloaded: {why}\n{detail}"
     if node is None:
         return Result(case, outcome, detail)
     return Result(case, outcome, detail, case_s=node.now_s, trace=tuple(node.trace()))

@@ -16,6 +16,7 @@ from typing import Any, Final
 import grpc
 from kubecri.v1 import api_pb2 as cri
 
+from conformance.harness import limits
 from conformance.harness.containerd.docker_host import NodeError
 from conformance.harness.containerd.image_registries import NodeRegistries
 from conformance.harness.containerd.node import NodeDirs
@@ -24,7 +25,7 @@ from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import PORTS
 from conformance.harness.machines.disks import shared_mounts, why_no_disk
 from conformance.harness.node import Node
-from conformance.harness.runs.case_run import Result, run_case
+from conformance.harness.runs.case_run import Outcome, Result, run_case
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
 from conformance.harness.runs.offered import CONTAINERD, FAKE_SOCKET
 from conformance.harness.runs.real_parts import RealEnvironment
@@ -34,6 +35,7 @@ from fakecri.server import GrpcUpstream
 
 END_WITHIN_S: Final = 30.0
 AGAIN_S: Final = 1.0
+QUIET_WITHIN_S: Final = 120
 CLEAN_UP_STEPS: Final = 10
 """How many steps of a clean-up may hang one after the other."""
 
@@ -121,7 +123,10 @@ async def require_kubelet(environment: RealEnvironment) -> None:
 async def run_real_cases(
     cases: Sequence[Case], environment: RealEnvironment, jobs: int
 ) -> AsyncGenerator[Result, None]:
-    """Run the cases side by side, at most `jobs` at a time; yields results as they come."""
+    """Run the cases side by side, at most `jobs` at a time; yields results as they come.
+
+    A case that was inconclusive beside others is run once more, alone, when all others have ended.
+    """
     gate = asyncio.Semaphore(jobs)
 
     async def one(case: Case) -> Result:
@@ -129,11 +134,28 @@ async def run_real_cases(
             return await run_case(case, environment.parts, directory)
 
     tasks = [asyncio.create_task(one(case)) for case in cases]
+    again: list[Case] = []
     try:
         for done in asyncio.as_completed(tasks):
-            yield await done
+            result = await done
+            if result.outcome is Outcome.INCONCLUSIVE:
+                again.append(result.case)
+            else:
+                yield result
     finally:
         await end_all(tasks)
+    if again:
+        await _until_quiet()
+    for case in again:
+        yield await one(case)
+
+
+async def _until_quiet() -> None:
+    """Wait until the load of the cases before has left the load average, two minutes at most."""
+    for _ in range(QUIET_WITHIN_S):
+        if not limits.overload_now():
+            return
+        await asyncio.sleep(1)
 
 
 async def end_all(

@@ -2,21 +2,26 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from conformance.harness import limits
 from conformance.harness.expect import expect
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node import Node
 from conformance.harness.node.parts import Parts
-from conformance.harness.runs.case_run import Outcome, not_to_run, run_case
+from conformance.harness.runs.case_run import Outcome, Result, not_to_run, run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.offered import FAKE_SOCKET, PROCESS
+from conformance.harness.runs.real import run_real_cases
 from conformance.harness.runs.virtual import run_virtual_case, virtual_parts
 from conformance.harness.runtimes.scope import LeftBehind
-from conformance.registry import Case, Feature, Level
+from conformance.pytest_plugin import RUN, Run, pytest_sessionfinish
+from conformance.registry import Case, Feature, Level, Selection
 
 
 def case_of(body: Any, **changes: Any) -> Case:
@@ -86,3 +91,65 @@ def test_skip_and_disabled_are_told_apart() -> None:
     assert disabled is not None
     assert disabled.outcome is Outcome.DISABLED
     assert not_to_run(case_of(passes), Choice(), ()) is None
+
+
+def loaded(*loads: str) -> Any:
+    """Parts on a machine that is overloaded as `loads` say, one word for each failure."""
+    words = iter(loads)
+
+    @asynccontextmanager
+    async def parts_of(case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
+        async with virtual_parts(case, paths, 1) as parts:
+            parts.pace = replace(parts.pace, overload=lambda: next(words))
+            yield parts
+
+    return parts_of
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [(passes, Outcome.PASSED), (fails, Outcome.INCONCLUSIVE), (is_broken, Outcome.ERROR)],
+)
+async def test_on_an_overloaded_machine_a_failure_says_nothing(
+    tmp_path: Path, body: Any, outcome: Outcome
+) -> None:
+    result = await run_case(case_of(body), loaded("load 50.0 on 2 CPUs"), tmp_path)
+    assert result.outcome is outcome
+    if outcome is Outcome.INCONCLUSIVE:
+        assert result.detail.startswith(
+            "the machine was overloaded: load 50.0 on 2 CPUs\nexpected: a miracle"
+        )
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("later", "outcome"), [("", Outcome.FAILED), ("load 9.0 on 2 CPUs", Outcome.INCONCLUSIVE)]
+)
+async def test_an_inconclusive_case_is_run_once_more_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: str, outcome: Outcome
+) -> None:
+    monkeypatch.setattr(limits, "overload_now", lambda: "")
+    environment: Any = SimpleNamespace(shared=tmp_path, parts=loaded("load 50.0 on 2 CPUs", later))
+    cases = [case_of(fails, id="bad"), case_of(passes, id="good")]
+    results = [result async for result in run_real_cases(cases, environment, jobs=2)]
+    assert [(r.case.id, r.outcome) for r in results] == [("good", Outcome.PASSED), ("bad", outcome)]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        ([Outcome.PASSED, Outcome.SKIPPED], 0),
+        ([Outcome.PASSED, Outcome.INCONCLUSIVE], 3),
+    ],
+)
+def test_a_run_that_could_not_judge_has_not_passed(outcomes: list[Outcome], code: int) -> None:
+    run = Run(Choice(), Selection())
+    for outcome in outcomes:
+        run.add(Result(case_of(passes), outcome))
+    session: Any = SimpleNamespace(exitstatus=0, config=SimpleNamespace(stash={RUN: run}))
+    pytest_sessionfinish(session)
+    assert session.exitstatus == code
+    session.exitstatus = 1
+    pytest_sessionfinish(session)
+    assert session.exitstatus == 1

@@ -1,0 +1,140 @@
+"""Asks the suite about wrong kubelets: does a case fail for each mutant?
+
+`tox -e mutants-suite` asks about all of them, in processes, and prints what was noticed by area and
+what was not; names, areas and globs choose (`-- backoff "probes/*late*"`). `--sample 10` takes a
+tenth, drawn with `--seed`. With `--keep` the answers go into docs/suite-mutants.json, from which
+docs/rules.md shows which case covers which clause. Exit code 1: fewer than 95 % are noticed, one
+that is not noticed says no reason, one that is said to survive is noticed, or a patch does not fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from mutant_patches import Mutant, MutantError, read_all
+from mutant_plan import plan_of
+from suite_run import Answer, ask, failing_without
+
+from conformance.registry import load_cases
+from simclock import RealClock, Rng
+
+ROOT: Final = Path(__file__).parents[2]
+KEPT: Final = ROOT / "docs" / "suite-mutants.json"
+WANTED: Final = 0.95
+CLOCK: Final = RealClock()
+
+
+def lines_by_area(answers: Sequence[Answer]) -> Iterable[str]:
+    """The table: area, noticed of all."""
+    everything = Counter(answer.mutant.area for answer in answers)
+    noticed = Counter(answer.mutant.area for answer in answers if answer.noticed)
+    for area, count in sorted(everything.items()):
+        yield f"  {area:14} {noticed[area]:4} of {count:4} noticed"
+    share = noticed.total() / max(everything.total(), 1)
+    yield f"  {'all':14} {noticed.total():4} of {everything.total():4} noticed  {share:.1%}"
+
+
+def problems(answers: Sequence[Answer]) -> Iterable[str]:
+    """What makes the run fail, a line each."""
+    for answer in answers:
+        mutant = answer.mutant
+        said = f"{mutant.name} ({', '.join(mutant.rules)})"
+        if answer.error:
+            yield f"{said}: cannot be asked about: {answer.error}"
+        elif not answer.noticed and not mutant.survives:
+            yield f"{said}: not noticed by {answer.ran} cases: {mutant.breaks}"
+        elif answer.noticed and mutant.survives:
+            yield f"{said}: is said to survive, but noticed by {', '.join(answer.noticed)}"
+    noticed = sum(bool(answer.noticed) for answer in answers)
+    if len(answers) >= 20 and noticed < WANTED * len(answers):
+        yield f"fewer than {WANTED:.0%} are noticed"
+
+
+def recorded(answers: Iterable[Answer], before: Mapping[str, Any], date: str) -> dict[str, Any]:
+    """The kept answers, by mutant; mutants that were not asked about keep theirs."""
+    found = dict(before)
+    for answer in answers:
+        if not answer.error:
+            mutant = answer.mutant
+            found[mutant.name] = {
+                **found.get(mutant.name, {}),  # the tests that notice it, from mutant_tests.py
+                "rules": list(mutant.rules),
+                "breaks": mutant.breaks,
+                "survives": mutant.survives,
+                "noticed": list(answer.noticed),
+                "date": date,
+            }
+    return dict(sorted(found.items()))
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="suite_mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="mutants, areas or globs; default all")
+    parser.add_argument("--seed", type=int, default=1, help="of the cases and of --sample")
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="one of N mutants")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--area-only", action="store_true", help="do not go beyond its area")
+    parser.add_argument("--keep", action="store_true", help=f"write {KEPT.relative_to(ROOT)}")
+    parser.add_argument("-v", action="store_true", help="show which cases noticed each mutant")
+    return parser.parse_args(words)
+
+
+def _chosen(options: argparse.Namespace) -> list[Mutant]:
+    mutants = read_all(options.names)
+    if options.sample > 1:
+        count = max(1, len(mutants) // options.sample)
+        drawn = Rng(options.seed).stream("mutants").sample(mutants, count)
+        return sorted(drawn, key=lambda mutant: mutant.name)
+    return mutants
+
+
+def main(words: Sequence[str]) -> int:
+    """See above."""
+    options = _options(words)
+    try:
+        mutants = _chosen(options)
+    except MutantError as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    began_s = CLOCK.monotonic_s()
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    before = {name: answer["noticed"] for name, answer in kept.items()}
+    cases = load_cases()
+    plans = [plan_of(m, cases, before, whole=not options.area_only) for m in mutants]
+    answers = _all_answers(plans, options)
+    print("\n".join(lines_by_area(answers)))
+    print(f"{len(mutants)} mutants in {CLOCK.monotonic_s() - began_s:.0f} s, seed {options.seed}")
+    if options.keep:
+        if not options.names:
+            kept = {m.name: kept[m.name] for m in mutants if m.name in kept}
+        found = recorded(answers, kept, f"{CLOCK.now():%Y-%m-%d}")
+        KEPT.write_text(json.dumps(found, indent=1) + "\n")
+    wrong = list(problems(answers))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+def _all_answers(plans: Sequence[Any], options: argparse.Namespace) -> list[Answer]:
+    answers = []
+    for answer in ask(plans, options.seed, options.jobs):
+        answers.append(answer)
+        if options.v:
+            told = answer.error or ", ".join(answer.noticed) or "not noticed"
+            print(f"{answer.mutant.name}: {told}", flush=True)
+    witnesses = sorted({case for answer in answers for case in answer.noticed})
+    for case in sorted(failing_without(witnesses, options.seed, options.jobs)):
+        print(f"case {case} fails without any mutant: it does not count")
+        for answer in answers:
+            answer.noticed = tuple(name for name in answer.noticed if name != case)
+    return sorted(answers, key=lambda answer: answer.mutant.name)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,137 @@
+"""Asks the suite about one mutant: a process that imports it, and runs cases in virtual time.
+
+The process is a fork of one that has everything else imported, so it is there in a third of a
+second. A case in which the mutant hangs counts as failed: virtual time does not go on there.
+"""
+
+from __future__ import annotations
+
+import io
+import multiprocessing  # noqa: TID251  # each mutant is a process
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait  # noqa: TID251
+from typing import Any, Final
+
+from mutant_import import become
+from mutant_patches import Mutant, MutantError
+from mutant_plan import Plan, Question
+
+CASE_WITHIN_S: Final = 20
+"""Seconds of processor time for one case; the longest take two."""
+CONTEXT: Final = multiprocessing.get_context("fork")
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the suite says of a mutant."""
+
+    mutant: Mutant
+    noticed: tuple[str, ...] = ()
+    """The cases that fail; all of those that cite the rule were run, of the others as many as it
+    took to find one."""
+    ran: int = 0
+    error: str = ""
+    """Why the mutant could not be asked about: its patch does not fit, or cannot be imported."""
+
+
+def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:
+    """The answers about all mutants, each as soon as it is there; `jobs` processes at a time."""
+    waiting = list(reversed(plans))
+    running: dict[Any, tuple[Plan, Any]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                plan = waiting.pop()
+                receiver, sender = CONTEXT.Pipe(duplex=False)
+                process = CONTEXT.Process(target=_answer, args=(plan, seed, sender), daemon=True)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
+                    process.start()
+                sender.close()
+                running[receiver] = (plan, process)
+            for ready in wait(list(running)):
+                plan, process = running.pop(ready)
+                yield _received(plan, ready)
+                process.join()
+    finally:
+        for _, process in running.values():
+            process.terminate()
+
+
+def _received(plan: Plan, receiver: Any) -> Answer:
+    try:
+        noticed, ran, error = receiver.recv()
+    except EOFError:
+        noticed, ran, error = (), 0, "its process has ended without an answer"
+    return Answer(plan.mutant, noticed, ran, error)
+
+
+def _answer(plan: Plan, seed: int, sender: Connection) -> None:
+    """Become the mutant, ask, and send the answer. Runs in the process of the mutant."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdin.close()
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        try:
+            sender.send((*_noticed(plan, seed), ""))
+        except MutantError as problem:
+            sender.send(((), 0, str(problem)))
+        except Exception as problem:  # a module of the mutant that cannot be imported
+            sender.send(((), 0, f"{type(problem).__name__}: {problem}"))
+    os._exit(0)  # what belongs to the parent is not to be cleaned up here
+
+
+def _noticed(plan: Plan, seed: int) -> tuple[tuple[str, ...], int]:
+    finder = become(plan.mutant)
+    from conformance.harness.runs.choice import Choice
+    from conformance.registry import load_cases
+
+    cases = {case.id: case for case in load_cases()}
+    choice = Choice(seed=seed)
+    noticed: list[str] = []
+    ran = 0
+    for question in plan.questions:
+        if question.enough and noticed:
+            break
+        if question.case in cases:
+            ran += 1
+            if _fails(cases[question.case], choice):
+                noticed.append(question.case)
+    unseen = plan.mutant.modules.keys() - finder.found
+    if unseen:
+        raise MutantError(f"{', '.join(sorted(unseen))}: not imported by the suite")
+    return tuple(noticed), ran
+
+
+class Hangs(BaseException):
+    """A case computes without end. Not an Exception: nothing shall catch it."""
+
+
+def _fails(case: Any, choice: Any) -> bool:
+    from conformance.harness.runs.case_run import Outcome
+    from conformance.harness.runs.virtual import run_virtual_case
+
+    def hangs(*_: object) -> None:
+        raise Hangs
+
+    signal.signal(signal.SIGPROF, hangs)
+    signal.setitimer(signal.ITIMER_PROF, CASE_WITHIN_S)
+    try:
+        return run_virtual_case(case, choice).outcome is not Outcome.PASSED
+    except Hangs:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def failing_without(cases: Sequence[str], seed: int, jobs: int) -> set[str]:
+    """Those of the cases that fail on refkubelet as it is: they prove nothing about mutants."""
+    none = Mutant("", (), "", "", ())
+    shares = [cases[n::jobs] for n in range(jobs)]
+    plans = [Plan(none, tuple(Question(case) for case in share)) for share in shares if share]
+    return {case for answer in ask(plans, seed, jobs) for case in answer.noticed}

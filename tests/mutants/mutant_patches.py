@@ -1,8 +1,8 @@
 """Mutants: wrong kubelets, each a small patch of refkubelet that breaks one clause of a rule.
 
-A mutant is a file `tests/mutants/<area>/<name>.patch`: a head of `Word: text` lines, an empty line,
-and a unified diff against the root of the repository, which `git apply` takes, too. A line of the
-head that begins with two spaces continues the one above.
+A mutant is a file `tests/mutants/<area>/<name>.patch`: a head of `Word: text` lines, an empty
+line, and a unified diff against the root of the repository, which `git apply` takes, too. A line
+of the head that begins with two spaces continues the one above.
 
     Rule: BACK-003.2
     Breaks: The reset comes after twice the configured maximum instead of 600 s.
@@ -10,9 +10,9 @@ head that begins with two spaces continues the one above.
 `Rule` is the clause it breaks (several with commas), `Breaks` says how. `Survives` is there only
 for a mutant that no case can notice, and says why.
 
-Here a patch is read and applied to the text of a module. Line numbers do not count: the lines that
-a hunk keeps and removes must stand exactly once in the file. So a mutant outlives changes around it,
-and says so when its own place has changed.
+Here a patch is read and applied to the text of a module. Line numbers do not count: the lines
+that a hunk keeps and removes must stand exactly once in the file. So a mutant outlives changes
+around it, and says so when its own place has changed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Asks our own tests about wrong kubelets: which tests that cite a broken rule fail?
 
 `python tests/mutants/mutant_tests.py` takes each mutant of the catalogue and runs the tests that
-name its rule, in a pytest that imports the mutant. The tests that fail, and pass without it, go into
-docs/suite-mutants.json beside the cases that noticed it, for docs/rules.md. Names, areas and globs
-choose mutants. It takes some twenty minutes: a pytest for each mutant.
+name its rule, in a pytest that imports the mutant. The tests that fail, and pass without it, go
+into docs/suite-mutants.json beside the cases that noticed it, for docs/rules.md. Names, areas and
+globs choose mutants. It takes some twenty minutes: a pytest for each mutant.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ async def shares_follow_the_pods(node: Node) -> None:
     await node.apply_static(pod("quarter", container("main", **asking("250m"))))
     await node.wait_running("quarter")
     expect_cpu(node, BURSTABLE, 768, 30)
+    expect_cpu(node, BESTEFFORT, 2, 1)
     for name in ("half", "quarter"):
         await node.remove_static(name)
     await node.run_until(
@@ -42,7 +43,9 @@ async def shares_follow_the_pods(node: Node) -> None:
 
 
 @conformance(
-    id="class-shares-v1", rules=["CG-025", "CG-036", "CG-044"], needs=[CGROUPS, V1, Feature.FAULTS]
+    id="class-shares-v1",
+    rules=["CG-025", "CG-026", "CG-036.3", "CG-036.4"],
+    needs=[CGROUPS, V1, Feature.FAULTS],
 )
 async def burstable_gets_the_sum_of_its_pods_v1(node: Node) -> None:
     """The Burstable class has the CPU shares that its pods request in all: updated before the
@@ -51,7 +54,9 @@ async def burstable_gets_the_sum_of_its_pods_v1(node: Node) -> None:
 
 
 @conformance(
-    id="class-shares-v2", rules=["CG-021", "CG-025", "CG-036"], needs=[CGROUPS, V2, Feature.FAULTS]
+    id="class-shares-v2",
+    rules=["CG-021.1", "CG-025", "CG-026", "CG-036.3", "CG-036.4"],
+    needs=[CGROUPS, V2, Feature.FAULTS],
 )
 async def burstable_gets_the_sum_of_its_pods_v2(node: Node) -> None:
     """With cgroup v2 the Burstable class has the CPU weight of what its pods request in all,
@@ -73,7 +78,7 @@ async def other_classes_do_not_count(node: Node) -> None:
     expect_equal(node, seen, (None, None), "quota and memory limit of the classes")
 
 
-@conformance(id="class-update-period", rules=["CG-036"], needs=[CGROUPS, Feature.VIRTUAL_TIME])
+@conformance(id="class-update-period", rules=["CG-036.2"], needs=[CGROUPS, Feature.VIRTUAL_TIME])
 async def classes_are_set_right_every_minute(node: Node) -> None:
     """A value that was changed behind the kubelet's back is restored within a minute."""
     await node.apply_static(HALF)
@@ -104,7 +109,7 @@ async def set_right(node: Node) -> None:
 
 
 @conformance(
-    id="class-update-after-kills", rules=["CG-036"],
+    id="class-update-after-kills", rules=["CG-036.4"],
     needs=[CGROUPS, Feature.RESTART, Feature.FAULTS],
 )  # fmt: skip
 async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
@@ -128,8 +133,8 @@ async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
 
 
 @conformance(
-    id="class-update-lost-cgroup", rules=["CG-036", "CG-041"], needs=[CGROUPS, Feature.FAULTS],
-    node_config={"syncFrequency": "5s"},
+    id="class-update-lost-cgroup", needs=[CGROUPS, Feature.FAULTS],
+    rules=["CG-036.4", "CG-041.1", "CG-041.3"], node_config={"syncFrequency": "5s"},
 )  # fmt: skip
 async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: Node) -> None:
     """A pod whose cgroup has vanished and that never restarts is killed for it, and once more
@@ -138,7 +143,8 @@ async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: No
     await node.apply_static(pod("lost", restartPolicy="Never"))
     node.runtime.on("StopPodSandbox", pod="lost").delays(LONG_STOP_S)
     await node.wait_running("lost")
-    node.cgroups.remove(*node.cgroups.of_pod("lost"))
+    group = node.cgroups.of_pod("lost")
+    node.cgroups.remove(*group)
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="lost"),
         within_s=5 * 1.5 + limits.NOTICE_S + limits.STOP_S,
@@ -147,7 +153,10 @@ async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: No
     spoil(node)
     await node.run_for(LONG_STOP_S)
     await set_right(node)
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.cgroups.is_gone(*group), True, "the cgroup stays away")
     expect_equal(node, node.count("StartContainer", pod="lost"), 1, "starts")
+    expect_equal(node, node.count("RunPodSandbox", pod="lost"), 1, "sandboxes")
 
 
 @conformance(

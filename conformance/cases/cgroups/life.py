@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from conformance.cases.cgroups.pods import asking, limited
+from conformance.cases.cgroups.pods import asking, expect_cpu, limited
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
@@ -24,7 +24,7 @@ async def gone(node: Node, *group: str, within_s: float = limits.STOP_S) -> None
     )
 
 
-@conformance(id="cgroup-before-sandbox", rules=["CG-040"], needs=[CGROUPS, Feature.FAULTS])
+@conformance(id="cgroup-before-sandbox", rules=["CG-040.1"], needs=[CGROUPS, Feature.FAULTS])
 async def the_cgroup_is_there_before_the_sandbox(node: Node) -> None:
     """The pod's cgroup exists, with its limits, before the kubelet calls RunPodSandbox, because the
     runtime puts the sandbox into it."""
@@ -39,7 +39,7 @@ async def the_cgroup_is_there_before_the_sandbox(node: Node) -> None:
         expect_equal(node, node.cgroups.memory_limit_bytes(*group), 64 << 20, "memory limit")
 
 
-@conformance(id="cgroup-removed-at-end", rules=["CG-042"], needs=[API, CGROUPS])
+@conformance(id="cgroup-removed-at-end", rules=["CG-042.3", "CG-042.5"], needs=[API, CGROUPS])
 async def the_cgroup_is_gone_when_the_pod_is(node: Node) -> None:
     """When a deleted pod is gone from the API, its cgroup has been removed.
 
@@ -64,7 +64,7 @@ def is_deleted(node: Node, name: str) -> bool:
     return node.api.pod(name) is None
 
 
-@conformance(id="cgroup-removed-when-finished", rules=["CG-042"], needs=[API, CGROUPS])
+@conformance(id="cgroup-removed-when-finished", rules=["CG-042.3"], needs=[API, CGROUPS])
 async def a_finished_pod_has_no_cgroup(node: Node) -> None:
     """The cgroup of a pod that has succeeded is removed, although the pod stays at the API."""
     await node.api.create_pod(
@@ -78,7 +78,7 @@ async def a_finished_pod_has_no_cgroup(node: Node) -> None:
     await gone(node, *group)
 
 
-@conformance(id="cgroup-kept-by-restart", rules=["CG-040"], needs=[CGROUPS, Feature.RESTART])
+@conformance(id="cgroup-kept-by-restart", rules=["CG-040.3"], needs=[CGROUPS, Feature.RESTART])
 async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
     """A restarted kubelet that finds a running pod with its cgroup stops nothing and leaves the
     cgroup as it is."""
@@ -95,7 +95,10 @@ async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-missing-restarts", rules=["CG-015", "CG-041"], needs=[CGROUPS], node_config=OFTEN
+    id="cgroup-missing-restarts",
+    rules=["CG-015", "CG-041.1", "CG-041.2"],
+    needs=[CGROUPS],
+    node_config=OFTEN,
 )
 async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
     """Containers that run without the cgroup of their pod are stopped and started again in a new
@@ -113,10 +116,13 @@ async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
         what="a second start",
     )
     expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists again")
+    expect_cpu(node, group, 102, 4)
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 2, "sandboxes")
 
 
-@conformance(id="cgroup-missing-never", rules=["CG-041"], needs=[CGROUPS], node_config=OFTEN)
+@conformance(
+    id="cgroup-missing-never", rules=["CG-041.1", "CG-041.3"], needs=[CGROUPS], node_config=OFTEN
+)
 async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
     """When the cgroup of a pod with restartPolicy Never is missing, its containers are stopped, and
     neither they nor the cgroup come back."""
@@ -133,7 +139,8 @@ async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-missing-in-one-tree", rules=["CG-015", "CG-041", "CG-044"], needs=[CGROUPS, V1],
+    id="cgroup-missing-in-one-tree", needs=[CGROUPS, V1],
+    rules=["CG-015.1", "CG-041.1", "CG-044.1"],
     node_config=OFTEN,
 )  # fmt: skip
 async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
@@ -151,7 +158,7 @@ async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-cannot-be-made", rules=["CG-040"], needs=[API, CGROUPS, V2],
+    id="cgroup-cannot-be-made", rules=["CG-040.2"], needs=[API, CGROUPS, V2],
 )  # fmt: skip
 async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
     """While the kernel refuses to make the pod's cgroup, an event says so and no sandbox is made;
@@ -190,7 +197,7 @@ async def a_limit_that_is_refused_stops_no_pod(node: Node) -> None:
     expect_equal(node, node.cgroups.cpu_quota_us(*group), 50_000, "quota")
 
 
-@conformance(id="cgroup-orphan", rules=["CG-043"], needs=[CGROUPS])
+@conformance(id="cgroup-orphan", rules=["CG-043.1", "CG-043.3"], needs=[CGROUPS])
 async def cgroups_of_unknown_pods_are_removed(node: Node) -> None:
     """Housekeeping removes a cgroup that is named like a pod's but belongs to none, with everything
     below it; others stay."""
@@ -227,7 +234,7 @@ async def what_became_an_orphan_meanwhile_is_removed(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-not-managed", rules=["CG-012"], needs=[CGROUPS],
+    id="cgroup-not-managed", rules=["CG-012.2"], needs=[CGROUPS],
     node_config={"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
 )  # fmt: skip
 async def without_cgroups_per_qos_there_are_none(node: Node) -> None:

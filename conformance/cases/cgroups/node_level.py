@@ -91,7 +91,7 @@ async def huge_pages_are_taken_from_memory(node: Node) -> None:
     expect_equal(node, node.api.capacity("memory"), "4Gi", "capacity of memory")
 
 
-@conformance(id="node-enforced-event", rules=["CG-035"], needs=[API, CGROUPS])
+@conformance(id="node-enforced-event", rules=["CG-035.1"], needs=[API, CGROUPS])
 async def enforcing_is_told(node: Node) -> None:
     """When the limits of the cgroup of all pods are written, an event about the node says so."""
     await node.run_until(
@@ -106,7 +106,7 @@ async def enforcing_is_told(node: Node) -> None:
 
 
 @conformance(
-    id="node-enforcement-retried", rules=["CG-035"],
+    id="node-enforcement-retried", rules=["CG-035.2"],
     needs=[API, CGROUPS, V1, NODE, Feature.VIRTUAL_TIME],
 )  # fmt: skip
 async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
@@ -126,8 +126,11 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
     limit = node.cgroups.memory_limit_bytes(*PODS)
     expect_equal(node, limit, 8 * GI, "memory of all pods until the new limit can be written")
-    await node.wait_running("eater")
-    expect_equal(node, node.phase("eater"), "Running", "phase of the pod that uses too much")
+    await node.run_until(
+        lambda: node.phase("eater") == "Running",
+        within_s=limits.NOTICE_S,
+        what="the pod that uses too much is Running",
+    )
     expect_equal(node, node.count("StopContainer"), 0, "stops")
     await node.remove_static("eater")
     await node.run_until(
@@ -137,7 +140,7 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     )
 
 
-@conformance(id="node-reserved-groups", rules=["CG-035"], needs=[CGROUPS])
+@conformance(id="node-reserved-groups", rules=["CG-035.3"], needs=[CGROUPS])
 async def reserved_groups_are_limited(node: Node) -> None:
     """The cgroups that are configured for the reservations are limited to them, those for
     compressible resources in their CPU alone."""
@@ -159,7 +162,7 @@ async def reserved_groups_are_limited(node: Node) -> None:
     expect_equal(node, seen, wanted, "CPU and memory of the reserved groups")
 
 
-@conformance(id="node-reserved-group-missing", rules=["CG-035"], needs=[CGROUPS])
+@conformance(id="node-reserved-group-missing", rules=["CG-035.4"], needs=[CGROUPS])
 async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
     """When a configured cgroup for a reservation does not exist, the kubelet does not start."""
     said = await node.kubelet.refused_start(
@@ -171,13 +174,15 @@ async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
     expect(node, wanted in said, f"a kubelet that ends with {wanted!r}", said)
 
 
-@conformance(id="node-reservation-impossible", rules=["CG-034"], needs=[CGROUPS])
+@conformance(id="node-reservation-impossible", rules=["CG-034.5"], needs=[API, CGROUPS])
 async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
     """With reservations above the capacity the kubelet does not start; containers that run are left
     alone."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    said = await node.kubelet.refused_start(kubeReserved={"cpu": "9999"})
+    await node.run_until(lambda: node.api.capacity("cpu"), within_s=limits.START_S)
+    too_much = int(node.api.capacity("cpu")) + 1
+    said = await node.kubelet.refused_start(kubeReserved={"cpu": str(too_much)})
     wanted = 'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
     expect(node, wanted in said.replace('\\"', '"'), f"a kubelet that ends with {wanted!r}", said)
     expect_equal(node, node.count("StopContainer"), 0, "stops")

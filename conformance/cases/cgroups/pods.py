@@ -4,9 +4,9 @@ from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
-from conformance.harness.manifests import PodPlan, container, pod, sidecar
+from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, runs
+from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
 from fakecri.machine.topology import HugePages
 
@@ -118,48 +118,6 @@ async def a_burstable_pod_gets_its_sums_v2(node: Node) -> None:
     await burstable(node)
 
 
-@conformance(id="cgroup-one-without-limit", rules=["CG-028"], needs=[CGROUPS])
-async def one_container_without_a_limit_frees_the_pod(node: Node) -> None:
-    """One container without a CPU limit leaves the pod without a CPU quota; its memory is limited
-    all the same."""
-    free = container("free", **limited(memory="64Mi", asks_cpu="100m"))
-    group = await cgroup_of(node, pod("web", container("main", **limited("500m", "64Mi")), free))
-    expect_limits(node, group, quota_us=None, memory_mi=128)
-
-
-@conformance(id="cgroup-init-without-limit", rules=["CG-028"], needs=[CGROUPS])
-async def an_init_container_without_a_limit_frees_the_pod(node: Node) -> None:
-    """An init container without a memory limit leaves the pod without one, even after it has
-    ended."""
-    init = container("init", exits(0), **limited("100m"))
-    main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
-    group = await cgroup_of(node, pod("web", main, init=[init]))
-    expect_limits(node, group, quota_us=20_000, memory_mi=None)
-
-
-@conformance(id="cgroup-init-after-sidecar", rules=["CG-023", "CG-028"], needs=[CGROUPS])
-async def the_limit_of_a_sidecar_counts_for_later_init_containers(node: Node) -> None:
-    """An init container without limits that comes after a sidecar with limits does not take the
-    pod's limits away; the sidecar counts beside the regular containers."""
-    helper = sidecar("helper", **limited("50m", "16Mi"))
-    init = container("init", exits(0))
-    main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
-    group = await cgroup_of(node, pod("web", main, init=[helper, init]))
-    expect_limits(node, group, quota_us=25_000, memory_mi=80)
-    expect_cpu(node, group, 153, 6)
-
-
-@conformance(id="cgroup-init-peak", rules=["CG-023"], needs=[CGROUPS])
-async def the_greatest_init_container_counts(node: Node) -> None:
-    """If an init container requests more than all regular containers together, the pod's cgroup has
-    its values."""
-    init = container("init", exits(0), **limited("1", "256Mi", asks_cpu="500m"))
-    main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
-    group = await cgroup_of(node, pod("web", main, init=[init]))
-    expect_limits(node, group, quota_us=100_000, memory_mi=256)
-    expect_cpu(node, group, 512, 20)
-
-
 @conformance(id="cgroup-besteffort", rules=["CG-010", "CG-029"], needs=[CGROUPS])
 async def a_besteffort_pod_has_no_limits(node: Node) -> None:
     """The cgroup of a BestEffort pod has the minimum of CPU shares and no limits."""
@@ -170,33 +128,23 @@ async def a_besteffort_pod_has_no_limits(node: Node) -> None:
     expect_equal(node, node.cgroups.pids_limit(*group), None, "limit of processes")
 
 
-@conformance(id="cgroup-pod-level", rules=["CG-002", "CG-023", "CG-028"], needs=[CGROUPS])
-async def resources_of_the_pod_itself_count(node: Node) -> None:
-    """Resources at the level of the pod decide its QoS class and its limits, whatever its
-    containers lack."""
-    amounts = {"cpu": "500m", "memory": "128Mi"}
-    plan = pod(
-        "web",
-        container("main", **asking("100m")),
-        resources={"limits": amounts, "requests": amounts},
-    )
-    group = await cgroup_of(node, plan)
-    expect_equal(node, len(group), 2, "words of the name of a Guaranteed pod's cgroup")
-    expect_cpu(node, group, 512, 20)
-    expect_limits(node, group, quota_us=50_000, memory_mi=128)
-
-
 @conformance(
-    id="cgroup-quota-off", rules=["CG-031"], needs=[CGROUPS], node_config={"cpuCFSQuota": False}
+    id="cgroup-quota-off",
+    rules=["CG-031.2", "CG-050.1"],
+    needs=[CGROUPS],
+    node_config={"cpuCFSQuota": False},
 )
 async def without_cpu_cfs_quota_pods_have_none(node: Node) -> None:
     """With cpuCFSQuota false a CPU limit becomes no quota; memory is limited all the same."""
     group = await cgroup_of(node, GUARANTEED)
     expect_limits(node, group, quota_us=None, memory_mi=150)
+    told = node.calls("CreateContainer")[0].request.config.linux.resources
+    expect_equal(node, (told.cpu_period, told.cpu_quota), (0, 0), "period and quota it is told")
 
 
 @conformance(
-    id="cgroup-quota-period", rules=["CG-020"], needs=[CGROUPS],
+    id="cgroup-quota-period", needs=[CGROUPS],
+    rules=["CG-020.2", "CG-020.3", "CG-031.3", "CG-050.1"],
     node_config={"cpuCFSQuotaPeriod": "50ms"},
 )  # fmt: skip
 async def the_period_is_the_configured_one(node: Node) -> None:
@@ -205,6 +153,9 @@ async def the_period_is_the_configured_one(node: Node) -> None:
     group = await cgroup_of(node, GUARANTEED)
     expect_equal(node, node.cgroups.cpu_period_us(*group), 50_000, "period")
     expect_limits(node, group, quota_us=65_000, memory_mi=150)
+    told = node.calls("CreateContainer")[0].request.config.linux.resources
+    seen = (told.cpu_period, told.cpu_quota)
+    expect_equal(node, seen, (50_000, 15_000), "period and quota of the container main")
     small = await cgroup_of(node, pod("tiny", container("main", **limited("1m", "64Mi"))))
     expect_limits(node, small, quota_us=1000, memory_mi=64)
 
@@ -242,7 +193,8 @@ async def a_pod_that_forks_without_end_has_its_limit_and_no_more(node: Node) -> 
 
 
 @conformance(
-    id="cgroup-systemd-names", rules=["CG-010", "CG-011", "CG-012"], needs=[CGROUPS, SYSTEMD],
+    id="cgroup-systemd-names", needs=[CGROUPS, SYSTEMD],
+    rules=["CG-010.2", "CG-010.3", "CG-011.1", "CG-012.1"],
     node_config={"cgroupDriver": "systemd"},
 )  # fmt: skip
 async def with_the_systemd_driver_cgroups_are_slices(node: Node) -> None:
@@ -261,7 +213,7 @@ async def with_the_systemd_driver_cgroups_are_slices(node: Node) -> None:
 
 
 @conformance(
-    id="cgroup-systemd-quota", rules=["CG-031"], needs=[CGROUPS, SYSTEMD],
+    id="cgroup-systemd-quota", rules=["CG-031.5"], needs=[CGROUPS, SYSTEMD],
     node_config={"cgroupDriver": "systemd"},
 )  # fmt: skip
 async def with_the_systemd_driver_quotas_are_hundredths(node: Node) -> None:

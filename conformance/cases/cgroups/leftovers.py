@@ -1,0 +1,138 @@
+"""Processes that are left in the cgroup of a pod that ends: they are killed, and the pod is not
+gone before its cgroup is."""
+
+from functools import partial
+
+from conformance.cases.cgroups.life import is_deleted
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, CGROUPS, V1 = Feature.API, Feature.CGROUPS, Feature.CGROUP_V1
+TRIES_S = 1.0
+"""How long one removal of a cgroup is tried (CG-042)."""
+GONE_S = 3 * limits.STOP_S
+
+
+def with_volume(name: str) -> PodPlan:
+    """A pod with an emptyDir."""
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    volumes = [{"name": "data", "emptyDir": {}}]
+    return pod(name, container("main", volumeMounts=mounts), volumes=volumes)
+
+
+async def lend(node: Node, to: str) -> tuple[list[str], tuple[str, ...]]:
+    """Run a pod that lends its processes to the pod `to`: they move into a group below that pod's
+    cgroup (with v1 in the tree of memory). Returns them, and the cgroup of `to`."""
+    await node.api.create_pod(pod("lender", restartPolicy="Never"))
+    await node.wait_running("lender")
+    container_id = str(node.container("lender", "main")["containerID"]).rpartition("/")[2]
+    lender = (*node.cgroups.of_pod("lender"), container_id)
+    pids = node.cgroups.read("memory", "cgroup.procs", *lender).split()
+    group = node.cgroups.of_pod(to)
+    node.cgroups.make(*group, "left")
+    for pid in pids:
+        node.cgroups.write("memory", "cgroup.procs", pid, *group, "left")
+    return pids, group
+
+
+def ends_killed(node: Node, name: str) -> bool:
+    """Whether the pod's container was ended by SIGKILL."""
+    state = node.api.container(name, "main").get("state", {})
+    return bool(state.get("terminated", {}).get("exitCode") == 137)
+
+
+@conformance(id="cgroup-leftover-killed", rules=["CG-042.2", "CG-042.3"], needs=[API, CGROUPS])
+async def processes_that_are_left_are_killed(node: Node) -> None:
+    """A process in a group below the cgroup of a deleted pod, which no container of the pod has
+    started, is killed, and the cgroup is removed with all below it."""
+    await node.api.create_pod(with_volume("web"))
+    await node.wait_running("web")
+    _, group = await lend(node, "web")
+    await node.api.delete_pod("web")
+    await node.run_until(partial(is_deleted, node, "web"), within_s=GONE_S, what="web is gone")
+    expect_equal(node, node.cgroups.is_gone(*group), True, "the cgroup of web is gone")
+    await node.run_until(
+        lambda: ends_killed(node, "lender"),
+        within_s=limits.NOTICE_S + limits.STATUS_PASS_S,
+        what="the process was killed (exit code 137)",
+    )
+
+
+async def freeze(node: Node, pids: list[str]) -> None:
+    """Freeze the processes, which keeps them from dying until `thaw`."""
+    node.cgroups.make("ice")
+    for pid in pids:
+        node.cgroups.write("freezer", "cgroup.procs", pid, "ice")
+    node.cgroups.write("freezer", "freezer.state", "FROZEN", "ice")
+    await node.run_until(
+        lambda: node.cgroups.read("freezer", "freezer.state", "ice").strip() == "FROZEN",
+        within_s=limits.NOTICE_S,
+        what="the processes are frozen",
+    )
+
+
+def thaw(node: Node) -> None:
+    """Let the frozen processes go on, and die if they were killed."""
+    node.cgroups.write("freezer", "freezer.state", "THAWED", "ice")
+
+
+async def delete_until_the_volume_is_gone(node: Node) -> None:
+    """Delete the pod web and run until its volume is removed, which is done before its cgroup
+    is."""
+    volume = node.machine.volume_path("web", "data")
+    expect_equal(node, volume.exists(), True, "the volume exists")
+    await node.api.delete_pod("web")
+    await node.run_until(
+        lambda: not volume.exists(),
+        within_s=GONE_S,
+        what="the volume of web is removed while its cgroup cannot be",
+    )
+
+
+@conformance(
+    id="cgroup-busy",
+    rules=["CG-042.1", "CG-042.4", "CG-042.5"],
+    needs=[API, CGROUPS, V1],
+)
+async def a_pod_stays_while_its_cgroup_does(node: Node) -> None:
+    """While a process in the cgroup of a deleted pod cannot die (it is frozen), the volumes of the
+    pod are removed, but neither its cgroup nor its API object; both go when the process dies."""
+    await node.api.create_pod(with_volume("web"))
+    await node.wait_running("web")
+    pids, group = await lend(node, "web")
+    await freeze(node, pids)
+    await delete_until_the_volume_is_gone(node)
+    await node.run_for(2 * TRIES_S + limits.NOTICE_S)
+    expect_equal(node, node.cgroups.is_gone(*group), False, "the cgroup of web is gone")
+    expect_equal(node, is_deleted(node, "web"), False, "web is gone from the API")
+    thaw(node)
+    await node.run_until(
+        partial(is_deleted, node, "web"),
+        within_s=limits.SYNC_ERROR_S + limits.STOP_S,
+        what="web is gone",
+    )
+    expect_equal(node, node.cgroups.is_gone(*group), True, "the cgroup of web is gone")
+    node.cgroups.remove("ice")
+
+
+@conformance(
+    id="cgroup-busy-shortly",
+    rules=["CG-042.3", "CG-102.1"],
+    needs=[API, CGROUPS, V1],
+)
+async def a_busy_cgroup_is_tried_again_at_once(node: Node) -> None:
+    """A cgroup that is busy for a moment, because a process takes some time to die, is removed in
+    the same second: the kubelet does not wait for the next try of the whole step."""
+    await node.api.create_pod(with_volume("web"))
+    await node.wait_running("web")
+    pids, _ = await lend(node, "web")
+    await freeze(node, pids)
+    await delete_until_the_volume_is_gone(node)
+    thaw(node)
+    await node.run_until(
+        partial(is_deleted, node, "web"), within_s=TRIES_S + limits.NOTICE_S, what="web is gone"
+    )
+    node.cgroups.remove("ice")

@@ -1,25 +1,28 @@
 """Mutation tests of modules that only decide: runs mutmut, prints a table, fails below 90 % killed.
 
 `tox -e mutants` runs all of them; names of mutants, also patterns, choose: `tox -e mutants --
-"refkubelet.pleg*"`. Which modules (a list that tests/purity.py makes), and which tests must kill
+"refkubelet.pleg*"`, and `--sample 10 --seed 7` a tenth of the modules. Which modules (a list that tests/purity.py makes), and which tests must kill
 them, stands in pyproject.toml. Modules of which every mutant was tried are kept in
 docs/mutants.json, which docs/verified.md shows.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from simclock import RealClock
+from simclock import RealClock, Rng
 
-KEPT: Final = Path(__file__).parents[2] / "docs" / "mutants.json"
+ROOT: Final = Path(__file__).parents[2]
+KEPT: Final = ROOT / "docs" / "mutants.json"
 WANTED: Final = 0.9
 RESULT: Final = re.compile(r"^\s*(?P<name>\S+__mutmut_\d+): (?P<verdict>[a-z ]+?)\s*$", re.M)
 KILLED: Final = ("killed", "timeout", "caught by type check")
@@ -75,8 +78,28 @@ def keep(verdicts: Verdicts, file: Path, date: str) -> None:
     file.write_text(json.dumps(dict(sorted(record.items())), indent=1) + "\n")
 
 
-def main(names: Sequence[str]) -> int:
+def drawn(modules: Sequence[str], parts: int, seed: int) -> list[str]:
+    """One of so many parts of the modules (files), as patterns of mutants.
+
+    >>> drawn(["refkubelet/pleg/compute.py"], 10, 1)
+    ['refkubelet.pleg.compute.*']
+    """
+    count = max(1, len(modules) // parts)
+    chosen = Rng(seed).stream("modules").sample(sorted(modules), count)
+    return [file.removesuffix(".py").replace("/", ".") + ".*" for file in sorted(chosen)]
+
+
+def main(words: Sequence[str]) -> int:
     """Exit code 0: at least 90 % were killed in every module that was tried whole."""
+    parser = argparse.ArgumentParser(prog="unit_mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="mutants or patterns; default all")
+    parser.add_argument("--sample", type=int, metavar="N", help="one of N modules")
+    parser.add_argument("--seed", type=int, default=1, help="of --sample")
+    options = parser.parse_args(words)
+    names = options.names
+    if options.sample:
+        settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+        names = drawn(settings["only_mutate"], options.sample, options.seed)
     done = subprocess.run(["mutmut", "run", *names], check=False)
     if done.returncode:
         return done.returncode

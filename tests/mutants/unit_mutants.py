@@ -1,9 +1,9 @@
 """Mutation tests of modules that only decide: runs mutmut, prints a table, fails below 90 % killed.
 
 `tox -e mutants` runs all of them; names of mutants, also patterns, choose: `tox -e mutants --
-"refkubelet.pleg*"`, and `--sample 10 --seed 7` a tenth of the modules. Which modules (a list that tests/purity.py makes), and which tests must kill
-them, stands in pyproject.toml. Modules of which every mutant was tried are kept in
-docs/mutants.json, which docs/verified.md shows.
+"refkubelet.pleg*"`, and `--sample 10 --seed 7` a tenth of the modules. Which modules (a list that
+tests/purity.py makes), and which tests must kill them, stands in pyproject.toml. Modules of which
+every mutant was tried are kept in docs/mutants.json, which docs/verified.md shows.
 """
 
 from __future__ import annotations

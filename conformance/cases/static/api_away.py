@@ -9,7 +9,7 @@ from conformance.registry import Feature, conformance
 API, RESTART = Feature.API, Feature.RESTART
 
 
-@conformance(id="mirror-refused", rules=["MIRR-021", "MIRR-026"], needs=[API])
+@conformance(id="mirror-refused", rules=["MIRR-021.4", "MIRR-026.3"], needs=[API])
 async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
     """While the API server refuses to create pods a static pod starts; its mirror pod is created
     when the server accepts it."""
@@ -24,26 +24,51 @@ async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
     )
 
 
-@conformance(id="api-away-at-start", rules=["SRC-071", "SRC-072"], needs=[API, RESTART])
+@conformance(
+    id="api-away-at-start",
+    rules=[
+        "SRC-070.3",
+        "SRC-071.1",
+        "SRC-071.2",
+        "SRC-071.6",
+        "SRC-072.1",
+        "SRC-072.2",
+        "SRC-072.3",
+        "SRC-072.4",
+    ],
+    needs=[API, RESTART],
+)
 async def with_no_api_since_the_start_pods_start_but_do_not_stop(node: Node) -> None:
-    """Until the kubelet has got its pods from the API server for the first time, a removed manifest
-    leaves its pod running."""
+    """Until a restarted kubelet has got its pods from the API server for the first time, the pods
+    of the server run on, a removed manifest leaves its pod running, and an edited one its former
+    version."""
+    await node.api.run_pods(pod("job"))
+    await node.apply_static(pod("edited"))
+    await node.wait_running("edited")
     await node.kubelet.stop()
     with node.api.down():
         await node.kubelet.start()
         await node.apply_static(pod("web"))
         await node.wait_running("web")
         await node.remove_static("web")
+        await node.apply_static(pod("edited", metadata={"labels": {"v": "2"}}))
         await node.run_for(3 * limits.HOUSEKEEPING_S)
         expect_equal(node, node.count("StopContainer"), 0, "stops while the API is away")
+        expect_equal(node, node.count("RunPodSandbox", pod="edited"), 1, "sandboxes of edited")
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"),
         within_s=60 + limits.STOP_S,
         what="web stops when the API is back",
     )
+    await node.run_until(
+        lambda: node.count("RunPodSandbox", pod="edited") == 2,
+        within_s=limits.STOP_S + limits.STATIC_SUCCESSOR_S,
+        what="the new version of edited starts",
+    )
+    expect_equal(node, node.count("StopContainer", pod="job"), 0, "stops of job")
 
 
-@conformance(id="api-away-later", rules=["SRC-072"], needs=[API])
+@conformance(id="api-away-later", rules=["SRC-072.5"], needs=[API])
 async def an_api_outage_does_not_hold_up_static_pods(node: Node) -> None:
     """When the API server fails later, manifests start and stop pods as usual."""
     await node.apply_static(pod("old"))

@@ -1,6 +1,8 @@
 """Mirror pods: the picture of static pods at the API, which shows their state and controls
 nothing."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
@@ -27,7 +29,24 @@ def mirror_uid(node: Node, name: str) -> str:
     return str(((node.api.pod(name) or {}).get("metadata") or {}).get("uid", ""))
 
 
-@conformance(id="mirror-created", rules=["MIRR-021", "MIRR-022", "MIRR-023"], needs=[API])
+def deletions(node: Node, name: str) -> list[Any]:
+    """The kubelet's requests that deleted the pod of that name in the API."""
+    found = node.api.requests("DELETE", f"/pods/{node.runtime.pod_name(name)}$")
+    return [r for r in found if r.status < 300]
+
+
+def expect_deleted_as_orphan(node: Node, name: str) -> None:
+    """Fail unless the mirror was deleted with grace 0 and whatever its UID is."""
+    body = deletions(node, name)[-1].body
+    seen = (body.get("gracePeriodSeconds"), (body.get("preconditions") or {}).get("uid"))
+    expect_equal(node, seen, (0, None), "grace period and UID in the DELETE")
+
+
+@conformance(
+    id="mirror-created",
+    rules=["MIRR-021.1", "MIRR-022.1", "MIRR-022.2", "MIRR-022.3", "MIRR-022.4", "MIRR-022.5"],
+    needs=[API],
+)
 async def a_static_pod_has_a_mirror(node: Node) -> None:
     """The mirror pod has the static pod's annotations for hash, source and mirror, a UID of its
     own, and the Node as its only owner, whatever the manifest says."""
@@ -53,14 +72,19 @@ async def a_static_pod_has_a_mirror(node: Node) -> None:
     expect_equal(node, notes.get("example.com/mine"), "kept", "the manifest's own annotation")
 
 
-@conformance(id="mirror-status", rules=["STAT-022", "MIRR-023"], needs=[API])
+@conformance(id="mirror-status", rules=["STAT-022.2", "MIRR-037.1", "MIRR-037.2"], needs=[API])
 async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
-    """The mirror pod shows container states, readiness and IP of the static pod."""
+    """The mirror pod shows container states, readiness and IP of the static pod, and no generation
+    that was observed: a static pod has none."""
     await node.apply_static(pod("web"))
     await mirror_running(node, "web")
     shown = node.api.container("web", "main")
     expect(node, shown["ready"] and "running" in shown["state"], "main is ready", shown)
-    expect(node, (node.api.pod("web") or {})["status"].get("podIP"), "podIP")
+    mirror = node.api.pod("web") or {}
+    expect(node, mirror["status"].get("podIP"), "podIP")
+    expect_equal(node, mirror["metadata"].get("generation"), 1, "generation")
+    observed = mirror["status"].get("observedGeneration")
+    expect_equal(node, observed, None, "observedGeneration")
 
 
 @conformance(id="mirror-late", rules=["STAT-025", "MIRR-021"], needs=[API])
@@ -85,7 +109,9 @@ async def the_status_waits_for_the_mirror(node: Node) -> None:
     )
 
 
-@conformance(id="mirror-deleted", rules=["MIRR-029", "MIRR-025"], needs=[API])
+@conformance(
+    id="mirror-deleted", rules=["MIRR-029.1", "MIRR-029.2", "MIRR-029.3", "MIRR-025.1"], needs=[API]
+)
 async def a_deleted_mirror_is_made_again(node: Node) -> None:
     """A mirror pod that is deleted with a grace period is created again under a new UID, and the
     containers are not touched."""
@@ -102,7 +128,7 @@ async def a_deleted_mirror_is_made_again(node: Node) -> None:
     expect_equal(node, node.writes("web"), before, "changing calls")
 
 
-@conformance(id="mirror-force-deleted", rules=["MIRR-030"], needs=[API, VIRTUAL])
+@conformance(id="mirror-force-deleted", rules=["MIRR-030.1", "MIRR-030.2"], needs=[API, VIRTUAL])
 async def a_force_deleted_mirror_comes_back(node: Node) -> None:
     """A mirror pod that is deleted with grace 0 is created again within two minutes, and the
     containers keep running."""
@@ -115,7 +141,9 @@ async def a_force_deleted_mirror_comes_back(node: Node) -> None:
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
-@conformance(id="mirror-removed", rules=["MIRR-031"], needs=[API])
+@conformance(
+    id="mirror-removed", rules=["MIRR-031.1", "MIRR-031.2", "MIRR-031.3", "MIRR-031.4"], needs=[API]
+)
 async def the_mirror_goes_after_the_containers(node: Node) -> None:
     """After its manifest has been removed, the mirror pod stays until the containers have
     stopped."""
@@ -131,23 +159,32 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
     )
     stop = node.calls("StopContainer", pod="web")[0]
     expect(node, stop.ended_s is not None, "the container has stopped")
+    expect_equal(node, stop.request.timeout, 8, "timeout of StopContainer")
+    expect_deleted_as_orphan(node, "web")
 
 
-@conformance(id="mirror-orphan", rules=["MIRR-033", "MIRR-020"], needs=[API])
+@conformance(
+    id="mirror-orphan",
+    rules=["MIRR-033.1", "MIRR-033.2", "MIRR-020.1", "MIRR-020.2", "MIRR-031.2"],
+    needs=[API],
+)
 async def a_mirror_without_static_pod_is_deleted(node: Node) -> None:
-    """A pod with the annotation of mirror pods that belongs to no static pod is not run, and is
-    deleted."""
-    fake = pod("ghost", metadata={"annotations": {MIRROR: "abc"}})
-    await node.api.create_pod(fake)
+    """A pod with the annotation of mirror pods, whatever its value, that belongs to no static pod
+    is not run, and is deleted."""
+    ghosts = {"ghost": "abc", "blank": ""}
+    for name, value in ghosts.items():
+        await node.api.create_pod(pod(name, metadata={"annotations": {MIRROR: value}}))
     await node.run_until(
-        lambda: node.api.pod("ghost") is None,
+        lambda: all(node.api.pod(name) is None for name in ghosts),
         within_s=limits.START_S + 2 * limits.HOUSEKEEPING_S,
-        what="ghost deleted",
+        what="both are deleted",
     )
+    for name in ghosts:
+        expect_deleted_as_orphan(node, name)
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
 
 
-@conformance(id="mirror-commands-nothing", rules=["MIRR-027"], needs=[API])
+@conformance(id="mirror-commands-nothing", rules=["MIRR-027.1", "MIRR-027.2"], needs=[API])
 async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
     """A label or a deadline that is set on the mirror pod has no effect on the static pod, and is
     not reverted."""
@@ -163,7 +200,9 @@ async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
     expect_equal(node, mirror["metadata"].get("labels"), {"x": "y"}, "labels")
 
 
-@conformance(id="mirror-status-corrected", rules=["STAT-021", "MIRR-027"], needs=[API])
+@conformance(
+    id="mirror-status-corrected", rules=["STAT-021.3", "MIRR-027.3", "SRC-062.1"], needs=[API]
+)
 async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
     """A status of the mirror pod that another client has written is corrected within 10 s."""
     await node.apply_static(pod("web"))
@@ -176,7 +215,9 @@ async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
     )
 
 
-@conformance(id="mirror-restart", rules=["MIRR-008"], needs=[API, RESTART])
+@conformance(
+    id="mirror-restart", rules=["MIRR-008.1", "MIRR-008.2", "MIRR-008.3"], needs=[API, RESTART]
+)
 async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
     """After a restart of the kubelet the mirror pod is the same one, and still Running."""
     await node.apply_static(pod("web"))
@@ -188,10 +229,22 @@ async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer"), 1, "creations")
 
 
-@conformance(id="mirror-edit", rules=["MIRR-032", "MIRR-025"], needs=[API])
+@conformance(
+    id="mirror-edit",
+    rules=[
+        "MIRR-032.1",
+        "MIRR-032.2",
+        "MIRR-025.2",
+        "MIRR-025.3",
+        "MIRR-025.4",
+        "MIRR-025.5",
+        "SRC-031.2",
+    ],
+    needs=[API],
+)
 async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> None:
     """While the old version of an edited static pod stops, its mirror pod stays; the new version
-    gets a new one."""
+    gets a new one, made right after the old one was deleted by its UID."""
     slow = container("main", runs(stop_takes_s=2))
     await node.apply_static(pod("web", slow, grace_s=6))
     uid = await mirror_running(node, "web")
@@ -205,3 +258,41 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
     )
     labels = (node.api.pod("web") or {})["metadata"].get("labels")
     expect_equal(node, labels, {"v": "2"}, "labels of the new mirror")
+    (deleted,) = deletions(node, "web")
+    seen = (deleted.body.get("gracePeriodSeconds"), deleted.body["preconditions"].get("uid"))
+    expect_equal(node, seen, (0, uid), "grace period and UID in the DELETE")
+    made = [r for r in node.api.requests("POST", "/pods$") if r.status < 300][-1]
+    gap_s = made.started_s - deleted.ended_s
+    expect(node, 0 <= gap_s <= 0.5 + node.slack_s, "the POST right after the DELETE", f"{gap_s} s")
+
+
+@conformance(id="mirror-before-containers", rules=["MIRR-021.3"], needs=[API, Feature.FAULTS])
+async def the_mirror_is_made_before_the_containers(node: Node) -> None:
+    """A static pod whose sandbox cannot be made has its mirror all the same."""
+    with node.runtime.on("RunPodSandbox").fails("UNKNOWN", "no sandbox today"):
+        await node.apply_static(pod("web"))
+        await node.run_until(
+            lambda: node.api.phase("web") == "Pending",
+            within_s=limits.START_S + limits.STATUS_PASS_S,
+            what="the mirror shows Pending",
+        )
+
+
+@conformance(id="mirror-delete-refused", rules=["MIRR-026.2"], needs=[API, VIRTUAL])
+async def a_mirror_that_could_not_be_deleted_is_replaced_later(node: Node) -> None:
+    """While the API server refuses to delete the mirror of the former version, the new version
+    runs; the mirror is replaced by a later sync."""
+    await node.apply_static(pod("web", metadata={"labels": {"v": "1"}}))
+    uid = await mirror_running(node, "web")
+    with node.api.fails("DELETE", "/pods/web-"):
+        await node.apply_static(pod("web", metadata={"labels": {"v": "2"}}))
+        await node.run_until(
+            lambda: node.count("StartContainer", pod="web") == 2,
+            within_s=limits.STOP_S + limits.STATIC_SUCCESSOR_S,
+            what="the new version starts",
+        )
+        await node.run_for(limits.NOTICE_S)
+        expect_equal(node, mirror_uid(node, "web"), uid, "the mirror's UID")
+    await node.run_until(
+        lambda: mirror_uid(node, "web") not in ("", uid), within_s=120, what="another mirror"
+    )

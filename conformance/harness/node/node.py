@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from conformance.harness import limits
@@ -74,6 +75,14 @@ class Node:
         hidden = target.parent / f".{target.name}.new"
         hidden.write_text(text)
         hidden.rename(target)
+
+    def rename_manifest(self, file: str, new: str) -> None:
+        """Rename a file of the manifest directory."""
+        (self._parts.paths.manifests / file).rename(self._parts.paths.manifests / new)
+
+    def link_manifest(self, file: str, target: Path) -> None:
+        """Put a symbolic link to a file elsewhere into the manifest directory."""
+        (self._parts.paths.manifests / file).symlink_to(target)
 
     # --- time -----------------------------------------------------------------------------
 

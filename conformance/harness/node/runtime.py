@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
+from kubecri.v1 import api_pb2 as cri
+
 from conformance.harness.expect import Seen
 from conformance.harness.image_registry import ImageRegistry
 from conformance.harness.node.parts import Parts
@@ -64,6 +66,17 @@ class NodeRuntime:
         """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back
         (Feature.OUTSIDE_KILL). Raises RuntimeError when it has none."""
         await self._parts.runtime.stop_sandbox(self._watch.runtime_name(pod))
+
+    async def forget(self, pod: str) -> None:
+        """Remove the containers that the kubelet started for the pod, and its sandboxes, running or
+        not, behind the kubelet's back."""
+        name = self._watch.runtime_name(pod)
+        for call in self._parts.runtime.calls("StartContainer", name, None):
+            gone = cri.RemoveContainerRequest(container_id=call.request.container_id)
+            await self.direct.call("RemoveContainer", gone)
+        for call in self._parts.runtime.calls("RunPodSandbox", name, None):
+            box = cri.RemovePodSandboxRequest(pod_sandbox_id=call.response.pod_sandbox_id)
+            await self.direct.call("RemovePodSandbox", box)
 
     @looked_at
     def visits(self, pod: str) -> Sequence[Any]:

@@ -72,6 +72,12 @@ def _main(arguments: Sequence[str] | None) -> int:
     running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
     running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
     running.add_argument(
+        "--latency",
+        type=float,
+        metavar="FACTOR",
+        help="factor on how long the calls of a virtual run take (default 0: no time)",
+    )
+    running.add_argument(
         "--jobs",
         type=int,
         help="cases at a time in a real run (8), processes of a virtual one (one per processor)",

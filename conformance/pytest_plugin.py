@@ -128,6 +128,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
     group.addoption("--containerd-version", default=DEFAULT.containerd_version, metavar="VERSION", help="of --runtime containerd: 1.6 (default), 1.7 or 2.1")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
+    group.addoption("--latency", type=float, default=DEFAULT.latency, metavar="FACTOR", help="factor on how long the calls of a virtual run take (default 0: no time)")  # fmt: skip  # noqa: E501
     group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run (default 8); in a virtual one at most one per processor")  # fmt: skip  # noqa: E501
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
     group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
@@ -145,6 +146,7 @@ def pytest_configure(config: pytest.Config) -> None:
         kubelet=option.kubelet,
         runtime=option.runtime,
         seed=option.seed,
+        latency=option.latency,
         jobs=option.jobs,
         long=option.long,
         containerd_version=option.containerd_version,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fakecri.cri.services import CriTarget
     from fakecri.errors import CriError
     from fakecri.fake import FakeCRI
+    from fakecri.latency import cri_latency
     from fakecri.machine.node import FakeNode
     from fakecri.machine.topology import HugePages, MachineTopology, uniform_topology
     from fakecri.machine.values import Filesystem
@@ -61,6 +62,7 @@ _HOMES = {
     "Reply": "behaviors.behavior",
     "ServedFake": "serving.background",
     "any_image": "core.images",
+    "cri_latency": "latency",
     "exits": "behaviors.words",
     "ignores": "behaviors.words",
     "oom_at": "behaviors.words",
@@ -96,6 +98,7 @@ __all__ = [
     "Reply",
     "ServedFake",
     "any_image",
+    "cri_latency",
     "exits",
     "ignores",
     "oom_at",

@@ -71,6 +71,7 @@ class FakeCRI(Instrumented, World):
             under_way=parts.under_way,
             fake=parts.programming,
             call_limit=chosen.call_limit,
+            latency=chosen.latency,
         )
         World.__init__(
             self,

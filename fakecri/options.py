@@ -13,6 +13,7 @@ from fakecri.behaviors.matching import require_count
 from fakecri.core import addresses
 from fakecri.core.images import Registry, any_image
 from fakecri.errors import did_you_mean
+from simclock import Latency
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
@@ -54,6 +55,8 @@ class Options:
     are really listened on, in real time."""
     call_limit: int = 100_000
     """So many calls are remembered."""
+    latency: Latency | None = None
+    """How long calls take beside what they do, for example `cri_latency(Rng(1))`; None: no time."""
     script: str | Path | None = None
     """A script file to begin with. What its `runtime` and `images` say counts where nothing is said
     here, its `node` where no node is given."""
@@ -107,6 +110,7 @@ class OptionFields(TypedDict, total=False):
     cgroup_driver: str
     pod_network: str
     call_limit: int
+    latency: Latency | None
     script: str | Path | None
 
 

@@ -15,18 +15,24 @@ from google.protobuf.message import Message
 from fakecri.cri.services import CriTarget
 from fakecri.rules.faults import FaultRules
 from fakecri.rules.instrument import Instrumented
-from simclock import Clock, RealClock
+from simclock import Clock, Latency, RealClock
 
 
 class RecordingProxy(Instrumented):
     """A `CriTarget` that passes calls on to `upstream`, records them and applies fault rules.
 
-    `clock`: default the machine's own. `call_limit`: so many calls are kept on record. Serve it
-    with `fakecri.server.serve`.
+    `clock`: default the machine's own. `call_limit`: so many calls are kept on record.
+    `latency`: how long calls take beside what `upstream` takes; None: no time. Serve it with
+    `fakecri.server.serve`.
     """
 
     def __init__(
-        self, upstream: CriTarget, *, clock: Clock | None = None, call_limit: int = 100_000
+        self,
+        upstream: CriTarget,
+        *,
+        clock: Clock | None = None,
+        call_limit: int = 100_000,
+        latency: Latency | None = None,
     ) -> None:
         self.upstream = upstream
         super().__init__(
@@ -34,6 +40,7 @@ class RecordingProxy(Instrumented):
             _Upstream(upstream),
             faults=FaultRules(of_proxy=True),
             call_limit=call_limit,
+            latency=latency,
         )
 
 

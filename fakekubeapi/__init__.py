@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fakekubeapi.api import FakeApi, RequestRecord
     from fakekubeapi.errors import ApiUnreachable, StatusError
     from fakekubeapi.faults import Fault
+    from fakekubeapi.latency import api_latency
     from fakekubeapi.verbs.dispatch import Response
 
 # Where each public name lives; imported when first used, so that `fakeapi --help` answers at once.
@@ -26,9 +27,18 @@ _HOMES = {
     "RequestRecord": "api",
     "Response": "verbs.dispatch",
     "StatusError": "errors",
+    "api_latency": "latency",
 }
 
-__all__ = ["ApiUnreachable", "FakeApi", "Fault", "RequestRecord", "Response", "StatusError"]
+__all__ = [
+    "ApiUnreachable",
+    "FakeApi",
+    "Fault",
+    "RequestRecord",
+    "Response",
+    "StatusError",
+    "api_latency",
+]
 
 
 def __getattr__(name: str) -> Any:

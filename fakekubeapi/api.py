@@ -18,7 +18,8 @@ from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
-from simclock import Clock, Ids, Rng
+from simclock import Clock, Ids, Latency, Rng
+from simclock.latency import NO_DELAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class FakeApi:
     `VirtualLoop`, else real time). `ids` gives UIDs and generated names; None: those of seed 0, the
     same in every run. `history`: how many changes are kept; a watch that starts from an older
     version gets 410 Expired. `request_limit`: how many requests `requests()` remembers; older ones
-    are forgotten.
+    are forgotten. `latency`: how long requests take, for example `api_latency(Rng(1))`; None: no
+    time.
     """
 
     def __init__(
@@ -63,9 +65,11 @@ class FakeApi:
         *,
         history: int = DEFAULT_HISTORY,
         request_limit: int = 100_000,
+        latency: Latency | None = None,
     ) -> None:
+        self._latency = None if latency is None or latency.none else latency
         self.store = Store(history)
-        self._dispatcher = Dispatcher(self.store, clock, ids or Ids(Rng(0)))
+        self._dispatcher = Dispatcher(self.store, clock, ids or Ids(Rng(0)), self._latency)
         self._faults = Faults()
         self._records: deque[RequestRecord] = deque(maxlen=request_limit)
         self._seq = 0
@@ -196,12 +200,27 @@ class FakeApi:
     # -- parts -----------------------------------------------------------------------------------
 
     async def _answer(self, request: RequestRecord) -> Response:
-        # A request takes at least one pass of the loop, as one over a network would.
+        """Let the rules decide when the request arrives, and carry it out inside its latency. A
+        refusal takes that time, too."""
         outage = self._outages
+        delay = NO_DELAY if self._latency is None else self._latency.of(request.method)
+        left_s = sum(delay)
+        # A request takes at least one pass of the loop, as one over a network would.
         await asyncio.sleep(0)
-        await self._faults.strike(request.method, request.path)
-        if self._outages != outage:
-            raise ApiUnreachable("the API server went down (FakeApi.down)")
+        try:
+            await self._faults.strike(request.method, request.path)
+            await _pass_time(delay.before_s)
+            left_s = delay.after_s
+            response = self._carry_out(request, outage)
+        except StatusError:
+            await _pass_time(left_s)
+            raise
+        await _pass_time(left_s)
+        self._require_no_other(outage)
+        return response
+
+    def _carry_out(self, request: RequestRecord, outage: int) -> Response:
+        self._require_no_other(outage)
         return self._dispatcher.answer(
             request.method,
             request.path,
@@ -210,6 +229,16 @@ class FakeApi:
             content_type=request.content_type,
             connected=lambda: self._outages == outage,
         )
+
+    def _require_no_other(self, outage: int) -> None:
+        """Raise ApiUnreachable if the server went down after that outage."""
+        if self._outages != outage:
+            raise ApiUnreachable("the API server went down (FakeApi.down)")
+
+
+async def _pass_time(delay_s: float) -> None:
+    if delay_s:
+        await asyncio.sleep(delay_s)
 
 
 def _refused(error: StatusError | RecursionError) -> Response:

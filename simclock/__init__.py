@@ -7,12 +7,15 @@ how a run goes. On a `ManualLoop` time passes only when a test lets it pass.
 
 from simclock.clock import Clock, RealClock, VirtualClock, format_rfc3339
 from simclock.dice import Ids, Rng, unguessable
+from simclock.latency import Delay, Latency
 from simclock.manual_loop import ManualLoop
 from simclock.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
 
 __all__ = [
     "Clock",
+    "Delay",
     "Ids",
+    "Latency",
     "ManualLoop",
     "NothingToWaitFor",
     "RealClock",

@@ -7,7 +7,7 @@ same words.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import grpc
@@ -27,7 +27,8 @@ from fakecri.rules.on import On
 from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
-from simclock import Clock
+from simclock import Clock, Delay, Latency
+from simclock.latency import NO_DELAY
 
 
 class Instrumented(Asked):
@@ -35,7 +36,8 @@ class Instrumented(Asked):
 
     `books`: all books of rules, in the order of `rules()`; None: that of `faults` alone. `fake`:
     what only a fake can be told; None in front of a real runtime. `call_limit`: so many calls are
-    remembered; older ones are forgotten.
+    remembered; older ones are forgotten. `latency`: how long calls take beside what they do; None:
+    no time.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class Instrumented(Asked):
         under_way: CallsUnderWay | None = None,
         fake: Programmable | None = None,
         call_limit: int = 100_000,
+        latency: Latency | None = None,
     ) -> None:
         self.clock = clock
+        self._latency = None if latency is None or latency.none else latency
         self.recorder = Recorder(call_limit, t0_s=clock.monotonic_s())
         self.faults = faults
         self._answerer = answerer
@@ -95,7 +99,7 @@ class Instrumented(Asked):
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         answer = None
         with _Failures(self, call):
-            if not self.faults.rules or not self.faults.concern(method):
+            if self._at_once(method):
                 answer = self._answerer.call_now(method, request)
             if answer is None:
                 answer = await self._in_time(call, request, timeout_s)
@@ -112,7 +116,7 @@ class Instrumented(Asked):
         """
         kind = self._answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
-        if kind is None or not fits or (self.faults.rules and self.faults.concern(method)):
+        if kind is None or not fits or not self._at_once(method):
             answer: Message = await self.call(method, request, timeout_s=timeout_s)
             return answer.SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
@@ -120,6 +124,10 @@ class Instrumented(Asked):
             data = self._answerer.call_bytes(method, request)
         self.recorder.finish_bytes(call, self.clock.monotonic_s(), kind, data)
         return data
+
+    def _at_once(self, method: str) -> bool:
+        """Whether nothing comes between a call of that method and its answer."""
+        return self._latency is None and not (self.faults.rules and self.faults.concern(method))
 
     async def _in_time(self, call: Call, request: Message, timeout_s: float | None) -> Message:
         """The answer after all rules, a message that belongs to the caller. Raises TimeoutError at
@@ -131,10 +139,41 @@ class Instrumented(Asked):
         async def disturbed() -> Message:
             return await self.faults.apply(call, proceed)
 
-        response = await self._under_way.answer(disturbed, timeout_s)
+        async def delayed() -> Message:
+            return await self._delayed(call, proceed)
+
+        work = disturbed if self._latency is None else delayed
+        response = await self._under_way.answer(work, timeout_s)
         copy = type(response)()
         copy.CopyFrom(response)
         return copy
+
+    async def _delayed(self, call: Call, work: Callable[[], Awaitable[Message]]) -> Message:
+        """The answer after all rules and the call's latency.
+
+        The rules decide when the call arrives, the work is done inside the call's time, and a
+        failure takes that time, too.
+        """
+        delay, begun = self._delay_of(call.method), False
+
+        async def proceed() -> Message:
+            nonlocal begun
+            begun = True
+            if delay.before_s:
+                await asyncio.sleep(delay.before_s)
+            return await work()
+
+        try:
+            answer = await self.faults.apply(call, proceed)
+        except grpc.RpcError:
+            await asyncio.sleep(delay.after_s if begun else sum(delay))
+            raise
+        if delay.after_s:
+            await asyncio.sleep(delay.after_s)
+        return answer
+
+    def _delay_of(self, method: str) -> Delay:
+        return NO_DELAY if self._latency is None else self._latency.of(method)
 
     @typed_stream
     async def stream(
@@ -167,6 +206,8 @@ class Instrumented(Asked):
         call = stream.call
 
         async def start() -> Message:
+            if latency_s := sum(self._delay_of(call.method)):
+                await asyncio.sleep(latency_s)
             return request
 
         self._under_way.held_streams[stream] = None

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fakekubeapi.errors import ApiUnreachable, StatusError
+from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Change, Store
+from simclock import Latency
 
 Event = dict[str, Any]
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -57,12 +59,16 @@ class WatchOptions:
 
 
 async def watch_events(
-    store: Store, options: WatchOptions, connected: Callable[[], bool]
+    store: Store,
+    options: WatchOptions,
+    connected: Callable[[], bool],
+    latency: Latency | None = None,
 ) -> AsyncIterator[Event]:
     """The events of a watch, `{"type": ..., "object": ...}`, with the stored objects themselves.
 
     Ends at its time-out or after an ERROR event. Raises: ApiUnreachable once `connected()` is
-    false; `store.wake()` makes a waiting watch look.
+    false; `store.wake()` makes a waiting watch look. `latency`: how long it takes from a change to
+    its event.
     """
     loop = asyncio.get_running_loop()
     deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
@@ -93,6 +99,8 @@ async def watch_events(
             if options.bookmarks:
                 yield _bookmark(options.resource, revision)
             return
+        if idle and latency is not None:
+            await asyncio.sleep(sum(latency.of(EVENT)))
 
 
 async def _change_before(store: Store, deadline: float | None) -> bool:

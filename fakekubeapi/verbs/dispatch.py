@@ -23,7 +23,7 @@ from fakekubeapi.storage.selectors import Predicate, field_selector, label_selec
 from fakekubeapi.storage.store import Store
 from fakekubeapi.storage.watch import WatchOptions, watch_events
 from fakekubeapi.verbs.operations import Operations
-from simclock import Clock, Ids, RealClock
+from simclock import Clock, Ids, Latency, RealClock
 
 _OTHER_KINDS: Final = ("binding", "eviction")
 """Subresources whose bodies are objects of another kind than the resource's."""
@@ -48,10 +48,14 @@ class Response:
 
 
 class Dispatcher:
-    """Answers requests over one store. `clock` None: that of the running loop."""
+    """Answers requests over one store. `clock` None: that of the running loop. `latency`: how
+    long watches wait before they tell of a change; requests themselves take no time here."""
 
-    def __init__(self, store: Store, clock: Clock | None, ids: Ids) -> None:
+    def __init__(
+        self, store: Store, clock: Clock | None, ids: Ids, latency: Latency | None = None
+    ) -> None:
         self._store = store
+        self._latency = latency
         self._clock = clock
         self._ids = ids
         self._operations: Operations | None = None
@@ -155,7 +159,8 @@ class Dispatcher:
             bookmarks=is_true(params.get("allowWatchBookmarks")),
             initial_events=is_true(params.get("sendInitialEvents")),
         )
-        return Response(200, {}, _copied(watch_events(self._store, options, connected)))
+        events = watch_events(self._store, options, connected, self._latency)
+        return Response(200, {}, _copied(events))
 
     def _check_version(self, params: Mapping[str, str]) -> int:
         """The resourceVersion that the query asks for; 0 if it asks for none.

@@ -6,8 +6,10 @@ own virtual loop. Real: a kubelet process on a runtime socket, cases side by sid
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
+from typing import Final
 
 from conformance.features import Feature
 from conformance.harness.containerd.docker_host import NodeError, docker_problem
@@ -24,6 +26,9 @@ from conformance.harness.runs.offered import (
 )
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 
+LATENCY: Final = 0.0
+"""How long calls take unless --latency says otherwise."""
+
 
 class EnvironmentProblem(Exception):
     """The chosen kubelet or runtime cannot be used; the text says what to do. Exit code 2."""
@@ -39,6 +44,8 @@ class Choice:
     """`fake`, `fake-socket`, `containerd`, or the endpoint of a runtime (`unix:///...`)."""
     seed: int = 1
     """Fixes every random choice of a virtual run."""
+    latency: float = LATENCY
+    """A factor on how long the calls of a virtual run take; 0: they take no time."""
     jobs: int = 8
     """The number of cases at a time in a real run, the most processes of a virtual one."""
     long: bool = False
@@ -71,6 +78,8 @@ class Choice:
                 "path of a kubelet binary"
             )
         self._check_pair()
+        if not 0 <= self.latency < math.inf:
+            raise EnvironmentProblem(f"--latency {self.latency}: wanted a factor from 0, such as 1")
         if self.jobs < 1:
             raise EnvironmentProblem(f"--jobs {self.jobs}: wanted 1 or more")
         if self.runtime.startswith("unix://"):
@@ -129,5 +138,6 @@ class Choice:
         if self.containerd_version:
             line += f" --containerd-version {self.containerd_version}"
         if self.virtual:
-            return f"{line} --seed {self.seed}"
+            slower = "" if self.latency == LATENCY else f" --latency {self.latency:g}"
+            return f"{line} --seed {self.seed}{slower}"
         return f"{line} --long" if self.long else line

@@ -26,9 +26,9 @@ from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
-from fakecri import FakeNode, uniform_topology
+from fakecri import FakeNode, cri_latency, uniform_topology
 from fakecri.deviceplugin import InProcessPlugins
-from fakekubeapi import FakeApi
+from fakekubeapi import FakeApi, api_latency
 from fakekubeapi.httpx_transport import InProcessTransport
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
@@ -41,7 +41,7 @@ def run_virtual_case(case: Case, choice: Choice) -> Result:
     in_memory = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
     parent = IN_MEMORY if in_memory else None
     with tempfile.TemporaryDirectory(prefix="conformance-", dir=parent) as directory:
-        parts_of = partial(virtual_parts, seed=choice.seed)
+        parts_of = partial(virtual_parts, seed=choice.seed, latency=choice.latency)
         return run_virtual(
             lambda: run_case(case, parts_of, Path(directory)),
             seed=choice.seed,
@@ -49,13 +49,18 @@ def run_virtual_case(case: Case, choice: Choice) -> Result:
 
 
 @asynccontextmanager
-async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterator[Parts]:
-    """The parts of `case` on the running loop, which must be virtual, until the block ends."""
+async def virtual_parts(
+    case: Case, paths: NodePaths, seed: int, latency: float = 0.0
+) -> AsyncIterator[Parts]:
+    """The parts of `case` on the running loop, which must be virtual, until the block ends.
+    `latency`: the factor of `cri_latency` and `api_latency`."""
     clock, rng = _virtual_clock(), Rng(seed)
     ids = Ids(rng)
-    runtime = FakeRuntime(clock, ids)
+    runtime = FakeRuntime(clock, ids, latency=cri_latency(rng, latency))
     _set_up(runtime.machine, case)
-    fake_api = FakeApi(clock, ids) if Feature.API in case.needs else None
+    fake_api = None
+    if Feature.API in case.needs:
+        fake_api = FakeApi(clock, ids, latency=api_latency(rng, latency))
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
     world = World(
         target=runtime.target,

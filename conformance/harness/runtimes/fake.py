@@ -15,7 +15,7 @@ from conformance.harness.runtimes import played
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from fakecri import FakeCRI, FakeNode, RegistryImage
 from fakecri.core.images import connection_refused, not_found
-from simclock import Clock, Ids
+from simclock import Clock, Ids, Latency
 
 GIB: Final = 1024**3
 
@@ -31,11 +31,13 @@ class FakeRuntime(RecordedRuntime):
         endpoint: str = "",
         image_root: str = "/var/lib/containerd",
         pod_network: str = "10.88",
+        latency: Latency | None = None,
     ) -> None:
         """`endpoint`: the socket it is served on, "" if it is not. `image_root`: the directory of
         the images; a kubelet on the real machine looks at the filesystem that holds it (EVIC-023).
         `pod_network`: fakecri's option of that name; a kubelet process can reach pods if their
-        addresses are loopback addresses."""
+        addresses are loopback addresses. `latency`: how long the kubelet's calls take; what the
+        harness does itself takes no time."""
         self._registry = FakeRegistry()
         self.machine = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=1 * GIB)
         self.cri = FakeCRI(
@@ -51,7 +53,7 @@ class FakeRuntime(RecordedRuntime):
         )
         self.machine.image_root = image_root
         self._taught: dict[str, list[Any]] = {}
-        super().__init__(self.cri, clock, endpoint)
+        super().__init__(self.cri, clock, endpoint, latency)
 
     def teach(self, pod: str, plan: PodPlan) -> None:
         """Give the behaviours of the plan to containers of that pod that are started from now

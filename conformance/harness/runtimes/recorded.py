@@ -14,7 +14,7 @@ from kubecri.v1 import api_pb2 as cri
 from conformance.harness.runtimes.call_index import CallIndex
 from conformance.harness.runtimes.rules import EveryMethod
 from fakecri.proxy import RecordingProxy
-from simclock import Clock
+from simclock import Clock, Latency
 
 NAME: Final = "io.kubernetes.pod.name"
 CONTAINER: Final = "io.kubernetes.container.name"
@@ -25,9 +25,12 @@ class RecordedRuntime:
     """The common part of every `Runtime`; `behind` is the target that the proxy stands in front
     of."""
 
-    def __init__(self, behind: Any, clock: Clock, endpoint: str) -> None:
+    def __init__(
+        self, behind: Any, clock: Clock, endpoint: str, latency: Latency | None = None
+    ) -> None:
+        """`latency`: how long the kubelet's calls take beside what `behind` takes."""
         self.direct = behind
-        self.target = RecordingProxy(behind, clock=clock)
+        self.target = RecordingProxy(behind, clock=clock, latency=latency)
         self.endpoint = endpoint
         self._index = CallIndex(self.target.recorder)
 

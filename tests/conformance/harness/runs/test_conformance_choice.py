@@ -44,8 +44,16 @@ def test_at_least_one_case_at_a_time() -> None:
         choice.check()
 
 
+@pytest.mark.parametrize("latency", [-1.0, float("inf"), float("nan")])
+def test_a_latency_that_cannot_be_is_told_in_words(latency: float) -> None:
+    with pytest.raises(EnvironmentProblem, match=r"--latency .*: wanted a factor from 0"):
+        Choice(latency=latency).check()
+
+
 def test_a_repeat_line_holds_everything_that_matters() -> None:
     assert Choice(seed=7).repeat("x") == "kubelet-conformance run --id x --seed 7"
+    slow = Choice(seed=7, latency=2.5).repeat("x")
+    assert slow == "kubelet-conformance run --id x --seed 7 --latency 2.5"
     real = Choice(kubelet="refkubelet-process", runtime="containerd")
     assert real.repeat("x") == (
         "kubelet-conformance run --id x --kubelet refkubelet-process --runtime containerd"

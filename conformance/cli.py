@@ -19,6 +19,7 @@ EXAMPLES = """\
 examples:
   kubelet-conformance run                          refkubelet on the fake runtime, virtual time
   kubelet-conformance run --rule BACK --level detail
+  kubelet-conformance run --seeds 1:20 --latency 3 twenty times, with slow calls
   kubelet-conformance run --kubelet refkubelet-process --runtime fake-socket
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd --containerd-version 2.1
@@ -71,6 +72,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
     running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
     running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
+    running.add_argument("--seeds", help="a virtual run for each of these: 1:20, 3,7")
     running.add_argument(
         "--latency",
         type=float,

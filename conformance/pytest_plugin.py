@@ -12,6 +12,7 @@ import importlib
 import signal
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,9 @@ import pytest
 from conformance import results_file
 from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, not_to_run
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from conformance.harness.runs.offered import IN_PROCESS
 from conformance.harness.runs.processes import processors, run_virtual_cases
+from conformance.harness.runs.seeds import seeds_of
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import (
     REGISTRY,
@@ -46,15 +49,16 @@ class CaseFailed(Exception):
 class CaseItem(pytest.Item):
     """One case. It runs in `setup`; `runtest` only reports how it ended."""
 
-    def __init__(self, *, case: Case, **arguments: Any) -> None:
+    def __init__(self, *, case: Case, choice: Choice, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.case = case
+        self.choice = choice
         self.result: Result | None = None
 
     def setup(self) -> None:
         run: Run = self.config.stash[RUN]
         if self.result is None:
-            self.result = run.run(self.case)
+            self.result = run.run(self.case, self.choice)
         run.add(self.result)
         if self.result.outcome is Outcome.ERROR:
             raise CaseFailed(self.result.detail)
@@ -75,10 +79,9 @@ class CaseItem(pytest.Item):
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailed):
-            run: Run = self.config.stash[RUN]
             rules = ", ".join(self.case.rules)
             head = f"{self.case.title}\nrules:    {rules} ({self.case.level.name})"
-            return f"{head}\n{excinfo.value}\nrepeat:   {run.choice.repeat(self.case.id)}"
+            return f"{head}\n{excinfo.value}\nrepeat:   {self.choice.repeat(self.case.id)}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -92,25 +95,30 @@ class CaseFile(pytest.File):
         relative = self.path.relative_to(CASES_DIR.parent.parent).with_suffix("")
         module = ".".join(relative.parts)
         importlib.import_module(module)
+        choices = self.config.stash[RUN].choices
         for case in REGISTRY.cases():
-            if case.module == module:
-                yield CaseItem.from_parent(self, name=case.id, case=case)
+            if case.module != module:
+                continue
+            for choice in choices:
+                name = case.id if len(choices) == 1 else f"{case.id}[seed={choice.seed}]"
+                yield CaseItem.from_parent(self, name=name, case=case, choice=choice)
 
 
 class Run:
-    """The state of one run: what was chosen, and the results so far."""
+    """The state of one run: what was chosen, and the results so far. `choices`: one for each
+    seed."""
 
-    def __init__(self, choice: Choice, selection: Selection) -> None:
-        self.choice = choice
+    def __init__(self, choices: Sequence[Choice], selection: Selection) -> None:
+        self.choices = choices
+        self.choice = choices[0]
         self.selection = selection
         self.results: list[Result] = []
         self.began_s = REAL_CLOCK.monotonic_s()
 
-    def run(self, case: Case) -> Result:
+    def run(self, case: Case, choice: Choice) -> Result:
         """Run a virtual case now, unless it is disabled or lacks a feature."""
-        return not_to_run(case, self.choice, self.selection.disabled) or run_virtual_case(
-            case, self.choice
-        )
+        done = not_to_run(case, choice, self.selection.disabled)
+        return done or run_virtual_case(case, choice)
 
     def add(self, result: Result) -> None:
         """Keep the result for the summary and the results file."""
@@ -128,6 +136,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
     group.addoption("--containerd-version", default=DEFAULT.containerd_version, metavar="VERSION", help="of --runtime containerd: 1.6 (default), 1.7 or 2.1")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
+    group.addoption("--seeds", type=seeds_of, metavar="SEEDS", help="a virtual run for each of these seeds: 1:20 (from 1 to 20), 3,7; instead of --seed")  # fmt: skip  # noqa: E501
     group.addoption("--latency", type=float, default=DEFAULT.latency, metavar="FACTOR", help="factor on how long the calls of a virtual run take (default 0: no time)")  # fmt: skip  # noqa: E501
     group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run (default 8); in a virtual one at most one per processor")  # fmt: skip  # noqa: E501
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
@@ -158,11 +167,16 @@ def pytest_configure(config: pytest.Config) -> None:
         level=Level[option.level.upper()],
         disabled=tuple(option.disable),
     )
-    config.stash[RUN] = Run(choice, selection)
+    choices = [replace(choice, seed=seed) for seed in option.seeds or (option.seed,)]
+    config.stash[RUN] = Run(choices, selection)
     if config.option.collectonly:
         return
     try:
         choice.check()
+        if option.seeds and not choice.virtual:
+            raise EnvironmentProblem(
+                f"--seeds: only --kubelet {IN_PROCESS} runs in virtual time, which has seeds"
+            )
     except EnvironmentProblem as problem:
         pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
 
@@ -182,11 +196,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     try:
         load_cases()
-        chosen = {case.id for case in select([item.case for item in cases], run.selection)}
+        all_cases = {item.case.id: item.case for item in cases}
+        chosen = {case.id for case in select(list(all_cases.values()), run.selection)}
     except SelectionError as problem:
         raise pytest.UsageError(str(problem)) from None
     kept = [i for i in items if not isinstance(i, CaseItem) or i.case.id in chosen]
     config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+    places = {choice.seed: place for place, choice in enumerate(run.choices)}
+    kept.sort(key=lambda item: places[item.choice.seed] if isinstance(item, CaseItem) else 0)
     items[:] = kept
 
 
@@ -223,9 +240,9 @@ def _in_one_process(config: pytest.Config) -> bool:
 def _run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest.Session) -> None:
     """Run the cases in `count` processes and report them in their order."""
     for item in items:
-        item.result = not_to_run(item.case, run.choice, run.selection.disabled)
-    cases = [item.case for item in items if item.result is None]
-    with closing(run_virtual_cases(cases, run.choice, count)) as results:
+        item.result = not_to_run(item.case, item.choice, run.selection.disabled)
+    wanted = [(item.case, item.choice) for item in items if item.result is None]
+    with closing(run_virtual_cases(wanted, count)) as results:
         for item in items:
             if item.result is None:
                 item.result = next(results)

@@ -2,10 +2,15 @@
 
 One object:
 
-- `kubelet`, `runtime`, `seed`, `long`, `level`: as chosen; `whole`: all cases of the level ran
+- `kubelet`, `runtime`, `latency`, `long`, `level`: as chosen; `whole`: all cases of the level ran
+- `seed`: the seed, of a run with one
+- `seeds`: in a run with several (`--seeds`) instead, per seed how many cases had which outcome:
+  `{"3": {"passed": 544, "failed": 1}}`
 - `date`: UTC, YYYY-MM-DD; `real_s`: wall time of the whole run
 - `areas`: per area `case_s`, the time inside its cases (virtual in a virtual run), and `real_s`
-- `cases`: per case ID `area`, `outcome` as in `Outcome`, and `detail`, the reason unless it passed
+- `cases`: per case ID `area`, `outcome` as in `Outcome`, and `detail`, the reason unless it
+  passed; with several seeds the worst outcome, its reason with the first such seed, and `seeds`,
+  per outcome the seeds that had it: `{"passed": [1, 2], "failed": [3]}`
 
 docs/render_rules.py takes such files in; the numbers of README.md and docs/verified.md come from
 there.
@@ -14,14 +19,21 @@ there.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from conformance.harness.runs.case_run import Result
+from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
 from conformance.registry import Selection
+from conformance.summary import seeds_in
+
+WORST_FIRST: Final = (
+    *(Outcome.ERROR, Outcome.FAILED),
+    *(Outcome.PASSED, Outcome.SKIPPED, Outcome.DISABLED),
+)
 
 
 def document(
@@ -41,20 +53,50 @@ def document(
     return {
         "kubelet": choice.kubelet,
         "runtime": choice.runtime,
-        "seed": choice.seed,
+        "latency": choice.latency,
+        **_seeds(results, choice),
         "level": selection.level.name.lower(),
         "whole": not (selection.ids or selection.areas or selection.rules),
         "long": choice.long,
         "date": f"{now:%Y-%m-%d}",
         "real_s": round(real_s, 3),
         "areas": areas,
-        "cases": {result.case.id: _case(result) for result in results},
+        "cases": _cases(results),
     }
 
 
-def _case(result: Result) -> dict[str, str]:
-    told = {"area": result.case.area, "outcome": result.outcome.value}
-    return told | ({"detail": result.detail} if result.detail else {})
+def _seeds(results: Sequence[Result], choice: Choice) -> dict[str, Any]:
+    seeds = seeds_in(results)
+    if len(seeds) < 2:
+        return {"seed": choice.seed}
+    counts = {
+        str(seed): dict(Counter(r.outcome.value for r in results if r.seed == seed))
+        for seed in seeds
+    }
+    return {"seeds": counts}
+
+
+def _cases(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
+    by_case: dict[str, list[Result]] = {}
+    for result in results:
+        by_case.setdefault(result.case.id, []).append(result)
+    several = len(seeds_in(results)) > 1
+    return {case_id: _case(found, several=several) for case_id, found in by_case.items()}
+
+
+def _case(found: Sequence[Result], *, several: bool) -> dict[str, Any]:
+    """What the file says about a case with these results, one for each seed."""
+    worst = min(found, key=lambda result: WORST_FIRST.index(result.outcome))
+    told: dict[str, Any] = {"area": worst.case.area, "outcome": worst.outcome.value}
+    if worst.detail:
+        told["detail"] = worst.detail
+    if several:
+        told["seeds"] = {
+            outcome.value: seeds
+            for outcome in Outcome
+            if (seeds := [r.seed for r in found if r.outcome is outcome])
+        }
+    return told
 
 
 def write(path: Path, content: dict[str, Any]) -> None:

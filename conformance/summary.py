@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO, Any, Final
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.seeds import text_of
 
 COLUMNS: Final = (
     Outcome.PASSED,
@@ -30,15 +32,7 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
     """
     width = None if out.isatty() else 100
     console = Console(file=out, highlight=False, width=width)
-    table = Table(title=f"{choice.kubelet} on {choice.runtime}", title_justify="left")
-    table.add_column("area")
-    for heading in (outcome.value for outcome in COLUMNS):
-        table.add_column(heading, justify="right")
-    table.add_column("virtual" if choice.virtual else "case time", justify="right")
-    table.add_column("real", justify="right")
-    for row in area_rows(results):
-        table.add_row(*row)
-    console.print(table)
+    console.print(_table(results, choice))
     for line in reasons(results):
         console.print(line, markup=False, soft_wrap=True)
     for result in results:
@@ -48,9 +42,51 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
         if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.INCONCLUSIVE):
             head = f"{result.outcome.value}: {result.case.id}: {result.case.title}"
             console.print(head, markup=False)
-            repeat = f"  repeat: {choice.repeat(result.case.id)}"
+            repeat = f"  repeat: {of_seed(choice, result.seed).repeat(result.case.id)}"
             console.print(repeat, markup=False, soft_wrap=True)
-    console.print(f"seed {choice.seed}, " * choice.virtual + f"{real_s:.1f} s in all", markup=False)
+    console.print(f"{_conditions(results, choice)}{real_s:.1f} s in all", markup=False)
+
+
+def _table(results: Sequence[Result], choice: Choice) -> Table:
+    table = Table(title=f"{choice.kubelet} on {choice.runtime}", title_justify="left")
+    table.add_column("area")
+    for heading in (outcome.value for outcome in COLUMNS):
+        table.add_column(heading, justify="right")
+    table.add_column("virtual" if choice.virtual else "case time", justify="right")
+    table.add_column("real", justify="right")
+    for row in area_rows(results):
+        table.add_row(*row)
+    table.add_section()
+    for row in seed_rows(results):
+        table.add_row(*row)
+    return table
+
+
+def _conditions(results: Sequence[Result], choice: Choice) -> str:
+    """What a virtual run depends on, for its last line."""
+    if not choice.virtual:
+        return ""
+    seeds = seeds_in(results)
+    word = "seeds" if len(seeds) > 1 else "seed"
+    return f"{word} {text_of(seeds or [choice.seed])}, latency {choice.latency:g}, "
+
+
+def of_seed(choice: Choice, seed: int | None) -> Choice:
+    """The choice of the same run with that seed alone; None: it has none."""
+    return choice if seed is None else replace(choice, seed=seed)
+
+
+def seeds_in(results: Sequence[Result]) -> list[int]:
+    """The seeds of the results, each once, in order of appearance."""
+    return list(dict.fromkeys(r.seed for r in results if r.seed is not None))
+
+
+def seed_rows(results: Sequence[Result]) -> list[list[str]]:
+    """The rows of the table for the seeds of a run that had several, one each."""
+    seeds = seeds_in(results)
+    if len(seeds) < 2:
+        return []
+    return [_row(f"seed {seed}", [r for r in results if r.seed == seed]) for seed in seeds]
 
 
 def area_rows(results: Sequence[Result]) -> list[list[str]]:

@@ -84,6 +84,11 @@ class Call:
         return None if self._response is None else self._response.message()
 
     @property
+    def succeeded(self) -> bool:
+        """Whether it was answered without an error; a call that still runs has not been."""
+        return self.ended_s is not None and self.error is None
+
+    @property
     def pod(self) -> str:
         return self.subject.pod
 

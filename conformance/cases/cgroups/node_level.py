@@ -199,6 +199,8 @@ async def a_missing_root_ends_the_kubelet(node: Node) -> None:
 @conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS, NODE])
 async def all_cgroups_are_below_the_configured_root(node: Node) -> None:
     """All cgroups lie below the cgroupRoot, and so does the parent cgroup in RunPodSandbox."""
+    # A kubelet with cgroupRoot / gives the groups below it their controllers (v2).
+    await node.run_until(lambda: node.cgroups.exists(*PODS), within_s=limits.START_S)
     node.cgroups.make("below")
     await node.kubelet.restart(cgroupRoot="/below")
     await node.apply_static(pod("web"))

@@ -54,6 +54,8 @@ class Result:
     """Seconds of wall time, set-up and clean-up included."""
     trace: tuple[str, ...] = ()
     """The recorded calls, one line each."""
+    seed: int | None = None
+    """The seed of a virtual run; None in a real one."""
     warning: str = ""
     """A problem of the harness that did not change the outcome, for example a pod left behind in
     the runtime."""
@@ -61,11 +63,13 @@ class Result:
 
 def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | None:
     """The result of a case that is not run at all: disabled, or skipped with the reason."""
+    seed = choice.seed if choice.virtual else None
     if case.id in disabled:
-        return Result(case, Outcome.DISABLED, "switched off with --disable")
+        return Result(case, Outcome.DISABLED, "switched off with --disable", seed=seed)
     missing = case.missing(choice.features)
     if missing:
-        return Result(case, Outcome.SKIPPED, f"needs {'; '.join(f.value for f in missing)}")
+        why = f"needs {'; '.join(f.value for f in missing)}"
+        return Result(case, Outcome.SKIPPED, why, seed=seed)
     return None
 
 

@@ -32,15 +32,15 @@ def processors() -> int:
 
 
 def run_virtual_cases(
-    cases: Sequence[Case], choice: Choice, count: int
+    wanted: Sequence[tuple[Case, Choice]], count: int
 ) -> Generator[Result, None, None]:
-    """Run the cases in `count` processes; yields the results in the order of the cases."""
+    """Run the cases in `count` processes; yields the results in their order."""
     context = multiprocessing.get_context("fork")
     workers: list[tuple[Connection, Any]] = []
     try:
         for number in range(count):
             results, sender = context.Pipe(duplex=False)
-            share = (cases[number::count], choice, sender)
+            share = (wanted[number::count], sender)
             worker = context.Process(target=_run_share, args=share, daemon=True)
             with warnings.catch_warnings():
                 # Python 3.12 warns where there are threads, as in workers of pytest-xdist; ours has
@@ -49,8 +49,8 @@ def run_virtual_cases(
                 worker.start()
             sender.close()
             workers.append((results, worker))
-        for number, case in enumerate(cases):
-            yield _next_result(case, workers[number % count][0])
+        for number, (case, choice) in enumerate(wanted):
+            yield _next_result(case, choice, workers[number % count][0])
     finally:
         for results, _ in workers:
             results.close()
@@ -60,18 +60,19 @@ def run_virtual_cases(
             worker.join()
 
 
-def _next_result(case: Case, results: Connection) -> Result:
+def _next_result(case: Case, choice: Choice, results: Connection) -> Result:
     try:
         found: Result = results.recv()
     except EOFError:
-        return Result(case, Outcome.ERROR, "the process that ran it has ended; try --jobs 1")
+        why = "the process that ran it has ended; try --jobs 1"
+        return Result(case, Outcome.ERROR, why, seed=choice.seed)
     return replace(found, case=case)
 
 
-def _run_share(cases: Sequence[Case], choice: Choice, results: Connection) -> None:
+def _run_share(wanted: Sequence[tuple[Case, Choice]], results: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
     try:
-        for case in cases:
+        for case, choice in wanted:
             result = run_virtual_case(case, choice)
             results.send(replace(result, case=None))  # type: ignore[arg-type]  # a case is code
     except BrokenPipeError:

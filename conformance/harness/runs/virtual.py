@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -42,10 +43,11 @@ def run_virtual_case(case: Case, choice: Choice) -> Result:
     parent = IN_MEMORY if in_memory else None
     with tempfile.TemporaryDirectory(prefix="conformance-", dir=parent) as directory:
         parts_of = partial(virtual_parts, seed=choice.seed, latency=choice.latency)
-        return run_virtual(
+        result = run_virtual(
             lambda: run_case(case, parts_of, Path(directory)),
             seed=choice.seed,
         )
+    return replace(result, seed=choice.seed)
 
 
 @asynccontextmanager

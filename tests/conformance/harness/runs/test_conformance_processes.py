@@ -27,7 +27,9 @@ def told(result: Result) -> tuple[object, ...]:
 def test_the_results_are_those_of_one_process_in_the_order_of_the_cases() -> None:
     cases, choice = some_cases(), Choice()
     here = [told(run_virtual_case(case, choice)) for case in cases]
-    assert [told(result) for result in run_virtual_cases(cases, choice, 2)] == here
+    assert [
+        told(result) for result in run_virtual_cases([(case, choice) for case in cases], 2)
+    ] == here
     assert multiprocessing.active_children() == []
 
 
@@ -42,7 +44,7 @@ def test_cases_of_a_process_that_dies_are_errors_and_the_others_go_on(
         return Result(case, Outcome.PASSED)
 
     monkeypatch.setattr(processes, "run_virtual_case", run)
-    found = list(run_virtual_cases(cases, Choice(), 2))
+    found = list(run_virtual_cases([(case, Choice()) for case in cases], 2))
     assert [result.case.id for result in found] == [case.id for case in cases]
     assert [result.outcome.value for result in found] == [
         *("passed", "passed", "error", "passed", "error")
@@ -51,7 +53,7 @@ def test_cases_of_a_process_that_dies_are_errors_and_the_others_go_on(
 
 
 def test_whoever_stops_reading_leaves_no_process() -> None:
-    results = run_virtual_cases(some_cases(), Choice(), 2)
+    results = run_virtual_cases([(case, Choice()) for case in some_cases()], 2)
     next(results)
     results.close()
     assert multiprocessing.active_children() == []

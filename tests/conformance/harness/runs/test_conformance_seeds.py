@@ -1,0 +1,123 @@
+"""The suite under several seeds: what `--seeds` takes, what is counted, told and kept of each."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from conformance import results_file
+from conformance.harness.runs.case_run import Outcome, Result
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.seeds import seeds_of, text_of
+from conformance.registry import Case, Level, Selection
+from conformance.summary import seed_rows
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("7", (7,)), ("1:4", (1, 2, 3, 4)), ("3,7", (3, 7)), ("5,1:2,5", (5, 1, 2)), ("0:0", (0,))],
+)
+def test_seeds_are_numbers_and_ranges(text: str, seeds: tuple[int, ...]) -> None:
+    assert seeds_of(text) == seeds
+    assert seeds_of(text_of(seeds)) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "x", "3:1", "1:", "1,,2", "1:2:3", "1:99999999999"])
+def test_what_is_no_seed_is_told_in_words(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="wanted seeds such as 7, 3,7 or 1:20") as told:
+        seeds_of(text)
+    assert repr(text) in str(told.value)
+
+
+async def nothing(node: object) -> None:
+    """A case that does nothing."""
+
+
+def results() -> list[Result]:
+    first, second = (
+        Case(
+            id=name, area="a", title="t", rules=("LIFE-001",), level=Level.MUST,
+            needs=frozenset(), body=nothing,
+        )
+        for name in ("one", "two")
+    )  # fmt: skip
+    return [
+        Result(first, Outcome.PASSED, seed=3, case_s=1),
+        Result(second, Outcome.PASSED, seed=3, case_s=1),
+        Result(first, Outcome.FAILED, "too late", seed=7, case_s=1),
+        Result(second, Outcome.PASSED, seed=7, case_s=1),
+    ]
+
+
+def document(found: list[Result]) -> dict[str, object]:
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    choice = Choice(seed=3, latency=2)
+    return results_file.document(found, choice, Selection(), real_s=4, now=now)
+
+
+def test_the_summary_has_a_row_for_each_of_several_seeds() -> None:
+    assert seed_rows(results()) == [
+        ["seed 3", "2", "-", "-", "-", "-", "2.0 s", "0.0 s"],
+        ["seed 7", "1", "1", "-", "-", "-", "2.0 s", "0.0 s"],
+    ]
+    assert seed_rows(results()[:2]) == []
+
+
+def test_the_results_file_says_which_seed_had_which_outcome() -> None:
+    kept = document(results())
+    assert kept["seeds"] == {"3": {"passed": 2}, "7": {"failed": 1, "passed": 1}}
+    assert "seed" not in kept
+    assert kept["latency"] == 2
+    seeds = {"passed": [3], "failed": [7]}
+    one = {"area": "a", "outcome": "failed", "detail": "too late", "seeds": seeds}
+    two = {"area": "a", "outcome": "passed", "seeds": {"passed": [3, 7]}}
+    assert kept["cases"] == {"one": one, "two": two}
+
+
+def test_the_results_file_of_one_seed_has_one_outcome_for_each_case() -> None:
+    kept = document(results()[:2])
+    assert kept["seed"] == 3
+    assert "seeds" not in kept
+    assert kept["cases"] == {name: {"area": "a", "outcome": "passed"} for name in ("one", "two")}
+
+
+FAILS_WITH_SEED_7 = """\
+from conformance import pytest_plugin
+from conformance.harness.runs import processes
+from conformance.harness.runs.case_run import Outcome, Result
+
+def run(case, choice):
+    outcome = Outcome.FAILED if choice.seed == 7 else Outcome.PASSED
+    return Result(case, outcome, "planted", seed=choice.seed)
+
+processes.run_virtual_case = pytest_plugin.run_virtual_case = run
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_failure_prints_its_seed_and_the_line_that_repeats_it(jobs: str, tmp_path: Path) -> None:
+    (tmp_path / "fails_with_seed_7.py").write_text(FAILS_WITH_SEED_7)
+    kept = tmp_path / "kept.json"
+    options = ("--id", "probe-grace", "--id", "start-order", "--seeds", "3,7:8", "--latency", "3")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "conformance.cli", "run", "-p", "fails_with_seed_7"),
+            *(*options, "--jobs", jobs, "--results", str(kept)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )
+    assert done.returncode == 1, done.stderr
+    repeat = "kubelet-conformance run --id start-order --seed 7 --latency 3"
+    assert f"repeat:   {repeat}" in done.stdout
+    assert f"  repeat: {repeat}" in done.stdout
+    assert "seeds 3,7,8, latency 3, " in done.stdout
+    counted = json.loads(kept.read_text())["seeds"]
+    assert counted == {"3": {"passed": 2}, "7": {"failed": 2}, "8": {"passed": 2}}

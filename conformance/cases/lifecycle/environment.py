@@ -8,6 +8,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
+from refkubelet.model.quantity import NANO, parse_nano
 
 STATUS, API = Feature.STATUS, Feature.API
 
@@ -184,3 +185,50 @@ async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) ->
     wanted = ("CreateContainerConfigError", "couldn't parse env file")
     expect_equal(node, seen, wanted, "reason and message")
     expect_equal(node, node.count("CreateContainer", container="main"), 0, "creations of main")
+
+
+@conformance(id="env-order", rules=["LIFE-137.1", "LIFE-137.2", "LIFE-137.4"], needs=[API])
+async def later_sources_win_and_can_be_referred_to(node: Node) -> None:
+    """Of two envFrom the later one wins, and env wins over both; `$(NAME)` sees what comes from
+    envFrom. A key that an optional reference does not find makes no variable."""
+    for name, mode in (("one", "slow"), ("two", "fast")):
+        data = {"MODE": mode, f"ONLY_{name.upper()}": "yes", "LEVEL": "3"}
+        await node.api.create_object("configmaps", {"metadata": {"name": name}, "data": data})
+    key = {"name": "one", "key": "absent", "optional": True}
+    main = container(
+        "main",
+        envFrom=[{"configMapRef": {"name": name}} for name in ("one", "two")],
+        env=[
+            {"name": "LEVEL", "value": "4"},
+            {"name": "BOTH", "value": "$(MODE)-$(LEVEL)-$(ONLY_ONE)"},
+            variable("ABSENT", configMapKeyRef=key),
+        ],
+    )
+    await node.api.create_pod(pod("web", main, enableServiceLinks=False))
+    seen = variables(await created(node))
+    wanted = {
+        "MODE": "fast",
+        "LEVEL": "4",
+        "ONLY_ONE": "yes",
+        "ONLY_TWO": "yes",
+        "BOTH": "fast-4-yes",
+    }
+    found = {name: value for name, value in seen.items() if name in {*wanted, "ABSENT"}}
+    expect_equal(node, found, wanted, "variables")
+
+
+@conformance(id="env-limits-of-node", rules=["LIFE-137.6"], needs=[API])
+async def an_unset_limit_reads_as_what_the_node_can_give(node: Node) -> None:
+    """A variable for a limit that is not set has the node's allocatable amount; one for a request
+    that is not set is 0."""
+    names = {"CPU": "limits.cpu", "MEMORY": "limits.memory", "ASKED": "requests.memory"}
+    env = [variable(name, resourceFieldRef={"resource": of}) for name, of in names.items()]
+    await node.api.create_pod(pod("web", container("main", env=env)))
+    seen = variables(await created(node))
+    await node.run_until(
+        lambda: node.api.allocatable("memory"), within_s=limits.STATUS_PASS_S, what="allocatable"
+    )
+    memory = parse_nano(node.api.allocatable("memory")) // NANO
+    cpus = -(-parse_nano(node.api.allocatable("cpu")) // NANO)
+    wanted = {"CPU": str(cpus), "MEMORY": str(memory), "ASKED": "0"}
+    expect_equal(node, {name: seen.get(name) for name in names}, wanted, "variables")

@@ -1,0 +1,189 @@
+"""The end of a pod where several things meet: deletion in a back-off, hooks beside other stops,
+pods that are gone when the kubelet looks."""
+
+from typing import Any
+
+from conformance.cases.lifecycle.api_pods import api_running
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, hook, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, ignores_term, runs
+from conformance.registry import Feature, conformance
+
+API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
+SHUTDOWN: dict[str, Any] = {
+    "shutdownGracePeriod": "10s",
+    "shutdownGracePeriodCriticalPods": "4s",
+}
+
+
+def timeouts(node: Node, name: str) -> list[int]:
+    """The timeouts of the StopContainer calls for that container."""
+    return [c.request.timeout for c in node.calls("StopContainer", container=name)]
+
+
+@conformance(id="removed-while-api-away", rules=["LIFE-039.3", "SRC-071"],
+             needs=[API, STATUS, Feature.RESTART])  # fmt: skip
+async def a_pod_removed_before_all_sources_are_seen_ends_with_its_own_grace(node: Node) -> None:
+    """A static pod whose manifest is removed before the kubelet has reached the API server is
+    stopped when that answers, with its preStop hook and its own grace period."""
+    await node.kubelet.stop()
+    with node.api.down():
+        await node.kubelet.start()
+        main = container("main", hooks={"preStop": hook(takes_s=1)})
+        await node.apply_static(pod("web", main, grace_s=9))
+        await node.wait_running("web")
+        await node.remove_static("web")
+        await node.run_for(2 * limits.HOUSEKEEPING_S)
+        expect_equal(node, node.count("StopContainer"), 0, "stops while the API is away")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=60 + limits.STOP_S,
+        what="web stops when the API is back",
+    )
+    expect_equal(node, node.count("ExecSync", container="main"), 1, "runs of the hook")
+    expect_equal(node, timeouts(node, "main"), [8], "timeout: the grace less the hook")
+
+
+@conformance(id="deleted-in-back-off", rules=["LIFE-171.1", "LIFE-164.1", "LIFE-114.1"],
+             needs=[API])  # fmt: skip
+async def a_pod_deleted_in_its_back_off_shows_how_its_container_ended(node: Node) -> None:
+    """A pod whose only container waits for its restart is Running; when it is deleted, the
+    container is not started again, and is shown with its own exit code."""
+    plan = pod("web", container("main", exits(3, after_s=1)),
+               metadata={"finalizers": ["example.com/look"]})  # fmt: skip
+    await node.api.create_pod(plan)
+    await node.run_until(
+        lambda: (
+            node.api.container("web", "main").get("restartCount") == 1
+            and "running" not in node.api.container("web", "main")["state"]
+        ),
+        within_s=limits.START_S + 4 * limits.NOTICE_S,
+        what="the end of the second instance",
+    )
+    expect_equal(node, node.api.phase("web"), "Running", "phase in the back-off")
+    starts = node.count("StartContainer", container="main")
+    await node.api.delete_pod("web", grace_s=2)
+    await node.run_until(
+        lambda: node.api.phase("web") == "Failed", within_s=limits.STOP_S, what="Failed"
+    )
+    await node.run_for(limits.NOTICE_S)
+    ended = node.api.container("web", "main")["state"].get("terminated", {})
+    expect_equal(node, (ended.get("exitCode"), ended.get("reason")), (3, "Error"), "end of main")
+    expect_equal(node, node.count("StartContainer", container="main"), starts, "starts")
+    await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
+
+
+@conformance(id="delete-failed-phase", rules=["LIFE-200.3", "LIFE-200.4"],
+             needs=[API])  # fmt: skip
+async def a_deleted_pod_with_a_terminal_phase_stays_until_its_containers_are_gone(
+    node: Node,
+) -> None:
+    """A pod that is being deleted, and that another client marks as Failed while its container still
+    stops, leaves the API only when that has stopped; the final DELETE names its UID."""
+    plan = pod("web", container("main", ignores_term()), grace_s=4)
+    await node.api.create_pod(plan)
+    await api_running(node, "web")
+    uid = (node.api.pod("web") or {})["metadata"]["uid"]
+    await node.api.delete_pod("web", grace_s=5)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=limits.STOP_S, what="StopContainer"
+    )
+    await node.api.patch_pod("web", {"status": {"phase": "Failed"}}, status=True)
+    await node.run_until(
+        lambda: node.api.pod("web") is None, within_s=5 + limits.STOP_S, what="pod removed"
+    )
+    (stop,) = node.calls("StopPodSandbox", pod="web")
+    (delete,) = [r for r in node.api.requests("DELETE", "/pods/web$") if not is_user(r)]
+    options = delete.body or {}
+    seen = (options.get("gracePeriodSeconds"), (options.get("preconditions") or {}).get("uid"))
+    expect_equal(node, seen, (0, uid), "gracePeriodSeconds and UID in the DELETE")
+    expect(node, node.ended_s(stop) >= 0, "StopPodSandbox has ended by then", stop)
+
+
+def is_user(request: Any) -> bool:
+    """Whether a DELETE is that of the case, which begins the deletion."""
+    return bool((request.body or {}).get("gracePeriodSeconds"))
+
+
+@conformance(id="sidecar-hook-at-once", rules=["LIFE-144.4", "LIFE-144.2"], needs=[STATUS])
+async def the_hook_of_a_sidecar_runs_beside_the_stop_of_the_main_container(node: Node) -> None:
+    """The preStop hook of a sidecar runs while the main container still stops; its StopContainer
+    comes after that."""
+    main = container("main", runs(stop_takes_s=3))
+    side = sidecar("side", hooks={"preStop": hook(takes_s=1)})
+    await node.apply_static(pod("web", main, init=[side], grace_s=12))
+    await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"), within_s=3 + limits.STOP_S
+    )
+    (run,) = node.calls("ExecSync", container="side")
+    (stop,) = node.calls("StopContainer", container="main")
+    (last,) = node.calls("StopContainer", container="side")
+    began_s = node.time_s(run) - node.time_s(stop)
+    expect(node, began_s <= 1 + node.slack_s, "the hook begins with the stop", f"{began_s:.2f} s")
+    expect(node, node.time_s(last) >= node.ended_s(stop), "side stops after main", last)
+    expect(node, last.request.timeout in (8, 9), "a timeout of 9 s, or 8", last.request.timeout)
+
+
+@conformance(id="sidecar-before-main", rules=["LIFE-144.2"], needs=[STATUS])
+async def a_sidecar_does_not_wait_for_containers_that_never_started(node: Node) -> None:
+    """In a pod that is removed while an init container runs, the sidecar is stopped at once, with
+    the full grace period."""
+    init = [sidecar("side"), container("setup", runs())]
+    await node.apply_static(pod("web", init=init, grace_s=9))
+    await node.run_until(lambda: node.running("web", "side", "setup"), within_s=8)
+    await node.run_for(limits.NOTICE_S)
+    removed_s = node.now_s
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"), within_s=2 * limits.STOP_S
+    )
+    stop = node.calls("StopContainer", container="side")[0]
+    waited_s = node.time_s(stop) - removed_s
+    expect(node, waited_s <= limits.NOTICE_S + node.slack_s, "side stops at once", f"{waited_s} s")
+    expect(node, stop.request.timeout in (8, 9), "timeout of 9 s", stop.request.timeout)
+
+
+@conformance(id="shutdown-caps-hook", rules=["LIFE-143.2", "LIFE-143.3"],
+             needs=[API, Feature.SHUTDOWN], node_config=SHUTDOWN)  # fmt: skip
+async def the_grace_of_a_shutdown_bounds_the_hook_too(node: Node) -> None:
+    """In a shutdown that gives 6 s, a preStop hook that takes 20 s is waited for 6 s; then the
+    container is stopped with 2 s."""
+    main = container("main", hooks={"preStop": hook(takes_s=20)})
+    await node.api.create_pod(pod("web", main, grace_s=30))
+    await api_running(node, "web")
+    await node.run_for(limits.NOTICE_S)
+    node.machine.shut_down()
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"),
+        within_s=6 + limits.STOP_S,
+        what="StopContainer",
+    )
+    (run,) = node.calls("ExecSync", container="main")
+    waited_s = node.times_s("StopContainer", pod="web")[0] - node.time_s(run)
+    expect(node, 5.5 <= waited_s <= 6.5 + node.slack_s, "6 s for the hook", f"{waited_s:.2f} s")
+    expect_equal(node, timeouts(node, "main"), [2], "timeout of StopContainer")
+
+
+@conformance(id="sandbox-fails-late", rules=["LIFE-130.7"], needs=[API, FAULTS])
+async def a_sandbox_that_fails_in_a_deleted_pod_is_nobodys_concern(node: Node) -> None:
+    """When RunPodSandbox fails after the pod was deleted, no event tells of it, and the pod is
+    removed from the API."""
+    node.runtime.on("RunPodSandbox").fails("UNKNOWN", "no network")
+    node.runtime.on("RunPodSandbox").delays(4)
+    await node.api.create_pod(pod("web"))
+    await node.run_until(lambda: node.count("RunPodSandbox", pod="web"), within_s=limits.START_S)
+    await node.run_for(1)
+    await node.api.delete_pod("web", grace_s=2)
+    await node.run_until(
+        lambda: node.api.pod("web") is None,
+        within_s=4 + limits.STOP_S + limits.STATUS_PASS_S,
+        what="pod removed",
+    )
+    (run,) = node.calls("RunPodSandbox", pod="web")
+    took_s = node.ended_s(run) - node.time_s(run)
+    expect(node, run.error and took_s >= 3.9, "RunPodSandbox failed after 4 s", f"{took_s:.2f} s")
+    expect_equal(node, len(node.events("FailedCreatePodSandBox", pod="web")), 0, "events of it")

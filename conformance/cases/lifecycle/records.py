@@ -1,0 +1,167 @@
+"""Records of containers that are gone: what runs again because of it, what does not, and how
+restarts are counted then."""
+
+from kubecri.v1 import api_pb2 as cri
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import container, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, conformance
+
+STATUS, KILL, FAULTS = Feature.STATUS, Feature.OUTSIDE_KILL, Feature.FAULTS
+OFTEN = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
+
+
+async def remove(node: Node, name: str) -> None:
+    """Remove the newest container of that name behind the kubelet's back, running or not."""
+    container_id = node.calls("StartContainer", container=name)[-1].request.container_id
+    request = cri.RemoveContainerRequest(container_id=container_id)
+    await node.runtime.direct.call("RemoveContainer", request)
+
+
+def removed(node: Node, name: str) -> list[int]:
+    """The attempts of the containers of that name that the kubelet has removed, in order."""
+    return [c.attempt for c in node.calls("RemoveContainer", container=name)]
+
+
+@conformance(id="init-record-removed", rules=["LIFE-120.2", "LIFE-173.2"], needs=[STATUS])
+async def an_init_container_whose_record_was_removed_does_not_run_again(node: Node) -> None:
+    """While the regular container runs, nothing is started for an init container whose dead
+    instance was removed; its status says that it has completed."""
+    init = [container("first", exits(0)), container("second", exits(0))]
+    await node.apply_static(pod("web", init=init))
+    await node.run_until(lambda: node.running("web"), within_s=limits.START_S + limits.NOTICE_S)
+    await remove(node, "first")
+    await remove(node, "second")
+    await node.run_for(2 * limits.NOTICE_S)
+    seen = [node.count("CreateContainer", container=name) for name in ("first", "second", "main")]
+    expect_equal(node, seen, [1, 1, 1], "creations of first, second and main")
+    for name in ("first", "second"):
+        ended = node.container("web", name).get("state", {}).get("terminated", {})
+        told = (ended.get("exitCode"), ended.get("reason"))
+        expect_equal(node, told, (0, "Completed"), f"exit code and reason of {name}")
+    expect_equal(node, node.phase("web"), "Running", "phase")
+
+
+@conformance(id="sidecar-record-removed", rules=["LIFE-120.1", "LIFE-172"], needs=[STATUS])
+async def a_sidecar_whose_record_was_removed_is_started_again(node: Node) -> None:
+    """A running sidecar that was removed behind the kubelet's back is started again beside the
+    running regular container, and the plain init container before it is not."""
+    init = [container("setup", exits(0)), sidecar("side")]
+    await node.apply_static(pod("web", init=init))
+    await node.run_until(
+        lambda: node.running("web", "side", "main"), within_s=limits.START_S + limits.NOTICE_S
+    )
+    await remove(node, "side")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 2,
+        within_s=2 * limits.NOTICE_S,
+        what="a second start of side",
+    )
+    await node.run_for(limits.NOTICE_S)
+    seen = [node.count("StartContainer", container=name) for name in ("setup", "side", "main")]
+    expect_equal(node, seen, [1, 2, 1], "starts of setup, side and main")
+
+
+@conformance(id="count-from-logs", rules=["LIFE-132.2"], needs=[STATUS], node_config=OFTEN)
+async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
+    """When all instances of a container are gone, the next one has the number after that of the
+    newest log."""
+    work = in_turn(*[runs(prints="a line", exit_code=1, exit_after_s=1.0)] * 3, runs(prints="last"))
+    await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: (
+            node.count("StartContainer", container="main") == 4
+            and node.container("web", "main").get("restartCount") == 3
+            and node.running("web")
+        ),
+        within_s=limits.START_S + 3 * (1 + limits.restart_after(1).high_s),
+        what="the fourth instance runs",
+    )
+    await node.run_for(limits.NOTICE_S)
+    gone = removed(node, "main")
+    for call in node.calls("StartContainer", container="main"):
+        if call.attempt not in gone:
+            request = cri.RemoveContainerRequest(container_id=call.request.container_id)
+            await node.runtime.direct.call("RemoveContainer", request)
+    await node.run_until(
+        lambda: node.count("CreateContainer", container="main") == 5,
+        within_s=2 * limits.NOTICE_S,
+        what="another instance",
+    )
+    attempts = [c.attempt for c in node.calls("CreateContainer", container="main")]
+    expect_equal(node, attempts, [0, 1, 2, 3, 4], "attempts")
+
+
+@conformance(id="init-old-instances", rules=["LIFE-130.3"], needs=[STATUS], node_config=OFTEN)
+async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node) -> None:
+    """Before an init container that has failed is started again, its older instances are removed,
+    and never the newest one."""
+    setup = container("setup", in_turn(*[exits(1)] * 3, exits(0)))
+    await node.apply_static(pod("web", init=[setup]))
+    await node.run_until(
+        lambda: node.running("web"),
+        within_s=limits.START_S + 3 * limits.restart_after(1).high_s + limits.NOTICE_S,
+        what="main runs after the fourth try of setup",
+    )
+    gone = removed(node, "setup")
+    expect(node, {0, 1} <= set(gone), "removed instances 0 and 1", gone)
+    expect(node, 3 not in gone, "the newest instance, number 3, stays", gone)
+    times = {c.attempt: node.time_s(c) for c in node.calls("RemoveContainer", container="setup")}
+    created = node.times_s("CreateContainer", container="setup")
+    expect(node, times[0] <= created[2] + 1e-3, "0 is removed before number 2 is made", times)
+
+
+@conformance(id="new-sandbox-init-removed", rules=["LIFE-130.2", "LIFE-111.4"],
+             needs=[STATUS, KILL], node_config=OFTEN)  # fmt: skip
+async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: Node) -> None:
+    """For a new sandbox all instances of init containers are removed first, so that each runs
+    again, in order; one of OnFailure that had succeeded does not."""
+    init = [container(name, exits(0)) for name in ("first", "second")]
+    done = container("done", exits(0, after_s=1))
+    plan = pod("web", container("main"), done, init=init, restartPolicy="OnFailure")
+    await node.apply_static(plan)
+    await node.run_until(
+        lambda: (
+            node.running("web", "main")
+            and "terminated" in node.container("web", "done").get("state", {})
+        ),
+        within_s=limits.START_S + 2 * limits.NOTICE_S,
+        what="main runs, and done has ended",
+    )
+    await node.runtime.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("RunPodSandbox") == 2 and node.running("web", "main"),
+        within_s=limits.START_S + 3 * limits.NOTICE_S + limits.restart_after(1).high_s,
+        what="main runs in a new sandbox",
+    )
+    again_s = node.times_s("RunPodSandbox")[1]
+    new = [c.container for c in node.calls("StartContainer", since_s=again_s)]
+    expect_equal(node, new, ["first", "second", "main"], "starts in the new sandbox")
+    for name in ("first", "second"):
+        times = node.times_s("RemoveContainer", container=name)
+        expect(node, times and times[0] <= again_s, f"{name} removed before the sandbox", times)
+
+
+@conformance(id="created-left-behind", rules=["LIFE-114.3", "LIFE-131.3"],
+             needs=[STATUS, FAULTS, Feature.RESTART])  # fmt: skip
+async def a_container_that_was_only_created_is_replaced(node: Node) -> None:
+    """A container that a kubelet had created and not started when it died is replaced by the next
+    attempt, also in a pod with policy Never."""
+    rule = node.runtime.on("StartContainer", container="main").hangs()
+    await node.apply_static(pod("job", container("main"), restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
+    )
+    await node.kubelet.kill()
+    rule.remove()
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.running("job"),
+        within_s=limits.START_S + limits.SYNC_ERROR_S,
+        what="main runs",
+    )
+    writes = ["CreateContainer main/0", "CreateContainer main/1", "StartContainer main/1"]
+    expect_order(node, node.writes("job"), writes, "a new attempt")

@@ -1,0 +1,112 @@
+"""When a pod needs another sandbox, and when it must not get one."""
+
+from typing import Any
+
+from kubecri.v1 import api_pb2 as cri
+
+from conformance.cases.lifecycle.api_pods import api_running
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, STATUS = Feature.API, Feature.STATUS
+FAULTS, KILL = Feature.FAULTS, Feature.OUTSIDE_KILL
+AGAIN_S = limits.START_S + limits.STOP_S + limits.SYNC_ERROR_S
+
+
+@conformance(id="sandbox-twice", rules=["LIFE-101", "LIFE-130.1"], needs=[API])
+async def two_ready_sandboxes_become_one_new_one(node: Node) -> None:
+    """A pod that has two READY sandboxes is stopped, both of them, and gets a new one with the next
+    attempt."""
+    await node.api.create_pod(pod("web"))
+    await api_running(node, "web")
+    request = cri.RunPodSandboxRequest()
+    request.CopyFrom(node.calls("RunPodSandbox", pod="web")[0].request)
+    request.config.metadata.attempt = 1
+    await node.runtime.direct.call("RunPodSandbox", request)
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=AGAIN_S,
+        what="main starts in a new sandbox",
+    )
+    made = [c.request.config.metadata.attempt for c in node.calls("RunPodSandbox", pod="web")]
+    expect_equal(node, made, [0, 2], "attempts of the sandboxes that the kubelet has made")
+    before_s = node.times_s("RunPodSandbox", pod="web")[1]
+    stopped = {c.request.pod_sandbox_id for c in node.calls("StopPodSandbox", pod="web")
+               if node.time_s(c) <= before_s}  # fmt: skip
+    expect_equal(node, len(stopped), 2, "sandboxes stopped before that")
+    expect_equal(node, len(node.events("SandboxChanged", pod="web")), 1, "events SandboxChanged")
+
+
+@conformance(id="sandbox-without-address", rules=["LIFE-103"], needs=[STATUS, FAULTS])
+async def a_sandbox_without_an_address_is_replaced(node: Node) -> None:
+    """A READY sandbox in the pod network that has no address is replaced; one in the host network
+    is not."""
+
+    def without_address(answer: Any) -> None:
+        if answer.status.metadata.attempt == 0:
+            answer.status.network.SetInParent()
+            answer.status.network.ip = ""
+
+    with node.runtime.on("PodSandboxStatus").changes_answer(without_address):
+        await node.apply_static(pod("web"))
+        await node.apply_static(pod("host", hostNetwork=True))
+        await node.run_until(
+            lambda: node.count("RunPodSandbox", pod="web") == 2 and node.running("web"),
+            within_s=AGAIN_S,
+            what="web runs in a second sandbox",
+        )
+        await node.run_for(2 * limits.NOTICE_S)
+    expect_order(node, node.writes("web"), ["StopPodSandbox/0", "RunPodSandbox/1"], "sandboxes")
+    seen = [node.count("RunPodSandbox", pod=name) for name in ("web", "host")]
+    expect_equal(node, seen, [2, 1], "sandboxes of web and host")
+
+
+@conformance(id="sandbox-network-mode", rules=["LIFE-102"], needs=[STATUS])
+async def a_sandbox_in_the_wrong_network_is_replaced(node: Node) -> None:
+    """When a pod that keeps its UID moves into the host network, its sandbox is replaced."""
+    known = {"uid": "5c9e2b1a-0000-4000-8000-00000000e7a1"}
+    await node.apply_static(pod("web", metadata=known))
+    await node.wait_running("web")
+    await node.run_for(limits.NOTICE_S)
+    await node.apply_static(pod("web", metadata=known, hostNetwork=True))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=25 + AGAIN_S,  # the manifest directory is read every 20 s at the latest
+        what="a second start of main",
+    )
+    made = node.calls("RunPodSandbox", pod="web")
+    expect_equal(node, [c.request.config.metadata.attempt for c in made], [0, 1], "attempts")
+    modes = [c.request.config.linux.security_context.namespace_options.network for c in made]
+    expect_equal(node, modes, [0, 2], "network modes: POD, then NODE")
+
+
+@conformance(id="run-once-sandbox-lost", rules=["LIFE-111.2"], needs=[STATUS, KILL, FAULTS])
+async def a_run_once_pod_gets_another_sandbox_only_if_nothing_was_made_in_the_first(
+    node: Node,
+) -> None:
+    """A pod with policy Never that loses its sandbox is over once a container was created in it,
+    even one with policy Always of its own; if none was, it gets another sandbox and runs."""
+    own = container("own", restartPolicy="Always")
+    await node.apply_static(pod("over", container("main"), own, restartPolicy="Never"))
+    rule = node.runtime.on("CreateContainer", container="late").fails("UNKNOWN", "no space")
+    await node.apply_static(pod("fresh", container("late"), restartPolicy="Never"))
+    await node.run_until(
+        lambda: (
+            node.running("over", "main", "own") and node.count("CreateContainer", container="late")
+        ),
+        within_s=limits.START_S,
+        what="over runs, and late could not be created",
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.runtime.stop_sandbox("over")
+    await node.runtime.stop_sandbox("fresh")
+    await node.run_for(limits.RELIST_S)
+    rule.remove()
+    await node.run_until(lambda: node.running("fresh", "late"), within_s=AGAIN_S)
+    await node.run_for(limits.NOTICE_S)
+    seen = [node.count("RunPodSandbox", pod=name) for name in ("over", "fresh")]
+    expect_equal(node, seen, [1, 2], "sandboxes of over and fresh")
+    expect(node, not node.running("over", "own"), "own does not run again", node.writes("over"))

@@ -80,8 +80,8 @@ async def a_pod_deleted_in_its_back_off_shows_how_its_container_ended(node: Node
 async def a_deleted_pod_with_a_terminal_phase_stays_until_its_containers_are_gone(
     node: Node,
 ) -> None:
-    """A pod that is being deleted, and that another client marks as Failed while its container still
-    stops, leaves the API only when that has stopped; the final DELETE names its UID."""
+    """A pod that another client marks as Failed while it is being deleted leaves the API only when
+    its containers have stopped; the final DELETE names its UID."""
     plan = pod("web", container("main", ignores_term()), grace_s=4)
     await node.api.create_pod(plan)
     await api_running(node, "web")

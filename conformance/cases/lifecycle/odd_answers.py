@@ -96,7 +96,9 @@ async def a_user_with_a_name_may_be_root(node: Node) -> None:
             lambda: node.running("web", "sure"), within_s=limits.START_S, what="sure runs"
         )
         await node.run_until(
-            lambda: node.container("web", "main").get("state", {}).get("waiting", {}).get("message"),
+            lambda: (
+                node.container("web", "main").get("state", {}).get("waiting", {}).get("message")
+            ),
             within_s=limits.START_S + limits.NOTICE_S,
             what="main waits with a message",
         )

@@ -52,7 +52,9 @@ def test_every_area_has_its_number_of_cases(area: str, minimum: int) -> None:
 
 def test_every_cited_rule_is_in_the_spec() -> None:
     known = set(re.findall(r"\b[A-Z]{2,5}-\d{3}\b", "".join(f.read_text() for f in SPEC.iterdir())))
-    unknown = {(c.id, rule) for c in CASES for rule in c.rules if rule not in known}
+    unknown = {
+        (c.id, rule) for c in CASES for rule in c.rules if rule.partition(".")[0] not in known
+    }
     assert unknown == set()
 
 

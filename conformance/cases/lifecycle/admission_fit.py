@@ -81,16 +81,19 @@ async def only_taints_that_end_pods_count(node: Node) -> None:
     await node.api.run_pods(pod("yes", tolerations=tolerations))
 
 
-@conformance(id="admit-exactly", rules=["LIFE-225.1", "LIFE-225.2"], needs=[API],
-             node_config={"maxPods": 2})  # fmt: skip
+@conformance(
+    id="admit-exactly", rules=["LIFE-225.1", "LIFE-225.2"], needs=[API], node_config={"maxPods": 2}
+)
 async def a_pod_may_use_exactly_what_is_left(node: Node) -> None:
     """A pod that requests exactly the CPU of the node is admitted, one that requests 1m more than
     is left is not; nor is a third pod where two may run. A resource that the node does not know
     does not matter."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
     cpu = node.api.allocatable("cpu")
-    amounts: dict[str, Any] = {"requests": {"cpu": cpu, "example.com/unknown": "1"},
-                               "limits": {"example.com/unknown": "1"}}  # fmt: skip
+    amounts: dict[str, Any] = {
+        "requests": {"cpu": cpu, "example.com/unknown": "1"},
+        "limits": {"example.com/unknown": "1"},
+    }
     await node.api.run_pods(pod("all", container("main", resources=amounts)))
     total = int(cpu) * 1000 if cpu.isdecimal() else int(cpu.removesuffix("m"))
     text = "Node didn't have enough resource: cpu, "

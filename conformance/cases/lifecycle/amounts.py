@@ -32,6 +32,18 @@ async def a_container_gets_the_limits_of_its_pod_and_at_least_a_quota_of_one_ms(
     expect_equal(node, amounts(mine), (204, 20_000, 16 << 20), "shares, quota, memory of own")
 
 
+@conformance(id="config-overhead", rules=["LIFE-139.7"], needs=[STATUS])
+async def the_overhead_of_a_pod_is_told_apart(node: Node) -> None:
+    """The resources of the sandbox are those of its containers; the overhead is passed beside
+    them, as shares, quota and memory."""
+    main = container("main", resources={"limits": {"cpu": "200m", "memory": "16Mi"}})
+    await node.apply_static(pod("web", main, overhead={"cpu": "100m", "memory": "8Mi"}))
+    await created(node)
+    linux = node.calls("RunPodSandbox", pod="web")[0].request.config.linux
+    expect_equal(node, amounts(linux.resources), (204, 20_000, 16 << 20), "resources")
+    expect_equal(node, amounts(linux.overhead), (102, 10_000, 8 << 20), "overhead")
+
+
 @conformance(
     id="config-no-quota", rules=["LIFE-139.6"], needs=[STATUS], node_config={"cpuCFSQuota": False}
 )

@@ -80,13 +80,14 @@ async def a_changed_image_restarts_the_container(node: Node) -> None:
     expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")
 
 
-@conformance(id="active-deadline", rules=["LIFE-204"], needs=[API])
+@conformance(id="active-deadline", rules=["LIFE-204.1", "LIFE-204.2", "LIFE-204.3"], needs=[API])
 async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded; the
     time counts from the start of the pod, not from that of its newest container."""
     work = in_turn(exits(1, after_s=9), runs(stop_exit_code=1))
     created_s = node.now_s
-    await node.api.create_pod(pod("job", container("main", work), activeDeadlineSeconds=11))
+    job = pod("job", container("main", work), grace_s=8, activeDeadlineSeconds=11)
+    await node.api.create_pod(job)
     await api_running(node, "job")
     await node.run_until(
         lambda: node.api.phase("job") == "Failed", within_s=11 + 3 + limits.STOP_S, what="Failed"
@@ -101,6 +102,8 @@ async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     expect(
         node, 10 <= waited_s <= late_s, "StopContainer 11 s after the start", f"{waited_s:.1f} s"
     )
+    timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="job")]
+    expect_equal(node, timeouts, [8], "timeout of StopContainer: the grace of the pod")
 
 
 @conformance(id="active-deadline-success", rules=["LIFE-204", "LIFE-166"], needs=[API])

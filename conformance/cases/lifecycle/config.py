@@ -55,6 +55,22 @@ async def the_container_wins_over_the_pod_in_users_and_profiles(node: Node) -> N
     expect_equal(node, profiles, (0, 1), "seccomp profiles: RuntimeDefault, Unconfined")
 
 
+@conformance(
+    id="config-seccomp-default",
+    rules=["LIFE-141.4"],
+    needs=[STATUS],
+    node_config={"seccompDefault": True},
+)
+async def with_seccomp_default_containers_have_a_profile(node: Node) -> None:
+    """With seccompDefault a container without a profile gets RuntimeDefault; one that asks for
+    Unconfined is left so."""
+    free = container("free", securityContext={"seccompProfile": {"type": "Unconfined"}})
+    await node.apply_static(pod("web", container("main"), free))
+    made = [(await created(node, name)).linux.security_context for name in ("main", "free")]
+    profiles = [context.seccomp.profile_type for context in made]
+    expect_equal(node, profiles, [0, 1], "seccomp profiles: RuntimeDefault, Unconfined")
+
+
 @conformance(id="config-non-root", rules=["LIFE-141", "LIFE-131"], needs=[STATUS])
 async def a_container_that_must_not_be_root_is_not_started_as_root(node: Node) -> None:
     """A container with runAsNonRoot and user 0 waits with CreateContainerConfigError."""

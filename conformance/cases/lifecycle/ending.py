@@ -17,14 +17,20 @@ SHUTDOWN: dict[str, Any] = {
     "shutdownGracePeriodCriticalPods": "4s",
 }
 
+ONE_POD = {"maxPods": 1}
+CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system-cluster-critical"}
+
 
 def timeouts(node: Node, name: str) -> list[int]:
     """The timeouts of the StopContainer calls for that container."""
     return [c.request.timeout for c in node.calls("StopContainer", container=name)]
 
 
-@conformance(id="removed-while-api-away", rules=["LIFE-039.3", "SRC-071"],
-             needs=[API, STATUS, Feature.RESTART])  # fmt: skip
+@conformance(
+    id="removed-while-api-away",
+    rules=["LIFE-039.3", "SRC-071"],
+    needs=[API, STATUS, Feature.RESTART],
+)
 async def a_pod_removed_before_all_sources_are_seen_ends_with_its_own_grace(node: Node) -> None:
     """A static pod whose manifest is removed before the kubelet has reached the API server is
     stopped when that answers, with its preStop hook and its own grace period."""
@@ -46,13 +52,15 @@ async def a_pod_removed_before_all_sources_are_seen_ends_with_its_own_grace(node
     expect_equal(node, timeouts(node, "main"), [8], "timeout: the grace less the hook")
 
 
-@conformance(id="deleted-in-back-off", rules=["LIFE-171.1", "LIFE-164.1", "LIFE-114.1"],
-             needs=[API])  # fmt: skip
+@conformance(
+    id="deleted-in-back-off", rules=["LIFE-171.1", "LIFE-164.1", "LIFE-114.1"], needs=[API]
+)
 async def a_pod_deleted_in_its_back_off_shows_how_its_container_ended(node: Node) -> None:
     """A pod whose only container waits for its restart is Running; when it is deleted, the
     container is not started again, and is shown with its own exit code."""
-    plan = pod("web", container("main", exits(3, after_s=1)),
-               metadata={"finalizers": ["example.com/look"]})  # fmt: skip
+    plan = pod(
+        "web", container("main", exits(3, after_s=1)), metadata={"finalizers": ["example.com/look"]}
+    )
     await node.api.create_pod(plan)
     await node.run_until(
         lambda: (
@@ -75,8 +83,7 @@ async def a_pod_deleted_in_its_back_off_shows_how_its_container_ended(node: Node
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
-@conformance(id="delete-failed-phase", rules=["LIFE-200.3", "LIFE-200.4"],
-             needs=[API])  # fmt: skip
+@conformance(id="delete-failed-phase", rules=["LIFE-200.3", "LIFE-200.4"], needs=[API])
 async def a_deleted_pod_with_a_terminal_phase_stays_until_its_containers_are_gone(
     node: Node,
 ) -> None:
@@ -147,8 +154,12 @@ async def a_sidecar_does_not_wait_for_containers_that_never_started(node: Node) 
     expect(node, stop.request.timeout in (8, 9), "timeout of 9 s", stop.request.timeout)
 
 
-@conformance(id="shutdown-caps-hook", rules=["LIFE-143.2", "LIFE-143.3"],
-             needs=[API, Feature.SHUTDOWN], node_config=SHUTDOWN)  # fmt: skip
+@conformance(
+    id="shutdown-caps-hook",
+    rules=["LIFE-143.2", "LIFE-143.3"],
+    needs=[API, Feature.SHUTDOWN],
+    node_config=SHUTDOWN,
+)
 async def the_grace_of_a_shutdown_bounds_the_hook_too(node: Node) -> None:
     """In a shutdown that gives 6 s, a preStop hook that takes 20 s is waited for 6 s; then the
     container is stopped with 2 s."""
@@ -187,3 +198,67 @@ async def a_sandbox_that_fails_in_a_deleted_pod_is_nobodys_concern(node: Node) -
     took_s = node.ended_s(run) - node.time_s(run)
     expect(node, run.error and took_s >= 3.9, "RunPodSandbox failed after 4 s", f"{took_s:.2f} s")
     expect_equal(node, len(node.events("FailedCreatePodSandBox", pod="web")), 0, "events of it")
+
+
+@conformance(
+    id="kill-waits-for-grace", rules=["LIFE-040.1", "LIFE-040.2"], needs=[API], node_config=ONE_POD
+)
+async def a_kill_waits_longer_than_the_grace(node: Node) -> None:
+    """A pod that makes room and takes 13 s of its 20 s to stop is waited for: the critical pod
+    starts then, and no event says that it took too long."""
+    slow = container("main", runs(stop_takes_s=13, stop_exit_code=1))
+    await node.api.run_pods(pod("web", slow, grace_s=20))
+    await node.api.create_pod(pod("critical", **CRITICAL))
+    await node.run_until(
+        lambda: node.api.phase("critical") == "Running",
+        within_s=13 + limits.START_S + limits.STOP_S,
+        what="critical runs",
+    )
+    expect_equal(node, len(node.events("ExceededGracePeriod")), 0, "events ExceededGracePeriod")
+
+
+@conformance(
+    id="kill-given-up",
+    rules=["LIFE-040.2", "LIFE-040.3", "LIFE-040.4"],
+    needs=[API, FAULTS],
+    node_config=ONE_POD,
+)
+async def a_kill_that_does_not_end_is_given_up(node: Node) -> None:
+    """A pod that makes room and has not stopped after 10 s is not waited for any longer: an event
+    says so, and the critical pod is admitted; the stop goes on."""
+    await node.api.run_pods(pod("web", container("main", runs(stop_exit_code=1)), grace_s=2))
+    rule = node.runtime.on("StopContainer", pod="web").hangs()
+    await node.api.create_pod(pod("critical", **CRITICAL))
+    await node.run_until(lambda: node.count("StopContainer"), within_s=limits.STOP_S)
+    began_s = node.now_s
+    await node.run_until(
+        lambda: node.events("ExceededGracePeriod", pod="web"),
+        within_s=10 + limits.NOTICE_S,
+        what="an event ExceededGracePeriod",
+    )
+    waited_s = node.now_s - began_s
+    expect(node, waited_s >= 8, "10 s until it is given up", f"{waited_s:.1f} s")
+    await node.run_until(
+        lambda: node.api.phase("critical") == "Running",
+        within_s=limits.START_S,
+        what="critical runs",
+    )
+    rule.release()
+    await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=2 * limits.STOP_S)
+    expect_equal(node, node.count("StopContainer"), 1, "StopContainer calls")
+
+
+@conformance(id="address-kept", rules=["LIFE-176.3", "LIFE-071.6"], needs=[STATUS])
+async def the_address_of_a_pod_stays_in_every_status(node: Node) -> None:
+    """From the moment a pod has an address every status shows it, also while and after it stops."""
+    job = pod("job", container("main", exits(1, after_s=2)), restartPolicy="Never")
+    await node.apply_static(job)
+    await node.run_until(
+        lambda: node.phase("job") == "Failed" and node.count("StopPodSandbox", pod="job"),
+        within_s=limits.START_S + 2 + limits.STOP_S,
+        what="the end of the pod",
+    )
+    await node.run_for(2 * limits.NOTICE_S)
+    seen = [status.get("podIP") for status in node.statuses("job")]
+    known = seen[next((i for i, ip in enumerate(seen) if ip), len(seen)) :]
+    expect(node, known and len(set(known)) == 1, "one address in all statuses", seen)

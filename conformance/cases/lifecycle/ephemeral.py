@@ -8,7 +8,7 @@ from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 API = Feature.API
-PID_TARGET, PID_CONTAINER = 3, 1  # NamespaceMode
+PID_TARGET, PID_CONTAINER, PID_POD = 3, 1, 0  # NamespaceMode
 
 
 @conformance(id="ephemeral-starts", rules=["LIFE-112", "LIFE-174"], needs=[API])
@@ -65,6 +65,23 @@ async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) 
     expect_equal(node, spaces.target_id, main.response.container_id, "target_id (of main)")
     own = main.request.config.linux.security_context.namespace_options
     expect_equal(node, (own.pid, own.target_id), (PID_CONTAINER, ""), "pid namespace of main")
+
+
+@conformance(id="ephemeral-target-shared", rules=["LIFE-134.3"], needs=[API])
+async def a_target_in_a_shared_namespace_changes_nothing(node: Node) -> None:
+    """In a pod that shares one PID namespace an ephemeral container with a target is created in
+    that of the pod, without a target ID."""
+    web = pod("web", shareProcessNamespace=True)
+    await node.api.create_pod(web)
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    await node.api.debug(web, container("debug"), target="main")
+    await node.run_until(
+        lambda: node.count("CreateContainer", container="debug"), within_s=limits.START_S
+    )
+    (made,) = node.calls("CreateContainer", container="debug")
+    spaces = made.request.config.linux.security_context.namespace_options
+    seen = (spaces.pid, spaces.target_id)
+    expect_equal(node, seen, (PID_POD, ""), "pid namespace and target of debug")
 
 
 @conformance(id="ephemeral-before-init", rules=["LIFE-112", "LIFE-113"], needs=[API])

@@ -14,8 +14,7 @@ from conformance.registry import Feature, conformance
 API, RESTART = Feature.API, Feature.RESTART
 
 
-@conformance(id="readmitted-by-age", rules=["LIFE-010.1", "LIFE-010.5"],
-             needs=[API, RESTART])  # fmt: skip
+@conformance(id="readmitted-by-age", rules=["LIFE-010.1", "LIFE-010.5"], needs=[API, RESTART])
 async def after_a_restart_the_youngest_pod_does_not_fit_any_more(node: Node) -> None:
     """When the kubelet is started again with room for one pod, the older of two running pods stays,
     whatever their names are; the younger is rejected and stopped."""
@@ -38,8 +37,12 @@ async def after_a_restart_the_youngest_pod_does_not_fit_any_more(node: Node) -> 
     expect_equal(node, node.count("StopContainer", pod="zoe"), 0, "stops of zoe")
 
 
-@conformance(id="finished-takes-no-room", rules=["LIFE-010.3", "LIFE-203.2", "LIFE-206"],
-             needs=[API, RESTART], node_config={"maxPods": 1})  # fmt: skip
+@conformance(
+    id="finished-takes-no-room",
+    rules=["LIFE-010.3", "LIFE-203.2", "LIFE-206"],
+    needs=[API, RESTART],
+    node_config={"maxPods": 1},
+)
 async def a_finished_pod_takes_no_room_before_and_after_a_restart(node: Node) -> None:
     """On a node with room for one pod a second one is admitted when the first has succeeded. A
     restarted kubelet leaves both as they are, also if nothing of the first is left in the

@@ -109,8 +109,11 @@ async def a_user_with_a_name_may_be_root(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer", container="main"), 0, "creations of main")
 
 
-@conformance(id="user-namespace-refused", rules=["LIFE-147.5"],
-             needs=[API, FAULTS, Feature.USER_NAMESPACES, Feature.RESTART])  # fmt: skip
+@conformance(
+    id="user-namespace-refused",
+    rules=["LIFE-147.5"],
+    needs=[API, FAULTS, Feature.USER_NAMESPACES, Feature.RESTART],
+)
 async def a_pod_does_not_run_without_the_users_it_asks_for(node: Node) -> None:
     """Where the runtime has no user namespaces, a pod with `hostUsers: false` gets no sandbox, and
     an event says why."""
@@ -145,8 +148,9 @@ def not_ready(kind: str) -> Any:
     return change
 
 
-@conformance(id="runtime-not-ready-later", rules=["LIFE-006.1", "LIFE-006.5"],
-             needs=[STATUS, FAULTS])  # fmt: skip
+@conformance(
+    id="runtime-not-ready-later", rules=["LIFE-006.1", "LIFE-006.5"], needs=[STATUS, FAULTS]
+)
 async def no_pod_starts_while_the_runtime_says_that_it_is_not_ready(node: Node) -> None:
     """While RuntimeReady is false no new pod starts, and the ones that run are left alone."""
     await node.apply_static(pod("web"))

@@ -114,8 +114,12 @@ async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node)
     expect(node, times[0] <= created[2] + 1e-3, "0 is removed before number 2 is made", times)
 
 
-@conformance(id="new-sandbox-init-removed", rules=["LIFE-130.2", "LIFE-111.4"],
-             needs=[STATUS, KILL], node_config=OFTEN)  # fmt: skip
+@conformance(
+    id="new-sandbox-init-removed",
+    rules=["LIFE-130.2", "LIFE-111.4", "LIFE-111.5", "LIFE-181.3"],
+    needs=[STATUS, KILL],
+    node_config=OFTEN,
+)
 async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: Node) -> None:
     """For a new sandbox all instances of init containers are removed first, so that each runs
     again, in order; one of OnFailure that had succeeded does not."""
@@ -137,6 +141,10 @@ async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: 
         within_s=limits.START_S + 3 * limits.NOTICE_S + limits.restart_after(1).high_s,
         what="main runs in a new sandbox",
     )
+    told = [c for s in node.statuses("web") for c in s["conditions"] if c["type"] == "Initialized"]
+    values = [condition["status"] for condition in told]
+    fallen = "False" in values[values.index("True") :]
+    expect(node, not fallen, "Initialized stays True", values)
     again_s = node.times_s("RunPodSandbox")[1]
     new = [c.container for c in node.calls("StartContainer", since_s=again_s)]
     expect_equal(node, new, ["first", "second", "main"], "starts in the new sandbox")
@@ -145,8 +153,11 @@ async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: 
         expect(node, times and times[0] <= again_s, f"{name} removed before the sandbox", times)
 
 
-@conformance(id="created-left-behind", rules=["LIFE-114.3", "LIFE-131.3"],
-             needs=[STATUS, FAULTS, Feature.RESTART])  # fmt: skip
+@conformance(
+    id="created-left-behind",
+    rules=["LIFE-114.3", "LIFE-131.3"],
+    needs=[STATUS, FAULTS, Feature.RESTART],
+)
 async def a_container_that_was_only_created_is_replaced(node: Node) -> None:
     """A container that a kubelet had created and not started when it died is replaced by the next
     attempt, also in a pod with policy Never."""
@@ -165,3 +176,54 @@ async def a_container_that_was_only_created_is_replaced(node: Node) -> None:
     )
     writes = ["CreateContainer main/0", "CreateContainer main/1", "StartContainer main/1"]
     expect_order(node, node.writes("job"), writes, "a new attempt")
+
+
+@conformance(id="last-state-kept", rules=["LIFE-170.3", "LIFE-070.12"], needs=[STATUS, FAULTS])
+async def how_a_container_ended_is_shown_without_its_record(node: Node) -> None:
+    """lastState stays when the dead instance is removed behind the kubelet's back; the reason of a
+    start that failed before is not shown again after a later exit."""
+    node.runtime.on("CreateContainer", container="main").fails("UNKNOWN", "no space", times=1)
+    work = in_turn(exits(6, after_s=2), runs())
+    await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.container("web", "main").get("restartCount") == 1 and node.running("web"),
+        within_s=limits.START_S + limits.SYNC_ERROR_S + 2 + limits.NOTICE_S,
+        what="the second instance runs",
+    )
+    states = node.states("web", "main")
+    after = states[states.index("running") :]
+    expect(node, "waiting(CreateContainerError)" not in after, "no old reason", states)
+    (first, _) = node.calls("StartContainer", container="main")
+    request = cri.RemoveContainerRequest(container_id=first.request.container_id)
+    await node.runtime.direct.call("RemoveContainer", request)
+    await node.run_for(2 * limits.NOTICE_S)
+    last = node.container("web", "main").get("lastState", {}).get("terminated", {})
+    expect_equal(node, last.get("exitCode"), 6, "exit code in lastState")
+
+
+@conformance(
+    id="sidecars-die-together", rules=["LIFE-121.2", "LIFE-122.2"], needs=[STATUS, KILL, FAULTS]
+)
+async def sidecars_that_die_together_start_in_their_order(node: Node) -> None:
+    """Two sidecars that were killed start again in the order of the spec, the second one in the
+    same sync even if the first cannot be created."""
+    await node.apply_static(pod("web", init=[sidecar("one"), sidecar("two")]))
+    await node.run_until(lambda: node.running("web", "one", "two", "main"), within_s=8)
+    await node.run_for(limits.NOTICE_S)
+    node.runtime.on("CreateContainer", container="one").fails("UNKNOWN", "no space", times=1)
+    for name in ("one", "two"):
+        await node.runtime.kill_container(name, pod="web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="two") == 2,
+        within_s=limits.NOTICE_S + limits.RELIST_S,
+        what="two starts again",
+    )
+    tried = node.times_s("CreateContainer", container="one")[1]
+    started = node.times_s("CreateContainer", container="two")[1]
+    expect(node, tried <= started, "one is tried before two", (tried, started))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="one") == 2,
+        within_s=limits.SYNC_ERROR_S + limits.START_S,
+        what="one starts again",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")

@@ -81,8 +81,10 @@ async def containers_that_get_less_come_first(node: Node) -> None:
     up, down = asking("200m", "64Mi"), asking("100m", "64Mi")
     await node.api.resize_containers("web", {"up": up, "down": down})
     await resized(node, "web")
-    names = {c.response.container_id: c.request.config.metadata.name
-             for c in node.calls("CreateContainer")}  # fmt: skip
+    names = {
+        c.response.container_id: c.request.config.metadata.name
+        for c in node.calls("CreateContainer")
+    }
     order = [names[c.request.container_id] for c in node.calls("UpdateContainerResources")]
     expect_equal(node, order, ["down", "up"], "order of updates")
 

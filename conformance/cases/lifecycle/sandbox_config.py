@@ -15,6 +15,20 @@ DOMAIN = "cluster.test"
 CLUSTER = ["default.svc.cluster.test", "svc.cluster.test", "cluster.test"]
 RESOLV_CONF = "nameserver 198.51.100.1\nsearch corp.test\noptions timeout:3\n"
 
+MORE: dict[str, Any] = {
+    "nameservers": ["203.0.113.9"],
+    "searches": ["example.test"],
+    "options": [{"name": "ndots", "value": "2"}, {"name": "rotate"}],
+}
+ON_HOST: dict[str, Any] = {"hostNetwork": True}
+PLANS = {
+    "cluster": pod("cluster"),
+    "more": pod("more", dnsConfig=MORE),
+    "host": pod("host", **ON_HOST),
+    "both": pod("both", dnsPolicy="ClusterFirstWithHostNet", **ON_HOST),
+    "node": pod("node", dnsPolicy="Default"),
+}
+
 
 def sandbox(node: Node, name: str) -> Any:
     """The configuration in the first RunPodSandbox of the pod."""
@@ -33,23 +47,10 @@ async def each_dns_policy_gives_its_servers_and_searches(node: Node) -> None:
     file = node.machine.host_path("resolv.conf")
     file.write_text(RESOLV_CONF)
     await node.kubelet.restart(resolvConf=str(file), clusterDomain=DOMAIN)
-    more = {
-        "nameservers": ["203.0.113.9"],
-        "searches": ["example.test"],
-        "options": [{"name": "ndots", "value": "2"}, {"name": "rotate"}],
-    }
-    on_host: dict[str, Any] = {"hostNetwork": True}
-    plans = {
-        "cluster": pod("cluster"),
-        "more": pod("more", dnsConfig=more),
-        "host": pod("host", **on_host),
-        "both": pod("both", dnsPolicy="ClusterFirstWithHostNet", **on_host),
-        "node": pod("node", dnsPolicy="Default"),
-    }
-    for plan in plans.values():
+    for plan in PLANS.values():
         await node.apply_static(plan)
     await node.run_until(
-        lambda: all(node.count("RunPodSandbox", pod=name) for name in plans),
+        lambda: all(node.count("RunPodSandbox", pod=name) for name in PLANS),
         within_s=limits.START_S,
         what="a sandbox for each pod",
     )
@@ -67,7 +68,7 @@ async def each_dns_policy_gives_its_servers_and_searches(node: Node) -> None:
         "both": of_cluster,
         "node": of_node,
     }
-    for name in plans:
+    for name in PLANS:
         dns = sandbox(node, name).dns_config
         seen = (list(dns.servers), list(dns.searches), sorted(dns.options))
         expect_equal(node, seen, wanted[name], f"servers, searches, options of {name}")

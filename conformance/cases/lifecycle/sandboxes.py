@@ -34,8 +34,11 @@ async def two_ready_sandboxes_become_one_new_one(node: Node) -> None:
     made = [c.request.config.metadata.attempt for c in node.calls("RunPodSandbox", pod="web")]
     expect_equal(node, made, [0, 2], "attempts of the sandboxes that the kubelet has made")
     before_s = node.times_s("RunPodSandbox", pod="web")[1]
-    stopped = {c.request.pod_sandbox_id for c in node.calls("StopPodSandbox", pod="web")
-               if node.time_s(c) <= before_s}  # fmt: skip
+    stopped = {
+        c.request.pod_sandbox_id
+        for c in node.calls("StopPodSandbox", pod="web")
+        if node.time_s(c) <= before_s
+    }
     expect_equal(node, len(stopped), 2, "sandboxes stopped before that")
     expect_equal(node, len(node.events("SandboxChanged", pod="web")), 1, "events SandboxChanged")
 

@@ -2,7 +2,7 @@
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
-from conformance.harness.manifests import ExecProbe, container, pod, sidecar
+from conformance.harness.manifests import IMAGE, ExecProbe, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn
 from conformance.registry import Feature, conformance
@@ -49,6 +49,9 @@ async def sandbox_and_containers_carry_the_pod_labels(node: Node) -> None:
     wanted = {**own, "io.kubernetes.container.name": "main"}
     expect_equal(node, dict(created.labels), wanted, "labels of the container")
     expect_equal(node, created.log_path, "main/0.log", "log path")
+    found = [c.response.image.id for c in node.calls("ImageStatus") if c.response is not None]
+    expect(node, created.image.image in found, f"image = an ID of {found}", created.image.image)
+    expect_equal(node, created.image.user_specified_image, IMAGE, "image of the spec")
     expect(
         node,
         sandbox.log_directory.endswith(f"/default_web-{node.name}_{uid}"),

@@ -45,22 +45,33 @@ async def _cat(run: Invocation) -> int:
 
 
 async def _ls(run: Invocation) -> int:
+    """Errors first, then files, then directories, each sorted; with several names a directory has a
+    heading, and an empty line before it."""
     letters, names = operands(run)
-    code, shown = 0, names or ["."]
-    for name in shown:
+    code = 0
+    files, directories = list[str](), list[str]()
+    for name in sorted(names) or ["."]:
         path = run.path(name)
         if run.files.is_directory(path) and "d" not in letters:
-            if len(shown) > 1:
-                await run.out(f"{name}:\n")
-            for inner in run.files.names_in(path):
-                if not inner.startswith(".") or letters & {"a", "A"}:
-                    await run.out(_row(run, posixpath.join(path, inner), inner, letters))
+            directories.append(name)
         elif run.files.is_file(path, lenient=run.lenient) or run.files.is_directory(path):
-            await run.out(_row(run, path, name, letters))
+            files.append(name)
         else:
             await run.err(f"ls: {name}: No such file or directory\n")
             code = 1
+    for name in files:
+        await run.out(_row(run, run.path(name), name, letters))
+    for number, name in enumerate(directories):
+        if len(names) > 1:
+            await run.out(f"{chr(10) if files or number else ''}{name}:\n")
+        await _list(run, run.path(name), letters)
     return code
+
+
+async def _list(run: Invocation, path: str, letters: set[str]) -> None:
+    for inner in run.files.names_in(path):
+        if not inner.startswith(".") or letters & {"a", "A"}:
+            await run.out(_row(run, posixpath.join(path, inner), inner, letters))
 
 
 def _row(run: Invocation, path: str, shown: str, letters: set[str]) -> str:

@@ -18,6 +18,16 @@ from kubecri.v1 import api_pb2 as cri
 from results import Results
 from runtime_calls import IMAGE, container_config, pod_config
 
+from conformance.harness.containerd.settings import APP_IMAGE
+from fakecri.core.images import RegistryImage
+
+APP = RegistryImage(
+    users=("app:x:1000:1000:app:/data:/bin/sh",),
+    groups=("app:x:1000:", "extra:x:50000:app", "more:x:50001:nobody,app"),
+    paths=("data/empty", "data/deep/none"),
+)
+"""The image `conformance.harness.containerd.archives.app_recipe` makes, for the fake."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -28,6 +38,9 @@ class Program:
 
 
 RUNS = Program("exec sleep 1000")
+
+IDLE = Program("exec sleep 1000", lambda fake: (fake.runs(),))
+"""It does nothing, but its container has a shell and programs, in the fake, too."""
 
 
 @dataclass
@@ -150,6 +163,19 @@ class Runtime:
         return failure.value.code().name, failure.value.details()
 
 
+async def execute(runtime: Runtime, container: str, *command: str) -> tuple[int, str, str]:
+    """Exit code and output of a command in a container."""
+    request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=20)
+    answer = await runtime.call("ExecSync", request)
+    return answer.exit_code, answer.stdout.decode(), answer.stderr.decode()
+
+
+def since_2(runtime: Runtime) -> None:
+    """Skip the test on containerd 1.x."""
+    if runtime.version.startswith("1."):
+        pytest.skip("user namespaces, image volumes, group policies: containerd 2")
+
+
 def _behaviours() -> Any:
     import fakecri
 
@@ -169,6 +195,7 @@ async def runtime(
         from fakecri import FakeCRI
 
         fake = FakeCRI(images=(IMAGE,))
+        fake.images.add(APP_IMAGE, APP)
         yield Runtime(fake, workdir, fake=fake)
         return
     if os.environ.get("REFKUBELET_CONTAINERD") != "1":

@@ -12,18 +12,10 @@ from typing import Any
 
 import grpc
 import pytest
-from contract_runtime import Program, Runtime
+from contract_runtime import IDLE, Program, Runtime, execute, since_2
 from kubecri.v1 import api_pb2 as cri
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
-
-IDLE = Program("exec sleep 1000", lambda fake: (fake.runs(),))
-
-
-async def execute(runtime: Runtime, container: str, *command: str) -> tuple[int, str, str]:
-    request = cri.ExecSyncRequest(container_id=container, cmd=command, timeout=20)
-    answer = await runtime.call("ExecSync", request)
-    return answer.exit_code, answer.stdout.decode(), answer.stderr.decode()
 
 
 def as_of_1_6(text: str) -> str:
@@ -80,6 +72,8 @@ async def test_a_program_that_is_not_there_fails_the_exec_CRI_111(
          (1, "a\nb\n", "")),
         ("cat /nope", (1, "", "cat: can't open '/nope': No such file or directory\n")),
         ("ls /nope", (1, "", "ls: /nope: No such file or directory\n")),
+        ("mkdir /tmp/d; touch /tmp/f /tmp/d/x; ls /tmp/d /no /tmp/f /root; rm -r /tmp/d /tmp/f",
+         (0, "/tmp/f\n\n/root:\n\n/tmp/d:\nx\n", "ls: /no: No such file or directory\n")),
         ("rm /nope", (1, "", "rm: can't remove '/nope': No such file or directory\n")),
         ("mkdir /tmp/d; touch /tmp/d/b /tmp/d/a; ls /tmp/d; echo /tmp/d/*; rm -r /tmp/d",
          (0, "a\nb\n/tmp/d/a /tmp/d/b\n", "")),
@@ -299,11 +293,6 @@ async def test_stats_of_a_running_container_are_told_CRI_123(runtime: Runtime) -
 # -- what containerd has since 2.0 ---------------------------------------------------------------
 
 
-def since_2(runtime: Runtime) -> None:
-    if runtime.version.startswith("1."):
-        pytest.skip("user namespaces and image volumes: containerd 2")
-
-
 def mapping(host_id: int = 100000, container_id: int = 0, length: int = 65536) -> cri.IDMapping:
     return cri.IDMapping(host_id=host_id, container_id=container_id, length=length)
 
@@ -373,48 +362,3 @@ async def test_a_container_has_the_user_namespace_of_its_sandbox_CRI_132(runtime
         assert words in failure.value.details()
     linux.security_context.namespace_options.userns_options.CopyFrom(users(cri.NODE))
     await runtime.create(sandbox, config, IDLE, linux=linux)
-
-
-IMAGE = cri.ImageSpec(image="localhost/busybox:1")
-
-
-def volume(**fields: Any) -> cri.Mount:
-    given = {"container_path": "/v", "image": IMAGE, "readonly": True} | fields
-    return cri.Mount(**given)
-
-
-@pytest.mark.parametrize(
-    ("mount", "code", "words"),
-    [
-        (volume(readonly=False), "UNKNOWN",
-         "failed to mount image volume: readonly must be true while mount image: &Mount{Cont"),
-        (volume(host_path="/tmp"), "UNKNOWN",
-         "failed to mount image volume: hostpath must be empty while mount image: &Mount{Cont"),
-        (volume(image=cri.ImageSpec(image="localhost/no:1")), "NOT_FOUND",
-         'failed to mount image volume: failed to resolve image "localhost/no:1": not found'),
-        (volume(image=cri.ImageSpec()), "UNKNOWN",
-         "failed to mount image volume: image not specified in: &ImageSpec{Image:,Annotations:"),
-    ],
-)  # fmt: skip
-async def test_image_volumes_that_cannot_be_CRI_099(
-    runtime: Runtime, mount: cri.Mount, code: str, words: str
-) -> None:
-    since_2(runtime)
-    config = runtime.pod()
-    sandbox = await runtime.run_sandbox(config)
-    with pytest.raises(grpc.RpcError) as failure:
-        await runtime.create(sandbox, config, IDLE, mounts=[mount])
-    assert failure.value.code().name == code
-    assert words in failure.value.details()
-
-
-async def test_an_image_volume_is_seen_inside_CRI_099(runtime: Runtime) -> None:
-    since_2(runtime)
-    config = runtime.pod()
-    sandbox = await runtime.run_sandbox(config)
-    container = await runtime.create(sandbox, config, IDLE, mounts=[volume()])
-    await runtime.start(container)
-    script = "ls /v; touch /v/x"
-    assert await execute(runtime, container, "sh", "-c", script) == (
-        1, "bin\netc\nroot\ntmp\nvar\n", "touch: /v/x: Read-only file system\n"
-    )  # fmt: skip

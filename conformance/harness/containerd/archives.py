@@ -11,7 +11,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 _EPOCH: Final = "1970-01-01T00:00:00Z"
@@ -49,6 +49,25 @@ def busybox_recipe(busybox: bytes, applets: Sequence[str], tag: str) -> ImageRec
         links={f"bin/{name}": "busybox" for name in sorted(applets) if name != "busybox"},
         command=("sh",),
         env=("PATH=/bin", f"IMAGE={tag}"),
+    )
+
+
+def app_recipe(busybox: bytes, applets: Sequence[str], tag: str) -> ImageRecipe:
+    """A busybox with the user `app` (1000), who is also in the groups 50000 and 50001, and a
+    directory `data` with two files and a directory in it."""
+    base = busybox_recipe(busybox, applets, tag)
+    users = _PASSWD + b"app:x:1000:1000:app:/data:/bin/sh\n"
+    groups = _GROUP + b"app:x:1000:\nextra:x:50000:app\nmore:x:50001:nobody,app\n"
+    return replace(
+        base,
+        directories={**base.directories, "data": 0o755, "data/deep": 0o755},
+        files={
+            **base.files,
+            "etc/passwd": (users, 0o644),
+            "etc/group": (groups, 0o644),
+            "data/empty": (b"", 0o644),
+            "data/deep/none": (b"", 0o644),
+        },
     )
 
 

@@ -19,12 +19,18 @@ from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness.containerd.archives import (
     ImageRecipe,
+    app_recipe,
     busybox_recipe,
     image_archive,
     pause_recipe,
 )
 from conformance.harness.containerd.docker_host import NodeError
-from conformance.harness.containerd.settings import BUSYBOX_IMAGES, PAUSE_IMAGE, SHARED_DIR
+from conformance.harness.containerd.settings import (
+    APP_IMAGE,
+    BUSYBOX_IMAGES,
+    PAUSE_IMAGE,
+    SHARED_DIR,
+)
 from fakecri.server import GrpcUpstream
 
 READY_TIMEOUT_S: Final = 60.0
@@ -186,12 +192,13 @@ class ContainerdNode:
         return text
 
     def load_images(self) -> None:
-        """Make busybox and pause from the node's own static busybox and import them."""
+        """Make the images of cases and tests from the node's own static busybox and import them."""
         self.check(["cp", "-L", "/bin/busybox", f"{SHARED_DIR}/busybox"])
         self._applets = tuple(self.check(["/bin/busybox", "--list"]).split())
         self.architecture = self.check(["dpkg", "--print-architecture"]).strip()
         recipes = [self.busybox_image(tag) for tag in BUSYBOX_IMAGES]
         recipes.append(pause_recipe(self._busybox(), PAUSE_IMAGE))
+        recipes.append(app_recipe(self._busybox(), self._applets, APP_IMAGE))
         archive = image_archive(recipes, self.architecture)
         (self.shared / "images.tar").write_bytes(archive)
         load = ("images", "import", f"{SHARED_DIR}/images.tar")
@@ -214,7 +221,7 @@ class ContainerdNode:
 
     async def wait_images(self) -> None:
         """Wait until the CRI lists what `load_images` imported (it learns of it by an event)."""
-        wanted = [*BUSYBOX_IMAGES, PAUSE_IMAGE]
+        wanted = [*BUSYBOX_IMAGES, PAUSE_IMAGE, APP_IMAGE]
         async with asyncio.timeout(READY_TIMEOUT_S), GrpcUpstream(self.endpoint) as upstream:
             while wanted:
                 request = cri.ImageStatusRequest(image=cri.ImageSpec(image=wanted[0]))

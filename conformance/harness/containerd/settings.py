@@ -15,6 +15,8 @@ SHARED_DIR: Final = "/run/refkubelet"
 """Where the container sees the directory it shares with the host (socket, configuration)."""
 PAUSE_IMAGE: Final = "localhost/pause:1"
 BUSYBOX_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2")
+APP_IMAGE: Final = "localhost/app:1"
+"""busybox with a user of its own, who is in further groups, and a directory of data."""
 POD_SUBNET: Final = "10.210.0.0/16"
 REGISTRIES_DIR: Final = f"{SHARED_DIR}/certs.d"
 """Where containerd looks, at every pull, how to reach the registry of an image."""

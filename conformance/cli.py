@@ -77,7 +77,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         "--latency",
         type=float,
         metavar="FACTOR",
-        help="factor on how long the calls of a virtual run take (default 0: no time)",
+        help="factor on how long the calls of a virtual run take (default 1; 0: no time)",
     )
     running.add_argument(
         "--jobs",

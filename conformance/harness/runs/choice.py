@@ -26,8 +26,8 @@ from conformance.harness.runs.offered import (
 )
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 
-LATENCY: Final = 0.0
-"""How long calls take unless --latency says otherwise."""
+LATENCY: Final = 1.0
+"""The factor on how long calls take, unless --latency says another."""
 
 
 class EnvironmentProblem(Exception):

@@ -144,7 +144,7 @@ async def test_an_inconclusive_case_is_run_once_more_alone(
     ],
 )
 def test_a_run_that_could_not_judge_has_not_passed(outcomes: list[Outcome], code: int) -> None:
-    run = Run(Choice(), Selection())
+    run = Run([Choice()], Selection())
     for outcome in outcomes:
         run.add(Result(case_of(passes), outcome))
     session: Any = SimpleNamespace(exitstatus=0, config=SimpleNamespace(stash={RUN: run}))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mutant_patches import Mutant, MutantError, applied, read, read_all
 from mutant_plan import plan_of
 from places import ROOT
+from suite_mutants import not_good_enough, remarks
+from suite_run import Answer
 
 from conformance.registry import load_cases
 
@@ -99,6 +102,23 @@ def test_the_catalogue_is_asked_about_in_processes() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 of    1 noticed" in done.stdout
     assert "backoff-first" in done.stdout
+
+
+def test_what_a_run_must_reach(tmp_path: Path) -> None:
+    mutant = read(written(tmp_path, GOOD))
+    seen, unseen = Answer(mutant, ("backoff-first",)), Answer(mutant)
+    excused = Answer(replace(mutant, survives="nothing shows it"))
+    assert not_good_enough([seen] * 19 + [excused], whole=True) == ""
+    assert not_good_enough([seen] * 18 + [excused] * 2, whole=True) == "fewer than 95% are noticed"
+    assert not_good_enough([seen] * 19 + [unseen], whole=False) == ""
+    assert "do not agree" in not_good_enough([seen] * 19 + [unseen], whole=True)
+    assert "do not agree" in not_good_enough([replace(excused, noticed=("a",))], whole=True)
+    broken = Answer(mutant, error="does not fit")
+    assert "could not be asked" in not_good_enough([broken], whole=False)
+    assert [line.rpartition(": ")[2] for line in remarks([seen, unseen, excused, broken])] == [
+        mutant.breaks,
+        "does not fit",
+    ]
 
 
 def test_unknown_names_are_told() -> None:

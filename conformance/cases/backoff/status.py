@@ -13,7 +13,9 @@ STATUS, API, KILL = Feature.STATUS, Feature.API, Feature.OUTSIDE_KILL
 FOUR = {"crashLoopBackOff": {"maxContainerRestartPeriod": "4s"}}
 
 
-@conformance(id="backoff-waiting", rules=["BACK-009"], needs=[STATUS, Feature.VIRTUAL_TIME])
+@conformance(
+    id="backoff-waiting", rules=["BACK-009", "PROBE-042.1"], needs=[STATUS, Feature.VIRTUAL_TIME]
+)
 async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
     """In a back-off longer than a sync period the container is waiting with CrashLoopBackOff, the
     message names the delay, and lastState has the container that ended."""
@@ -33,11 +35,14 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
     expect_equal(node, waiting(), {"reason": "CrashLoopBackOff", "message": message}, "waiting")
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
     expect_equal(node, last.get("exitCode"), 3, "exit code in lastState")
+    shown = node.container("web", "main")
+    seen = (shown.get("ready"), shown.get("started"))
+    expect_equal(node, seen, (False, False), "ready and started")
 
 
 @conformance(id="backoff-event", rules=["BACK-008", "LIFE-242"], needs=[API], node_config=FOUR)
 async def a_back_off_is_told_in_an_event(node: Node) -> None:
-    """The sync that decides to wait records an event, Warning BackOff, about the container."""
+    """Every sync that decides to wait records an event, Warning BackOff, about the container."""
     await node.api.create_pod(pod("web", container("main", exits(1))))
     await node.run_until(
         lambda: node.events("BackOff", pod="web"), within_s=15, what="an event BackOff"
@@ -47,6 +52,11 @@ async def a_back_off_is_told_in_an_event(node: Node) -> None:
     wanted = f"Back-off restarting failed container main in pod web_default({uid})"
     expect_equal(node, (event["type"], event["message"]), ("Warning", wanted), "the event BackOff")
     expect_equal(node, event["involvedObject"].get("fieldPath"), "spec.containers{main}", "field")
+    await node.run_until(
+        lambda: node.event_count("BackOff", pod="web") >= 3,
+        within_s=3 * limits.restart_after(4).high_s,
+        what="three events BackOff",
+    )
 
 
 @conformance(id="restart-count", rules=["BACK-020", "LIFE-132"], needs=[STATUS], node_config=FOUR)
@@ -73,7 +83,7 @@ async def policy_always_restarts_after_exit_zero(node: Node) -> None:
     )
 
 
-@conformance(id="policy-on-failure-zero", rules=["LIFE-124"], needs=[STATUS])
+@conformance(id="policy-on-failure-zero", rules=["LIFE-124", "BACK-102.4"], needs=[STATUS])
 async def policy_on_failure_does_not_restart_after_exit_zero(node: Node) -> None:
     """With policy OnFailure a container that exits 0 is not restarted, while another one of the pod
     keeps running."""
@@ -85,7 +95,7 @@ async def policy_on_failure_does_not_restart_after_exit_zero(node: Node) -> None
     expect_equal(node, node.phase("job"), "Running", "phase")
 
 
-@conformance(id="container-policy", rules=["BACK-102", "LIFE-124"], needs=[STATUS])
+@conformance(id="container-policy", rules=["BACK-102.3", "LIFE-124"], needs=[STATUS])
 async def the_policy_of_a_container_beats_that_of_the_pod(node: Node) -> None:
     """A container with its own restartPolicy Always restarts in a pod with policy Never."""
     own = container("main", exits(1, after_s=1), restartPolicy="Always")
@@ -93,7 +103,7 @@ async def the_policy_of_a_container_beats_that_of_the_pod(node: Node) -> None:
     await node.run_until(lambda: node.count("StartContainer", container="main") == 2, within_s=10)
 
 
-@conformance(id="restart-rules", rules=["BACK-102", "LIFE-124"], needs=[STATUS])
+@conformance(id="restart-rules", rules=["BACK-102.1", "BACK-102.2", "LIFE-124"], needs=[STATUS])
 async def restart_rules_pick_exit_codes(node: Node) -> None:
     """A restart rule for exit code 42 restarts its own container only; the others obey the pod's
     policy, Never."""

@@ -142,7 +142,9 @@ async def a_run_once_pod_that_exits_nonzero_fails(node: Node) -> None:
     expect_equal(node, node.phase("job"), "Failed", "phase")
 
 
-@conformance(id="on-failure", rules=["LIFE-124", "LIFE-164"], needs=[STATUS])
+@conformance(
+    id="on-failure", rules=["LIFE-124", "LIFE-164", "BACK-102.4", "BACK-105.4"], needs=[STATUS]
+)
 async def on_failure_restarts_until_success(node: Node) -> None:
     """With policy OnFailure a failing container runs again until it exits 0; then the pod is
     Succeeded."""
@@ -153,6 +155,7 @@ async def on_failure_restarts_until_success(node: Node) -> None:
     )
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.count("StartContainer", pod="job"), 2, "runs")
+    expect_equal(node, node.count("RunPodSandbox", pod="job"), 1, "sandboxes")
 
 
 @conformance(id="one-ends-others-run", rules=["LIFE-162", "LIFE-164"], needs=[STATUS])
@@ -236,7 +239,7 @@ async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
 
 @conformance(
     id="restart-count-kept",
-    rules=["LIFE-132", "BACK-020", "LIFE-173"],
+    rules=["LIFE-132", "BACK-020.1", "LIFE-173"],
     needs=[STATUS, KILL, RESTART],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
 )
@@ -269,7 +272,7 @@ async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
 
 @conformance(
     id="init-not-again",
-    rules=["LIFE-120", "LIFE-121"],
+    rules=["LIFE-120", "LIFE-121", "BACK-104.5"],
     needs=[STATUS],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
 )

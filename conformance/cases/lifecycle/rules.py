@@ -6,9 +6,9 @@ from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
-from conformance.harness.manifests import Container, container, pod
+from conformance.harness.manifests import Container, ExecProbe, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, in_turn, runs
+from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, conformance
 
 API, FAULTS = Feature.API, Feature.FAULTS
@@ -28,7 +28,7 @@ def last_exit(node: Node, pod_name: str, name: str) -> dict[str, Any]:
     return found
 
 
-@conformance(id="own-policy-always", rules=["LIFE-124", "LIFE-164"], needs=[API])
+@conformance(id="own-policy-always", rules=["LIFE-124", "LIFE-164", "BACK-102.3"], needs=[API])
 async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) -> None:
     """A container's own policy Always beats the pod's Never; the other container is not
     restarted."""
@@ -45,7 +45,7 @@ async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) 
     expect_equal(node, node.api.phase("job"), "Running", "phase")
 
 
-@conformance(id="own-policy-never", rules=["LIFE-124"], needs=[API])
+@conformance(id="own-policy-never", rules=["LIFE-124", "BACK-102.3"], needs=[API])
 async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: Node) -> None:
     """A container's own policy Never beats the pod's Always."""
     own = container("own", exits(1), restartPolicy="Never")
@@ -72,7 +72,7 @@ async def fails_at_its_second_exit(node: Node, main: Container) -> None:
     expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
 
 
-@conformance(id="restart-rule", rules=["LIFE-124", "BACK-102"], needs=[API])
+@conformance(id="restart-rule", rules=["LIFE-124", "BACK-102.1", "BACK-102.2"], needs=[API])
 async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
     """A rule for exit code 42 restarts a container with policy Never; its next exit, with 1, is
     final."""
@@ -87,7 +87,7 @@ async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
     expect_equal(node, state.get("terminated", {}).get("exitCode"), 1, "exit code")
 
 
-@conformance(id="restart-rule-not-in", rules=["LIFE-124"], needs=[API])
+@conformance(id="restart-rule-not-in", rules=["LIFE-124", "BACK-102.2"], needs=[API])
 async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
     """With NotIn [0, 3] exit 5 restarts the container and exit 3 ends the pod."""
     main = container(
@@ -97,6 +97,30 @@ async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
         restartPolicyRules=[rule("Restart", 0, 3, operator="NotIn")],
     )
     await fails_at_its_second_exit(node, main)
+
+
+@conformance(id="restart-rule-first", rules=["BACK-102.1"], needs=[API])
+async def the_first_matching_rule_decides(node: Node) -> None:
+    """Of two rules for the same exit code the first counts: the container alone starts again, not
+    all of them. A rule counts beside every policy of the container."""
+    main = container(
+        "main",
+        in_turn(exits(0, after_s=1), runs()),
+        restartPolicy="OnFailure",
+        restartPolicyRules=[
+            rule("Restart", 7, operator="NotIn"),
+            rule("RestartAllContainers", 0),
+        ],
+    )
+    await node.api.create_pod(pod("job", main, container("calm"), restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + 1 + limits.NOTICE_S,
+        what="a second start of main",
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("StartContainer", container="calm"), 1, "starts of calm")
+    expect_equal(node, node.count("RemoveContainer", container="calm"), 0, "removals of calm")
 
 
 @conformance(id="init-restart-rule", rules=["LIFE-124", "LIFE-120", "LIFE-160"], needs=[API])
@@ -141,7 +165,7 @@ async def all_restarted(node: Node) -> None:
 
 @conformance(
     id="restart-all",
-    rules=["LIFE-125", "LIFE-110", "LIFE-185", "BACK-110", "BACK-111"],
+    rules=["LIFE-125", "LIFE-110", "LIFE-185", "BACK-110", "BACK-111.2", "BACK-111.3"],
     needs=[API],
 )
 async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> None:
@@ -174,6 +198,73 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
     (stop,) = node.calls("StopContainer", container="main")
     expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
     await all_restarted(node)
+
+
+@conformance(
+    id="restart-all-of-init", rules=["BACK-110.1", "BACK-111.4", "BACK-111.5"], needs=[API]
+)
+async def an_init_container_can_ask_for_a_restart_of_all(node: Node) -> None:
+    """The exit of an init container with such a rule removes all containers, those that ended
+    before it, too, and the pod starts from its first init container; only pods with such a rule
+    have the condition."""
+    asks = container("asks", in_turn(exits(88, after_s=1), exits(0)), **ALL)
+    init = [container("first", exits(0)), asks]
+    await node.api.create_pod(pod("web", container("main"), init=init))
+    await node.api.create_pod(pod("plain"))
+    await node.run_until(
+        lambda: node.running("web") and node.running("plain"),
+        within_s=limits.START_S + 1 + 3 * limits.NOTICE_S,
+        what="both pods run",
+    )
+    started = [w for w in node.writes("web") if w.startswith("StartContainer")]
+    wanted = ["first/0", "asks/0", "first/1", "asks/1", "main/0"]
+    expect_equal(node, started, [f"StartContainer {w}" for w in wanted], "starts")
+    kinds = {c["type"] for c in (node.api.pod("plain") or {})["status"]["conditions"]}
+    expect(node, "AllContainersRestarting" not in kinds, "no such condition in plain", kinds)
+
+
+@conformance(
+    id="restart-all-shown",
+    rules=["BACK-110.1", "BACK-111.1", "BACK-111.2", "BACK-111.4", "PROBE-014.4", "BACK-112"],
+    needs=[API],
+)
+async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
+    """While all containers are restarted, the condition says why, and the pod stays initialized;
+    a second restart waits for no back-off, and the containers are probed again."""
+    calm = container("calm", ignores_term(), probes={"readiness": ExecProbe()})
+    crash = in_turn(exits(88, after_s=3), exits(88, after_s=3), runs())
+    trigger = container("trigger", crash, probes={"liveness": ExecProbe()}, **ALL)
+    web = pod("web", calm, trigger, init=[container("setup", exits(0))])
+    await node.api.create_pod(web)
+    round_s = 3 + 2 * limits.NOTICE_S + limits.STOP_S
+    await node.run_until(
+        lambda: node.count("StartContainer", container="trigger") == 3,
+        within_s=limits.START_S + 2 * round_s,
+        what="a third start of trigger",
+    )
+    second, third = node.times_s("StartContainer", container="trigger")[1:3]
+    expect(node, third - second <= 3 + 2 + 5 + node.slack_s, "no back-off", third - second)
+    await node.run_until(
+        lambda: node.times_s("ExecSync", container="trigger")[-1] > third,
+        within_s=1 + limits.NOTICE_S,
+        what="a probe of the third instance of trigger",
+    )
+    statuses = node.statuses("web")
+    told = [
+        (c.get("reason"), c.get("message"))
+        for status in statuses
+        for c in status["conditions"]
+        if c["type"] == "AllContainersRestarting" and c["status"] == "True"
+    ]
+    why = ("RestartAllContainersStarted", "container exited with restart policy rule")
+    expect_equal(node, set(told), {why}, "reasons and messages of AllContainersRestarting")
+    initialized = [
+        c["status"] for s in statuses for c in s["conditions"] if c["type"] == "Initialized"
+    ]
+    once = initialized[initialized.index("True") :]
+    expect_equal(node, set(once), {"True"}, "Initialized since it was True")
+    codes = {last_exit(node, "web", name).get("exitCode") for name in ("calm", "trigger")}
+    expect_equal(node, codes, {137}, "exit codes in the last states")
 
 
 @conformance(

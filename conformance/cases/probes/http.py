@@ -3,7 +3,7 @@
 from conformance.cases.probes.common import RUN_S, becomes_ready, pod_ip, ready, says
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
-from conformance.harness.manifests import container, grpc_probe, http_probe, pod
+from conformance.harness.manifests import container, grpc_probe, http_probe, pod, tcp_probe
 from conformance.harness.node import Node
 from conformance.harness.workload import Port, runs
 from conformance.registry import Feature, Level, conformance
@@ -29,16 +29,16 @@ async def a_server_error_restarts_the_container(node: Node) -> None:
     expect(node, stop - first >= 3.5, "the stop after 3.5 s or later", f"{stop - first:.2f} s")
 
 
-@conformance(id="http-message", rules=["PROBE-068", "PROBE-081"], needs=[API, REACHED])
+@conformance(id="http-message", rules=["PROBE-068.3", "PROBE-081"], needs=[API, REACHED])
 async def a_failed_http_probe_names_the_status(node: Node) -> None:
     """The event about a failed HTTP probe has the status code and not the body."""
     main = container(
         "main",
-        runs().with_port(Port(8080, status=503)),
+        runs().with_port(Port(8080, status=400)),
         probes={"readiness": http_probe(8080)},
     )
     await node.api.create_pod(pod("web", main))
-    await says(node, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+    await says(node, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 400")
 
 
 @conformance(id="http-request", rules=["PROBE-066", "PROBE-067"], needs=[STATUS, REACHED, SERVERS])
@@ -228,6 +228,36 @@ async def a_slow_answer_within_the_timeout_is_a_success(node: Node) -> None:
     await node.apply_static(pod("web", container("main", slow, probes=probes)))
     await becomes_ready(node, after_s=2 * (2 + RUN_S))
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(
+    id="http-timeout-in-all", rules=["PROBE-066.6", "PROBE-069.2"], needs=[STATUS, REACHED]
+)
+async def redirects_share_one_timeout(node: Node) -> None:
+    """The timeout is that of the whole exchange: four slow answers in a row are too late, though
+    each of them is in time."""
+    chain = (("/a", "/b"), ("/b", "/c"), ("/c", "/d"))
+    work = runs().with_port(Port(8080, delay_s=2, redirects=chain))
+    probe = http_probe(8080, "/a", probe={"timeout_s": 5})
+    await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
+    await node.wait_running("web")
+    await node.run_for(4 * 2 + 2 * RUN_S)
+    expect(node, not ready(node), "a container that is not ready")
+
+
+@conformance(id="probe-other-host", rules=["PROBE-066.2", "PROBE-071.1"], needs=[STATUS, REACHED])
+async def the_host_of_the_manifest_is_asked(node: Node) -> None:
+    """HTTP and TCP probes go to the host of the manifest, not to the pod."""
+    await node.apply_static(pod("db", container("main", runs().with_port(Port(8080)))))
+    await node.wait_running("db")
+    host = pod_ip(node, "db")
+    probes = {"startup": tcp_probe(8080), "readiness": http_probe(8080)}
+    fields = {f"{kind}Probe": probe.manifest(kind) for kind, probe in probes.items()}
+    fields["startupProbe"]["tcpSocket"]["host"] = host
+    fields["readinessProbe"]["httpGet"]["host"] = host
+    await node.apply_static(pod("web", container("main", **fields)))
+    await becomes_ready(node, after_s=RUN_S)
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
 @conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API])

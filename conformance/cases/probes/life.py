@@ -2,9 +2,9 @@
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
-from conformance.harness.manifests import ExecProbe, container, pod, sidecar
+from conformance.harness.manifests import ExecProbe, container, http_probe, pod, sidecar
 from conformance.harness.node import Node
-from conformance.harness.workload import Flag, runs
+from conformance.harness.workload import Flag, Port, runs
 from conformance.registry import Feature, Level, conformance
 
 STATUS, API, RESTART = Feature.STATUS, Feature.API, Feature.RESTART
@@ -17,10 +17,10 @@ def runs_of(node: Node, path: str, *, since_s: float = 0.0) -> list[float]:
     return [node.time_s(c) for c in calls if c.request.cmd[-1] == path]
 
 
-@conformance(id="termination-liveness", rules=["PROBE-091"], needs=[API])
+@conformance(id="termination-liveness", rules=["PROBE-091.1"], needs=[API])
 async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
-    """From the deletion of a pod on its liveness and startup probes do not run, and nothing is
-    killed for them."""
+    """From the deletion of a pod on its liveness probes do not run, and nothing is killed for
+    them."""
     probe = ExecProbe(until_s=4)
     main = container("main", runs(stop_takes_s=5), probes={"liveness": probe})
     await node.api.create_pod(pod("web", main, grace_s=8))
@@ -39,7 +39,49 @@ async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")
 
 
-@conformance(id="termination-readiness", rules=["PROBE-092", "PROBE-094"], needs=[API])
+@conformance(id="termination-startup", rules=["PROBE-091.1"], needs=[API])
+async def a_terminating_pod_is_not_probed_for_startup(node: Node) -> None:
+    """The startup probe of a container that has not started yet does not run any more when its pod
+    is deleted."""
+    probe = ExecProbe(from_s=60, failure_threshold=90)
+    main = container("main", runs(stop_takes_s=5), probes={"startup": probe})
+    await node.api.create_pod(pod("web", main, grace_s=8))
+    await node.run_until(lambda: runs_of(node, "/tmp/startup"), within_s=limits.START_S + 2)
+    await node.api.delete_pod("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=limits.NOTICE_S
+    )
+    stopping = node.times_s("StopContainer", container="main")[0]
+    await node.run_until(
+        lambda: node.api.pod("web") is None, within_s=8 + limits.STOP_S, what="the pod is gone"
+    )
+    late = [t for t in runs_of(node, "/tmp/startup") if t > stopping + 1.1]
+    expect_equal(node, late, [], "startup runs during the grace period")
+
+
+@conformance(
+    id="termination-run-in-flight", rules=["PROBE-091.2"], needs=[API, Feature.POD_NETWORK]
+)
+async def a_run_in_flight_is_finished(node: Node) -> None:
+    """A liveness probe that waits for its answer when the pod is deleted gets it, and a failure is
+    told in an event."""
+    work = runs(stop_takes_s=6).with_port(Port(8080, status=500, delay_s=3))
+    probe = http_probe(8080, probe={"timeout_s": 9, "failure_threshold": 5})
+    await node.api.create_pod(
+        pod("web", container("main", work, probes={"liveness": probe}), grace_s=9)
+    )
+    await node.wait_running("web")
+    await node.run_for(1.5)
+    expect_equal(node, node.event_count("Unhealthy", pod="web"), 0, "events before the deletion")
+    await node.api.delete_pod("web")
+    await node.run_until(
+        lambda: node.event_count("Unhealthy", pod="web"),
+        within_s=3 + limits.NOTICE_S,
+        what="an event about the run in flight",
+    )
+
+
+@conformance(id="termination-readiness", rules=["PROBE-092", "PROBE-094.1"], needs=[API])
 async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     """Readiness probes of a deleted pod run until its containers are stopped, and not a second
     longer."""
@@ -52,6 +94,9 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     started = node.ended_s(node.calls("StartContainer", container="main")[0])
     await node.run_until(lambda: node.now_s >= started + 6, within_s=10)
     await node.api.delete_pod("web")
+    await node.run_for(1.5)
+    still = node.api.container("web", "main").get("ready")
+    expect_equal(node, still, True, "ready while it stops and the probe succeeds")
     await node.run_until(
         lambda: node.api.container("web", "main").get("ready") is False,
         within_s=3 + 2 + limits.NOTICE_S,
@@ -183,7 +228,9 @@ async def a_pod_is_ready_when_its_sidecars_are(node: Node) -> None:
     )
 
 
-@conformance(id="startup-resets", rules=["PROBE-041", "PROBE-012"], needs=[STATUS])
+@conformance(
+    id="startup-resets", rules=["PROBE-041.1", "PROBE-041.4", "PROBE-012.1"], needs=[STATUS]
+)
 async def a_new_container_has_not_started_yet(node: Node) -> None:
     """A restarted container with a startup probe is not ready until that probe has succeeded
     again."""
@@ -204,6 +251,13 @@ async def a_new_container_has_not_started_yet(node: Node) -> None:
         within_s=limits.NOTICE_S,
         what="not ready",
     )
+    ended = [
+        (entry["started"], entry["ready"])
+        for status in node.statuses("web")
+        for entry in status.get("containerStatuses") or []
+        if "terminated" in entry["state"]
+    ]
+    expect_equal(node, set(ended) - {(False, False)}, set(), "started and ready after the end")
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True,
         within_s=2 + 2 + limits.NOTICE_S,

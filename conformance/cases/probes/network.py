@@ -12,16 +12,18 @@ STATUS, API = Feature.STATUS, Feature.API
 REACHED, SERVERS = Feature.POD_NETWORK, Feature.POD_SERVERS
 
 
-@conformance(id="probe-named-port", rules=["PROBE-061"], needs=[STATUS, REACHED])
+@conformance(id="probe-named-port", rules=["PROBE-061.1"], needs=[STATUS, REACHED])
 async def a_port_is_found_by_its_name(node: Node) -> None:
-    """A probe may name a port of its container."""
+    """A probe may name a port of its container, and means that one though another container has a
+    port of the same name."""
     main = container(
         "main",
         runs().with_port(Port(8080)),
         probes={"readiness": http_probe("web"), "liveness": tcp_probe("web")},
         ports=[{"name": "web", "containerPort": 8080}],
     )
-    await node.apply_static(pod("web", main))
+    other = container("another", ports=[{"name": "web", "containerPort": 9999}])
+    await node.apply_static(pod("web", other, main))
     await becomes_ready(node)
     await node.run_for(2 * RUN_S)
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
@@ -96,12 +98,15 @@ async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
 
 @conformance(id="grpc-not-serving", rules=["PROBE-073"], needs=[API, REACHED, SERVERS])
 async def every_other_health_is_a_failure(node: Node) -> None:
-    """NOT_SERVING is a failure of the probe, and the event says so."""
-    port = Port(9090, "grpc", health="NOT_SERVING")
-    main = container("main", runs().with_port(port), probes={"readiness": grpc_probe(9090)})
-    await node.api.create_pod(pod("web", main))
-    text = 'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")'
-    await says(node, "Unhealthy", text)
+    """NOT_SERVING and UNKNOWN are failures of the probe, and the events say so."""
+    work = runs()
+    for port, health in ((9090, "NOT_SERVING"), (9091, "UNKNOWN")):
+        work = work.with_port(Port(port, "grpc", health=health))
+    probes = {"readiness": grpc_probe(9090), "liveness": grpc_probe(9091, failure_threshold=9)}
+    await node.api.create_pod(pod("web", container("main", work, probes=probes)))
+    why = "probe failed: service unhealthy (responded with"
+    await says(node, "Unhealthy", f'Readiness {why} "NOT_SERVING")')
+    await says(node, "Unhealthy", f'Liveness {why} "UNKNOWN")')
 
 
 @conformance(id="grpc-refused", rules=["PROBE-073"], needs=[API, REACHED])

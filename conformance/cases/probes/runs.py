@@ -26,10 +26,11 @@ def probe_times_s(node: Node, path: str) -> list[float]:
     return [node.time_s(c) for c in calls if c.request.cmd[-1] == path]
 
 
-@conformance(id="probe-period", rules=["PROBE-005"], needs=[STATUS])
+@conformance(id="probe-period", rules=["PROBE-005.1"], needs=[STATUS])
 async def a_probe_runs_once_per_period(node: Node) -> None:
-    """Runs of a probe are periodSeconds apart."""
-    main = container("main", probes={"liveness": ExecProbe(period_s=2)})
+    """Runs of a probe begin periodSeconds apart, however long each takes."""
+    probe = RunProbe(run=script("sleep 1; exit 0", 0, takes_s=1.0), period_s=2)
+    main = container("main", probes={"liveness": probe})
     await node.apply_static(pod("web", main))
     await node.run_until(
         lambda: node.count("ExecSync", container="main") >= 5,
@@ -43,10 +44,12 @@ async def a_probe_runs_once_per_period(node: Node) -> None:
     expect(node, min(gaps) > 0.5, "gaps between runs of more than 0.5 s", gaps)
 
 
-@conformance(id="probe-defaults", rules=["PROBE-003", "PROBE-062"], needs=[STATUS])
+@conformance(
+    id="probe-defaults", rules=["PROBE-003.1", "PROBE-003.5", "PROBE-062.1"], needs=[STATUS]
+)
 async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
-    """Without numbers of its own a probe has a timeout of 1 s, a period of 10 s and a
-    failureThreshold of 3, in static pods too."""
+    """Without numbers of its own a probe has a timeout of 1 s and a period of 10 s, in static pods
+    too; its command is run without a shell."""
     main = container("main", livenessProbe={"exec": {"command": ["/bin/true"]}})
     await node.apply_static(pod("web", main))
     await node.run_until(
@@ -76,7 +79,7 @@ async def failures_below_the_threshold_change_nothing(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
 
-@conformance(id="liveness-hold", rules=["PROBE-020", "PROBE-013"], needs=[STATUS])
+@conformance(id="liveness-hold", rules=["PROBE-020.1", "PROBE-013"], needs=[STATUS])
 async def a_container_that_is_being_killed_is_not_probed(node: Node) -> None:
     """When a liveness probe has failed for good, it does not run again until there is a new
     container."""
@@ -90,6 +93,24 @@ async def a_container_that_is_being_killed_is_not_probed(node: Node) -> None:
     stop = node.calls("StopContainer", container="main")[0]
     begun, ended = node.time_s(stop), node.ended_s(stop)
     expect(node, ended - begun >= 4.5, "StopContainer takes about 5 s", f"{ended - begun:.2f} s")
+    between = [t for t in node.times_s("ExecSync", container="main") if begun < t < ended]
+    expect_equal(node, between, [], "runs while the container is stopped")
+
+
+@conformance(id="startup-hold", rules=["PROBE-020.2", "PROBE-013"], needs=[STATUS])
+async def a_container_that_never_started_is_not_probed_while_it_is_killed(node: Node) -> None:
+    """When a startup probe has failed for good, it does not run again until there is a new
+    container."""
+    probe = ExecProbe(from_s=90, failure_threshold=2)
+    main = container("main", ignores_term(), probes={"startup": probe})
+    await node.apply_static(pod("web", main, grace_s=5))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + 3 + 5 + limits.NOTICE_S,
+        what="a second start",
+    )
+    stop = node.calls("StopContainer", container="main")[0]
+    begun, ended = node.time_s(stop), node.ended_s(stop)
     between = [t for t in node.times_s("ExecSync", container="main") if begun < t < ended]
     expect_equal(node, between, [], "runs while the container is stopped")
 

@@ -18,7 +18,7 @@ from conformance.harness.kubelets.fake_network import FakeNetwork
 from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.config import ConfigError, load_config
+from refkubelet.config import ConfigError, KubeletConfiguration, load_config
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
@@ -70,7 +70,7 @@ class InProcessKubelet:
         self._paths.config.write_text(json.dumps(config))
         world = self._world
         api = LightkubeApiClient.in_process(world.transport) if world.transport else None
-        loaded = load_config(self._paths.config)
+        loaded = self._loaded_config()
         facts = node_facts(
             loaded,
             world.node_name,
@@ -100,6 +100,12 @@ class InProcessKubelet:
         except (ConfigError, ContainerManagerError) as refused:
             raise KubeletDied(f"the kubelet does not start: {refused}") from None
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
+
+    def _loaded_config(self) -> KubeletConfiguration:
+        try:
+            return load_config(self._paths.config)
+        except ConfigError as refused:
+            raise KubeletDied(f"the kubelet does not start: {refused}") from None
 
     async def stop(self) -> None:
         """As SIGTERM; returns when it has ended."""

@@ -1,0 +1,151 @@
+"""What makes a container start anew beside its end: a changed image, a lost sandbox; and manifests
+that are refused."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import (
+    OTHER_IMAGE,
+    ExecProbe,
+    container,
+    pod,
+    sidecar,
+)
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, runs
+from conformance.registry import Feature, conformance
+
+STATUS, API, KILL = Feature.STATUS, Feature.API, Feature.OUTSIDE_KILL
+
+
+@conformance(id="image-change", rules=["BACK-019.2", "BACK-019.3", "BACK-019.4"], needs=[API])
+async def a_new_image_restarts_containers_of_any_policy(node: Node) -> None:
+    """A regular container and a sidecar whose images change are stopped and started again, with
+    policy Never, too, and the events say why."""
+    await node.api.create_pod(
+        pod("web", container("main"), init=[sidecar("side")], restartPolicy="Never")
+    )
+    await node.run_until(
+        lambda: node.running("web", "main", "side"), within_s=limits.START_S, what="both run"
+    )
+    spec = (node.api.pod("web") or {})["spec"]
+    changed = {
+        field: [{**spec[field][0], "image": OTHER_IMAGE}]
+        for field in ("containers", "initContainers")
+    }
+    await node.api.patch_pod("web", {"spec": changed})
+    await node.run_until(
+        lambda: all(node.count("StartContainer", container=c) == 2 for c in ("main", "side")),
+        within_s=limits.START_S + 2 * limits.NOTICE_S,
+        what="second starts of both",
+    )
+    for name in ("main", "side"):
+        steps = [f"StopContainer {name}/0", f"StartContainer {name}/1"]
+        expect_order(node, node.writes("web"), steps, "a restart")
+    wanted = {
+        "Container main definition changed, will be restarted",
+        "Init container side definition changed",
+    }
+    await node.run_until(
+        lambda: {e["message"] for e in node.events("Killing", pod="web")} >= wanted,
+        within_s=limits.NOTICE_S,
+        what=f"events Killing {wanted}",
+    )
+
+
+@conformance(id="command-change", rules=["BACK-019.1"], needs=[STATUS])
+async def only_name_and_image_make_another_container(node: Node) -> None:
+    """A static pod that keeps its UID while the environment of its container changes is left as it
+    is; with another image the container is started again."""
+    uid = {"uid": "11111111-2222-3333-4444-555555555555"}
+    await node.apply_static(pod("web", container("main"), metadata=uid))
+    await node.wait_running("web")
+    other = container("main", env=[{"name": "A", "value": "1"}])
+    await node.apply_static(pod("web", other, metadata=uid))
+    await node.run_for(limits.START_S + limits.NOTICE_S)
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+    expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
+    await node.apply_static(pod("web", container("main", image=OTHER_IMAGE), metadata=uid))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=25,
+        what="a start with the other image",
+    )
+
+
+@conformance(id="sandbox-changed-event", rules=["BACK-105.5", "BACK-105.2"], needs=[API, KILL])
+async def a_replaced_sandbox_is_told_and_a_first_one_is_not(node: Node) -> None:
+    """The event SandboxChanged is recorded when a pod gets another sandbox, not at its first; the
+    init containers of the old one are removed and run again."""
+    await node.api.create_pod(pod("web", init=[container("setup", exits(0))]))
+    await node.run_until(lambda: node.running("web"), within_s=limits.START_S + limits.NOTICE_S)
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.event_count("SandboxChanged", pod="web"), 0, "events at the start")
+    await node.runtime.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("RunPodSandbox", pod="web") == 2, within_s=limits.START_S + 15
+    )
+    await node.run_until(lambda: node.events("SandboxChanged", pod="web"), within_s=limits.NOTICE_S)
+    event = node.events("SandboxChanged", pod="web")[0]
+    text = "Pod sandbox changed, it will be killed and re-created."
+    expect_equal(node, (event["type"], event["message"]), ("Normal", text), "the event")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="setup") == 2, within_s=limits.START_S
+    )
+    steps = ["RemoveContainer setup/0", "RunPodSandbox/1"]
+    expect_order(node, node.writes("web"), steps, "the removal, then the sandbox")
+
+
+@conformance(
+    id="init-failed-sidecar", rules=["BACK-104.1", "BACK-104.2", "BACK-103.3"], needs=[STATUS]
+)
+async def a_failed_init_container_ends_the_pod_with_its_sidecars(node: Node) -> None:
+    """When an init container of a run-once pod fails, the pod has failed: its sidecars are stopped,
+    and no other container starts."""
+    init = [sidecar("side"), container("setup", exits(3, after_s=2))]
+    await node.apply_static(pod("job", container("main"), init=init, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("job") == "Failed",
+        within_s=limits.START_S + 2 + limits.NOTICE_S + limits.STOP_S,
+        what="phase Failed",
+    )
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"), within_s=limits.STOP_S
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 0, "starts of main")
+    expect_equal(node, node.count("StartContainer", container="setup"), 1, "starts of setup")
+
+
+def wrong_pods() -> list[Any]:
+    """Pods whose restart rules or probes the API does not allow, each under its own name."""
+    rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
+    many = {"action": "Restart", "exitCodes": {"operator": "In", "values": list(range(256))}}
+    own = {"restartPolicy": "Never"}
+    twice = ExecProbe(success_threshold=2).manifest("liveness")
+    grace = ExecProbe(grace_s=5).manifest("readiness")
+    fields: dict[str, dict[str, Any]] = {
+        "rules-alone": {"restartPolicyRules": [rule]},
+        "rules-21": {**own, "restartPolicyRules": [rule] * 21},
+        "codes-256": {**own, "restartPolicyRules": [many]},
+        "liveness-twice": {"livenessProbe": twice},
+        "startup-twice": {"startupProbe": twice},
+        "readiness-grace": {"readinessProbe": grace},
+    }
+    return [pod(name, container("main", runs(), **each)) for name, each in fields.items()]
+
+
+@conformance(
+    id="refused-manifests", rules=["BACK-102.5", "PROBE-003.3", "PROBE-003.4"], needs=[STATUS]
+)
+async def static_pods_that_the_api_would_refuse_do_not_run(node: Node) -> None:
+    """A manifest with restart rules without a policy, with too many rules or exit codes, or with
+    numbers that a probe may not have, makes no pod; the next one does."""
+    plans = wrong_pods()
+    for plan in plans:
+        await node.apply_static(plan)
+    await node.apply_static(pod("good"))
+    await node.wait_running("good")
+    await node.run_for(limits.START_S)
+    ran = [plan.name for plan in plans if node.count("RunPodSandbox", pod=plan.name)]
+    expect(node, not ran, "no sandbox of a wrong pod", ran)

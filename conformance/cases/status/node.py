@@ -2,11 +2,14 @@
 
 from itertools import pairwise
 
+from kubecri.v1 import api_pb2 as cri
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
+from fakecri.deviceplugin import FakeDevicePlugin
 
 API, STATUS, FAULTS, RESTART = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.RESTART
 IMAGES_S = 30.0  # between two lists of images
@@ -15,7 +18,7 @@ OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
 SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
 
 
-@conformance(id="node-images", rules=["NODE-035"], needs=[API])
+@conformance(id="node-images", rules=["NODE-035.1", "NODE-035.2"], needs=[API])
 async def the_node_tells_of_its_images(node: Node) -> None:
     """The Node lists the images with their sizes, the largest first."""
     await node.run_until(
@@ -26,10 +29,38 @@ async def the_node_tells_of_its_images(node: Node) -> None:
     expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes of the images, largest first,")
     names = [name for image in images for name in image["names"]]
     expect(node, {IMAGE, OTHER_IMAGE} <= set(names), f"the images {IMAGE} and {OTHER_IMAGE}", names)
+    for image in images:
+        digests = ["@" in name for name in image["names"]]
+        wanted = sorted(digests, reverse=True)
+        expect_equal(node, digests, wanted, f"digests before tags in {image['names']}: flags")
 
 
 @conformance(
-    id="node-images-most", rules=["NODE-035"], needs=[API], node_config={"nodeStatusMaxImages": 1}
+    id="node-images-all", rules=["NODE-035.1", "NODE-035.3"], needs=[API, Feature.NODE_RESOURCES],
+    node_config={"nodeStatusMaxImages": -1},
+)  # fmt: skip
+async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:
+    """With nodeStatusMaxImages -1 the Node lists as many images as the runtime has. An image that
+    was removed is gone from the list after 30 s and an update."""
+
+    def names() -> set[str]:
+        images = node.api.node_status("images") or []
+        return {name for image in images for name in image["names"]}
+
+    answer = await node.runtime.direct.call("ListImages", cri.ListImagesRequest())
+    tags = {tag for image in answer.images for tag in image.repo_tags}
+    await node.run_until(
+        lambda: tags <= names(), within_s=IMAGES_S + 12, what=f"all images of the runtime: {tags}"
+    )
+    spec = cri.ImageSpec(image=OTHER_IMAGE)
+    await node.runtime.direct.call("RemoveImage", cri.RemoveImageRequest(image=spec))
+    await node.run_until(
+        lambda: OTHER_IMAGE not in names(), within_s=IMAGES_S + 12, what=f"no {OTHER_IMAGE}"
+    )
+
+
+@conformance(
+    id="node-images-most", rules=["NODE-035.1"], needs=[API], node_config={"nodeStatusMaxImages": 1}
 )
 async def the_node_tells_of_as_many_images_as_it_may(node: Node) -> None:
     """With nodeStatusMaxImages 1 the Node lists the largest image only."""
@@ -59,7 +90,9 @@ async def a_node_whose_runtime_answers_late_is_ready_at_once(node: Node) -> None
     )
 
 
-@conformance(id="node-status-rewritten", rules=["NODE-010"], needs=[API], node_config=SLOW)
+@conformance(
+    id="node-status-rewritten", rules=["NODE-010.3", "NODE-010.4"], needs=[API], node_config=SLOW
+)
 async def an_unchanged_status_is_written_every_report_period(node: Node) -> None:
     """A status that does not change is written again: for the first time after half to one and a
     half of the report period, then after each whole one."""
@@ -75,7 +108,41 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
 
 
 @conformance(
-    id="node-status-tried-again", rules=["NODE-011"], needs=[API],
+    id="node-status-report-delay", rules=["NODE-010.2", "NODE-010.4"],
+    needs=[API, Feature.DEVICE_PLUGINS, Feature.VIRTUAL_TIME], node_config=SLOW,
+)  # fmt: skip
+async def the_report_after_a_change_comes_earlier_or_later(node: Node) -> None:
+    """A changed status is written with the next look. The report that follows comes after half to
+    one and a half of the report period, at random: sixteen changes show earlier ones and later
+    ones."""
+
+    def writes() -> list[float]:
+        return [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
+
+    plugin = FakeDevicePlugin("example.com/widget", ["w0"])
+    await node.plugins.plug_in(plugin)
+    await node.run_for(3)
+    gaps = []
+    for number in range(2, 18):
+        count = len(writes())
+        plugin.set_devices(*(f"w{n}" for n in range(number)))
+        wanted = str(number)
+        await node.run_until(
+            lambda wanted=wanted: node.api.capacity("example.com/widget") == wanted,
+            within_s=2 * 1.04 + 1,
+            what=f"{wanted} devices",
+        )
+        count = len(writes())
+        await node.run_until(lambda count=count: len(writes()) > count, within_s=1.5 * 8 + 2)
+        gaps.append(round(writes()[count] - writes()[count - 1], 2))
+    slack_s = 1.04 + node.slack_s
+    expect(node, all(4 <= gap <= 12 + slack_s for gap in gaps), "reports after 4 to 12 s", gaps)
+    expect(node, min(gaps) < 7.9, "a report before the period of 8 s is over", gaps)
+    expect(node, max(gaps) > 8 + slack_s, "a report later than the period of 8 s", gaps)
+
+
+@conformance(
+    id="node-status-tried-again", rules=["NODE-011.2", "NODE-011.3"], needs=[API],
     node_config={"nodeStatusUpdateFrequency": "4s", "nodeStatusReportFrequency": "8s"},
 )  # fmt: skip
 async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> None:

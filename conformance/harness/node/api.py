@@ -23,6 +23,7 @@ from conformance.harness.observing.snapshots import container_status
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 _CORE: Final = f"/api/v1/namespaces/{NAMESPACE}"
+_NODES: Final = "/api/v1/nodes"
 
 
 class NodeApi:
@@ -129,6 +130,21 @@ class NodeApi:
         }
         await self._send("POST", "/apis/node.k8s.io/v1/runtimeclasses", body)
 
+    async def create_node(self, metadata: Mapping[str, Any]) -> None:
+        """Create a Node with the name of this node, as another client would."""
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": dict(metadata)}
+        body["metadata"]["name"] = self._parts.node_name
+        await self._send("POST", _NODES, body)
+
+    async def patch_node(self, patch: Mapping[str, Any], *, status: bool = False) -> None:
+        """Merge-patch the Node, or with `status` its status, as another client would."""
+        path = f"{_NODES}/{self._parts.node_name}" + ("/status" if status else "")
+        await self._send("PATCH", path, patch, MERGE_PATCH)
+
+    async def delete_node(self) -> None:
+        """Delete the Node."""
+        await self._send("DELETE", f"{_NODES}/{self._parts.node_name}", {})
+
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any], content_type: str = ""
     ) -> None:
@@ -145,10 +161,10 @@ class NodeApi:
 
     # --- faults ---------------------------------------------------------------------------
 
-    def fails(self, method: str, path: str) -> AbstractContextManager[object]:
-        """A block in which the server answers 500 to these requests of the kubelet; `path` is a
-        regular expression."""
-        return self._parts.the_api().fake.fails(method, path)
+    def fails(self, method: str, path: str, *, status: int = 500) -> AbstractContextManager[object]:
+        """A block in which the server answers `status` to these requests of the kubelet; `path` is
+        a regular expression."""
+        return self._parts.the_api().fake.fails(method, path, status)
 
     def slow(self, method: str, path: str, delay_s: float) -> AbstractContextManager[object]:
         """A block in which the server handles these requests `delay_s` seconds after they came;
@@ -210,6 +226,11 @@ class NodeApi:
     def node_uid(self) -> str:
         """The UID of the Node; "" before there is a Node."""
         return str((self._watch.snapshots.node.get("metadata") or {}).get("uid", ""))
+
+    @looked_at
+    def node_metadata(self, field: str) -> Any:
+        """That field of the Node's metadata; None while it is not there."""
+        return (self._watch.snapshots.node.get("metadata") or {}).get(field)
 
     @looked_at
     def taints(self) -> list[dict[str, Any]]:

@@ -144,7 +144,10 @@ async def an_existing_node_that_cannot_be_read_is_tried_again(node: Node) -> Non
     )
 
 
-@conformance(id="node-lost", rules=["NODE-006.1", "NODE-006.3"], needs=[API])
+@conformance(
+    id="node-lost", rules=["NODE-006.1", "NODE-006.3"], needs=[API],
+    node_config={"nodeStatusUpdateFrequency": "10s", "nodeStatusReportFrequency": "5s"},
+)  # fmt: skip
 async def a_node_that_is_deleted_is_not_made_again(node: Node) -> None:
     """The kubelet makes no second Node when its own is deleted, and its pods run on. A Node that
     somebody else makes under the name gets labels and status with the next update."""

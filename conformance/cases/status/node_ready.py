@@ -6,7 +6,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 
 API, FAULTS = Feature.API, Feature.FAULTS
 OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
@@ -94,6 +94,22 @@ async def an_unchanged_status_is_not_written(node: Node) -> None:
     await node.run_for(50)
     written = len(node.api.requests("PATCH", OF_THE_NODE)) - before
     expect_equal(node, written, 0, "writes of an unchanged status in 50 s")
+
+
+@conformance(
+    id="node-not-soon-ready", rules=["NODE-013", "NODE-050.1"], level=Level.SHOULD,
+    needs=[API, FAULTS, Feature.RESTART, Feature.VIRTUAL_TIME],
+)  # fmt: skip
+async def a_runtime_that_stays_silent_is_asked_less_often(node: Node) -> None:
+    """Two minutes after its start the kubelet asks a runtime that never answered every 5 s only."""
+    await node.kubelet.stop()
+    with node.runtime.on("Status").fails("UNKNOWN", "not yet"):
+        await node.kubelet.start()
+        await node.run_for(125)
+        since_s = node.now_s
+        await node.run_for(4 * STATUS_S)
+        asked = node.count("Status", since_s=since_s)
+        expect(node, 3 <= asked <= 5, "3 to 5 calls of Status in 20 s", asked)
 
 
 @conformance(id="node-runtime-asked", rules=["NODE-050.1"], needs=[API, Feature.VIRTUAL_TIME])

@@ -22,10 +22,10 @@ CONFIG = {
 }
 
 
-def guaranteed(name: str, memory: str, **fields: Any) -> Container:
+def guaranteed(name: str, memory: str, work: Any = None, **fields: Any) -> Container:
     """A container whose limits are its requests."""
     amounts = {"cpu": "100m", "memory": memory}
-    return container(name, resources={"requests": amounts, "limits": amounts}, **fields)
+    return container(name, work, resources={"requests": amounts, "limits": amounts}, **fields)
 
 
 @conformance(

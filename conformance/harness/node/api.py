@@ -142,7 +142,7 @@ class NodeApi:
         await self._send("PATCH", path, patch, MERGE_PATCH)
 
     async def delete_node(self) -> None:
-        """Delete the Node."""
+        """Delete the Node object; with a finalizer it stays, with a deletionTimestamp."""
         await self._send("DELETE", f"{_NODES}/{self._parts.node_name}", {})
 
     async def _send(
@@ -150,14 +150,6 @@ class NodeApi:
     ) -> None:
         arguments = {"content_type": content_type} if content_type else {}
         await self._parts.the_api().request(method, path, body=dict(body), **arguments)
-
-    async def patch_node(self, patch: Mapping[str, Any]) -> None:
-        """Merge-patch the Node object."""
-        await self._send("PATCH", f"/api/v1/nodes/{self._parts.node_name}", patch, MERGE_PATCH)
-
-    async def delete_node(self) -> None:
-        """Delete the Node object; with a finalizer it stays, with a deletionTimestamp."""
-        await self._send("DELETE", f"/api/v1/nodes/{self._parts.node_name}", {})
 
     # --- faults ---------------------------------------------------------------------------
 

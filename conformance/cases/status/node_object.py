@@ -64,7 +64,7 @@ async def a_new_node_is_complete(node: Node) -> None:
     await node.run_until(
         lambda: node.api.requests("PATCH", OF_THE_NODE), within_s=1, what="a first update at once"
     )
-    await node.run_for(UPDATE_S)
+    await node.run_for(UPDATE_S + 1)
     for reason in ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID"):
         texts = [event["message"] for event in node.events(reason)]
         expect_equal(node, texts, [f"Node {node.name} status is now: {reason}"], "events")

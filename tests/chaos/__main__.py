@@ -1,4 +1,4 @@
-"""`python tests/chaos --seeds 0:2000 --jobs 2`: runs chaos from seeds, and prints what was wrong in
+"""`python tests/chaos --seeds 1:2000 --jobs 2`: runs chaos from seeds, and prints what was wrong in
 which run with the line that repeats it."""
 
 from __future__ import annotations
@@ -14,13 +14,8 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "worlds"), str(Path(__file__).pa
 
 from chaos_run import run_seed  # noqa: E402 (it works on tests/worlds)
 
+from conformance.harness.runs.seeds import seeds_of  # noqa: E402
 from simclock import RealClock  # noqa: E402
-
-
-def _seeds(text: str) -> range:
-    """The seeds of that text: `7` is one, `0:2000` are 2,000."""
-    first, colon, end = text.partition(":")
-    return range(int(first), int(end) if colon else int(first) + 1)
 
 
 def _run(seed: int) -> tuple[int, list[str]]:
@@ -37,7 +32,7 @@ def _quiet() -> None:
 def main() -> int:
     """The exit code: 0 when nothing was wrong, else 1."""
     parser = argparse.ArgumentParser(prog="python tests/chaos", description=__doc__)
-    parser.add_argument("--seeds", type=_seeds, default=_seeds("0:100"), help="7, or 0:2000")
+    parser.add_argument("--seeds", type=seeds_of, default=seeds_of("1:100"), help="7, or 1:2000")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     wanted = parser.parse_args()
     clock, failed = RealClock(), 0

@@ -1,5 +1,5 @@
 """A handful of runs of chaos (LIFE-030, LIFE-111, LIFE-166, LIFE-203, PLEG-302); `python
-tests/chaos --seeds 0:2000 --jobs 2` does as many as you like."""
+tests/chaos --seeds 1:2000 --jobs 2` does as many as you like."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ async def api_running(node: Node, name: str) -> None:
     )
 
 
-@conformance(id="api-pod-runs", rules=["LIFE-189", "STAT-022"], needs=[API])
+@conformance(id="api-pod-runs", rules=["LIFE-189", "STAT-020.1"], needs=[API])
 async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
     """A pod that is bound to the node starts, and its status appears at the API."""
     await node.api.create_pod(pod("web"))
@@ -32,13 +32,19 @@ async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
     expect(node, "running" in shown["state"] and shown["ready"], "main runs and is ready", shown)
 
 
-@conformance(id="api-delete", rules=["LIFE-200", "STAT-030"], needs=[API])
+@conformance(
+    id="api-delete",
+    rules=["LIFE-200", "STAT-030", "STAT-030.3", "STAT-007.2", "SRC-066.1"],
+    needs=[API],
+)
 async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:
     """A deleted pod gets StopContainer with the deletion's grace period, then a terminal phase, and
-    then it is removed from the API."""
+    then it is removed from the API, with grace 0 and its UID as precondition."""
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=9))
     await api_running(node, "web")
+    uid = (node.api.pod("web") or {})["metadata"]["uid"]
     await node.api.delete_pod("web", grace_s=5)
+    asked = node.api.requests("DELETE", "/pods/web$")[0].body
     await node.run_until(
         lambda: node.api.pod("web") is None, within_s=1 + limits.STOP_S + 2, what="pod removed"
     )
@@ -46,9 +52,15 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
     expect_equal(node, [c.request.timeout for c in stops], [5], "timeouts of StopContainer")
     sandbox = node.calls("StopPodSandbox", pod="web")
     expect(node, sandbox, "StopPodSandbox before the pod is removed")
+    (removal,) = [r for r in node.api.requests("DELETE", "/pods/web$") if r.body != asked]
+    seen = (removal.body.get("gracePeriodSeconds"), removal.body["preconditions"].get("uid"))
+    expect_equal(node, seen, (0, uid), "grace period and UID in the kubelet's DELETE")
+    written = [r for r in node.api.requests("PATCH", "/pods/web/status") if r.seq < removal.seq]
+    phases = [r.body["status"].get("phase") for r in written]
+    expect(node, {"Succeeded", "Failed"} & set(phases), "a terminal phase first", phases)
 
 
-@conformance(id="api-delete-stubborn", rules=["LIFE-200", "LIFE-190"], needs=[API])
+@conformance(id="api-delete-stubborn", rules=["LIFE-200", "LIFE-190", "STAT-022.6"], needs=[API])
 async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> None:
     """While a container of a deleted pod ignores SIGTERM, the pod stays at the API and its phase is
     Running."""
@@ -58,6 +70,8 @@ async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> No
     await node.run_for(2.5)
     expect_equal(node, node.api.phase("web"), "Running", "phase during the grace")
     await node.run_until(lambda: node.api.pod("web") is None, within_s=4 + limits.STOP_S)
+    bodies = [r.body for r in node.api.requests("PATCH", "/pods/web/status")]
+    expect(node, all(b.get("status") for b in bodies), "a difference in every patch", bodies)
 
 
 @conformance(id="api-image-change", rules=["BACK-019", "LIFE-115", "LIFE-116"], needs=[API])
@@ -131,7 +145,11 @@ async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(no
         expect_equal(node, ended.get("exitCode"), 0, f"exit code in {policy}")
 
 
-@conformance(id="terminal-stays", rules=["STAT-029", "LIFE-206"], needs=[API, Feature.RESTART])
+@conformance(
+    id="terminal-stays",
+    rules=["STAT-029.2", "STAT-030.1", "LIFE-206"],
+    needs=[API, Feature.RESTART],
+)
 async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> None:
     """A Succeeded pod is never started again, not by a restarted kubelet either."""
     await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
@@ -144,7 +162,7 @@ async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> No
     expect_equal(node, node.api.phase("job"), "Succeeded", "phase")
 
 
-@conformance(id="phase-from-outside", rules=["STAT-029", "LIFE-166"], needs=[API])
+@conformance(id="phase-from-outside", rules=["STAT-029.2", "LIFE-166"], needs=[API])
 async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
     """A running pod that another client of the API marks as Failed is stopped, and stays Failed
     although its container exits 0."""
@@ -168,7 +186,9 @@ async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
 
 
-@conformance(id="deleted-while-down", rules=["LIFE-202", "LIFE-200"], needs=[API, Feature.RESTART])
+@conformance(
+    id="deleted-while-down", rules=["LIFE-202", "LIFE-200", "SRC-063"], needs=[API, Feature.RESTART]
+)
 async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(node: Node) -> None:
     """A restarted kubelet gives a pod that is being deleted the full grace period of its
     deletion."""

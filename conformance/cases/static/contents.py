@@ -124,6 +124,8 @@ async def pods_of_the_same_name_live_in_two_namespaces(node: Node) -> None:
     expect_equal(node, sorted(spaces), wanted, "namespaces of the sandboxes")
     made = sorted(r.path.split("/")[4] for r in created(node))
     expect_equal(node, made, wanted, "namespaces of the posted mirrors")
+    shown = {r.path.split("/")[4] for r in node.api.requests("PATCH", "/pods/web-.*/status")}
+    expect_equal(node, sorted(shown), wanted, "namespaces of the mirrors with a status")
     deleted = [r.path for r in node.api.requests("DELETE", "/pods/web-")]
     expect_equal(node, deleted, [], "deleted mirrors")
 

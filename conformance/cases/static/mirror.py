@@ -87,7 +87,7 @@ async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
     expect_equal(node, observed, None, "observedGeneration")
 
 
-@conformance(id="mirror-late", rules=["STAT-025", "MIRR-021"], needs=[API])
+@conformance(id="mirror-late", rules=["STAT-025.1", "STAT-025.2", "MIRR-026.3"], needs=[API])
 async def the_status_waits_for_the_mirror(node: Node) -> None:
     """While there is no mirror pod no status is sent; when it is created, the status follows within
     one pass."""
@@ -142,7 +142,9 @@ async def a_force_deleted_mirror_comes_back(node: Node) -> None:
 
 
 @conformance(
-    id="mirror-removed", rules=["MIRR-031.1", "MIRR-031.2", "MIRR-031.3", "MIRR-031.4"], needs=[API]
+    id="mirror-removed",
+    rules=["MIRR-031.1", "MIRR-031.2", "MIRR-031.3", "MIRR-031.4", "STAT-010.5"],
+    needs=[API],
 )
 async def the_mirror_goes_after_the_containers(node: Node) -> None:
     """After its manifest has been removed, the mirror pod stays until the containers have
@@ -161,6 +163,8 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
     expect(node, stop.ended_s is not None, "the container has stopped")
     expect_equal(node, stop.request.timeout, 8, "timeout of StopContainer")
     expect_deleted_as_orphan(node, "web")
+    written = [r.body["status"].get("phase") for r in node.api.requests("PATCH", "/pods/web-")]
+    expect(node, "Failed" not in written, "no phase Failed for a removed static pod", written)
 
 
 @conformance(

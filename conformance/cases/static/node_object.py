@@ -11,7 +11,7 @@ API, RESTART = Feature.API, Feature.RESTART
 
 @conformance(
     id="no-node-object",
-    rules=["MIRR-024.1", "SRC-050.4"],
+    rules=["MIRR-024.1", "SRC-050.4", "SRC-060.1"],
     needs=[API],
     node_config={"registerNode": False},
 )
@@ -29,6 +29,7 @@ async def without_a_node_object_pods_run_and_have_no_mirrors(node: Node) -> None
     await node.run_for(limits.STATUS_PASS_S)
     posts = [r.body["metadata"]["name"] for r in node.api.requests("POST", "/pods$")]
     expect_equal(node, posts, ["job"], "pods that were posted")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
 @conformance(id="deleted-node-object", rules=["MIRR-024.2"], needs=[API])

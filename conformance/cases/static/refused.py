@@ -2,7 +2,7 @@
 
 from conformance.cases.static.sources import OFTEN, PERIOD_S, listed
 from conformance.harness import limits
-from conformance.harness.expect import expect_equal
+from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
@@ -87,18 +87,26 @@ OF_THE_POD = {
 
 @conformance(
     id="static-no-api-references",
-    rules=["SRC-038.1", "SRC-038.2", "SRC-038.3", "SRC-038.4"],
+    rules=["SRC-038.1", "SRC-038.2", "SRC-038.3", "SRC-038.4", "SRC-038.5"],
     needs=[STATUS],
 )
 async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     """Manifests that name a Secret, a ConfigMap, a ServiceAccount, a claim or a driver, in whatever
-    field and container, are refused; a pull secret without a name is none."""
+    field and container, are refused; a pull secret without a name is none, and what a pod says of
+    itself is no API object."""
     for name, fields in REFERENCES.items():
         await node.apply_static(pod(name, container("main", **fields)))
         await node.apply_static(pod(f"init-{name}", init=[container("i", **fields)]))
     for name, spec in OF_THE_POD.items():
         await node.apply_static(pod(name, **spec))
     await node.apply_static(pod("web", imagePullSecrets=[{"name": ""}]))
+    items = [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]
+    own = {"projected": {"sources": [{"downwardAPI": {"items": items}}]}}
+    await node.apply_static(pod("allowed", volumes=[{"name": "v", **own}]))
     await node.wait_running("web")
     await node.run_for(limits.NOTICE_S)
-    expect_equal(node, listed(node), {f"web-{node.name}"}, "pods")
+    expect(
+        node, node.pod("allowed"), "the pod with a downward volume in /pods", node.pod("allowed")
+    )
+    ran = listed(node) - {f"allowed-{node.name}"}
+    expect_equal(node, ran, {f"web-{node.name}"}, "pods")

@@ -46,7 +46,11 @@ async def set_condition(node: Node, kind: str, value: str) -> None:
     await node.api.patch_pod("web", patch, status=True)
 
 
-@conformance(id="ready-names-the-unready", rules=["STAT-040", "LIFE-183", "LIFE-182"], needs=[API])
+@conformance(
+    id="ready-names-the-unready",
+    rules=["STAT-040.1", "STAT-040.2", "STAT-041.1", "STAT-022.5", "LIFE-183", "LIFE-182"],
+    needs=[API],
+)
 async def unready_containers_are_named(node: Node) -> None:
     """While a container is not ready, Ready and ContainersReady are False and their messages name
     it."""
@@ -64,7 +68,11 @@ async def unready_containers_are_named(node: Node) -> None:
     expect_equal(node, words(node, "ContainersReady"), ("True", None, None), "ContainersReady")
 
 
-@conformance(id="readiness-gate", rules=["LIFE-182", "STAT-041", "LIFE-014"], needs=[API])
+@conformance(
+    id="readiness-gate",
+    rules=["STAT-041.2", "STAT-041.4", "SRC-066.4", "LIFE-182", "LIFE-014"],
+    needs=[API],
+)
 async def a_readiness_gate_is_waited_for(node: Node) -> None:
     """Ready follows the condition that a readiness gate names, as soon as that is written."""
     await node.api.create_pod(pod("web", readinessGates=[{"conditionType": GATE}]))
@@ -85,7 +93,11 @@ async def a_readiness_gate_is_waited_for(node: Node) -> None:
     expect_equal(node, condition(node, GATE).get("status"), "True", "the gate's condition")
 
 
-@conformance(id="initialized-names-the-rest", rules=["LIFE-181", "STAT-042"], needs=[API])
+@conformance(
+    id="initialized-names-the-rest",
+    rules=["STAT-042.1", "STAT-042.2", "STAT-040.6", "LIFE-181"],
+    needs=[API],
+)
 async def init_containers_that_are_not_done_are_named(node: Node) -> None:
     """While init containers have not finished, Initialized is False and its message names them;
     afterwards it stays True."""
@@ -99,39 +111,63 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
     message = "containers with incomplete status: [i2]"
     wanted = ("False", "ContainersNotInitialized", message)
     expect_equal(node, words(node, "Initialized"), wanted, "Initialized")
+    message = "containers with unready status: [main]"
+    expect_equal(node, words(node, "ContainersReady")[2], message, "message of ContainersReady")
     await until(node, "Initialized", "True", 3 + limits.START_S)
     await until(node, "Ready", "True")
     expect_equal(node, words(node, "Initialized"), ("True", None, None), "Initialized")
 
 
-@conformance(id="sandbox-before-containers", rules=["STAT-043", "LIFE-180"], needs=[API, FAULTS])
+@conformance(
+    id="sandbox-before-containers",
+    rules=["STAT-043.2", "STAT-003.2", "LIFE-180"],
+    needs=[API, FAULTS],
+)
 async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
-    """PodReadyToStartContainers turns True when the sandbox is ready, before a container is."""
+    """PodReadyToStartContainers turns True when the sandbox is ready, before a container is; the
+    start time is that of the pod and not of its containers."""
     rule = node.runtime.on("CreateContainer", container="main").hangs()
     await node.api.create_pod(pod("web"))
     await until(node, "PodReadyToStartContainers", "True")
     state = node.api.container("web", "main").get("state", {})
     expect(node, "waiting" in state, "main still waits", state)
+    expect(node, status(node).get("startTime"), "startTime", status(node))
     rule.release()
     await until(node, "Ready", "True")
 
 
-@conformance(id="terminal-is-not-ready", rules=["STAT-028", "LIFE-183", "LIFE-190"], needs=[API])
+@conformance(
+    id="terminal-is-not-ready",
+    rules=["STAT-040.4", "STAT-040.5", "STAT-042.3", "LIFE-183", "LIFE-190"],
+    needs=[API],
+)
 async def a_finished_pod_is_not_ready(node: Node) -> None:
     """A status with a terminal phase never has Ready or ContainersReady True."""
     await node.api.create_pod(
         pod("web", container("main", exits(0, after_s=2)), restartPolicy="Never")
     )
+    await node.api.create_pod(
+        pod("bad", container("main", exits(1, after_s=2)), restartPolicy="Never")
+    )
     await until(node, "Ready", "True")
     await node.run_until(
-        lambda: node.api.phase("web") == "Succeeded", within_s=2 + limits.STOP_S, what="Succeeded"
+        lambda: (node.api.phase("web"), node.api.phase("bad")) == ("Succeeded", "Failed"),
+        within_s=2 + limits.STOP_S,
+        what="web Succeeded, bad Failed",
     )
     for kind in ("Ready", "ContainersReady"):
         expect_equal(node, words(node, kind)[:2], ("False", "PodCompleted"), kind)
+        found = condition(node, kind, "bad")
+        seen = (found.get("status"), found.get("reason"))
+        expect_equal(node, seen, ("False", "PodFailed"), f"{kind} of bad")
     expect_equal(node, words(node, "Initialized")[:2], ("True", "PodCompleted"), "Initialized")
 
 
-@conformance(id="transition-times-stay", rules=["STAT-004", "STAT-003"], needs=[API, RESTART])
+@conformance(
+    id="transition-times-stay",
+    rules=["STAT-004.1", "STAT-004.2", "STAT-003.1", "STAT-003.3", "STAT-002.3"],
+    needs=[API, RESTART],
+)
 async def times_move_only_with_what_they_are_about(node: Node) -> None:
     """startTime never changes, and lastTransitionTime only together with the status of its
     condition: not when a container is replaced, nor when the kubelet is restarted."""
@@ -146,27 +182,38 @@ async def times_move_only_with_what_they_are_about(node: Node) -> None:
         return [status(node).get("startTime"), *found]
 
     before = times()
+    ready_since = condition(node, "Ready")["lastTransitionTime"]
     await node.run_until(
         lambda: node.api.container("web", "other").get("restartCount") == 1,
         within_s=4 + 2 * limits.NOTICE_S,
         what="other was restarted",
     )
+    moved = condition(node, "Ready")["lastTransitionTime"]
+    expect(node, moved > ready_since, f"lastTransitionTime of Ready after {ready_since}", moved)
     expect_equal(node, times(), before, "times after a restart of a container")
     await node.kubelet.restart()
     await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
     expect_equal(node, times(), before, "times after a restart of the kubelet")
 
 
-@conformance(id="foreign-condition-kept", rules=["STAT-026", "STAT-021", "LIFE-189"], needs=[API])
+@conformance(
+    id="foreign-condition-kept",
+    rules=["STAT-026.1", "STAT-026.2", "STAT-026.3", "STAT-021.3", "LIFE-189"],
+    needs=[API],
+)
 async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> None:
-    """A condition that another client writes is kept; one of the kubelet's own that was changed is
-    restored."""
+    """Conditions that another client writes are kept; one of the kubelet's own that was changed is
+    restored, and one that the kubelet does not say is removed."""
     await node.api.create_pod(
         pod("web", container("main"), container("other", exits(1, after_s=6)))
     )
     await until(node, "Ready", "True")
     await set_condition(node, "example.com/seen", "True")
     await node.run_for(0.5)  # the next patch is made of what the API shows now
+    await set_condition(node, "DisruptionTarget", "True")
+    await node.run_for(0.5)
+    await set_condition(node, "PodResizePending", "True")
+    await node.run_for(0.5)
     await set_condition(node, "PodScheduled", "False")
     await until(node, "PodScheduled", "True", limits.STATUS_PASS_S + limits.NOTICE_S)
     await node.run_until(
@@ -177,9 +224,12 @@ async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> Non
     expect_equal(
         node, condition(node, "example.com/seen").get("status"), "True", "foreign condition"
     )
+    shared = condition(node, "DisruptionTarget").get("status")
+    expect_equal(node, shared, "True", "DisruptionTarget of somebody else")
+    expect_equal(node, condition(node, "PodResizePending"), {}, "PodResizePending")
 
 
-@conformance(id="observed-generation", rules=["STAT-005", "LIFE-176"], needs=[API])
+@conformance(id="observed-generation", rules=["STAT-005.1", "LIFE-176"], needs=[API])
 async def the_generation_that_was_seen_is_told(node: Node) -> None:
     """observedGeneration in status and conditions follows metadata.generation."""
     await node.api.create_pod(pod("web"))

@@ -66,7 +66,7 @@ async def an_exit_outlives_its_container(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer", pod="job"), 1, "containers made")
 
 
-@conformance(id="deleted-before-start", rules=["LIFE-205", "STAT-010"], needs=[API])
+@conformance(id="deleted-before-start", rules=["STAT-010.1", "STAT-010.4", "LIFE-205"], needs=[API])
 async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
     """A pod that is deleted before its container has ever started ends as Failed, with exit code
     137 and an unknown reason."""
@@ -87,7 +87,7 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
-@conformance(id="force-deleted", rules=["LIFE-201", "STAT-024"], needs=[API])
+@conformance(id="force-deleted", rules=["LIFE-201", "STAT-024.1", "STAT-022.4"], needs=[API])
 async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node: Node) -> None:
     """A force-deleted pod is stopped with the minimum grace period; a new pod of that name starts
     meanwhile, and is never given the status of the old one."""
@@ -176,12 +176,16 @@ async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -
     expect_equal(node, node.count("ExecSync", pod="web"), 0, "hooks run")
 
 
-@conformance(id="status-write-retried", rules=["STAT-023", "STAT-020", "STAT-001"], needs=[API])
+@conformance(
+    id="status-write-retried", rules=["STAT-023.2", "STAT-023.3", "STAT-021.1"], needs=[API]
+)
 async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
     """While the API server refuses statuses pods keep running; afterwards it gets the newest status
     within 10 s."""
     with node.api.fails("PATCH", "/pods/web/status"):
-        await node.api.create_pod(pod("web", container("main", exits(4, after_s=2))))
+        await node.api.create_pod(
+            pod("web", container("main", in_turn(exits(4, after_s=2), runs())))
+        )
         await node.run_until(
             lambda: node.count("StartContainer", container="main") == 2,
             within_s=2 + limits.START_S + limits.NOTICE_S,
@@ -198,7 +202,9 @@ async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
     expect_equal(node, last["exitCode"], 4, "exit code of the run whose status was not written")
 
 
-@conformance(id="status-changed-meanwhile", rules=["STAT-020", "STAT-021"], needs=[API])
+@conformance(
+    id="status-changed-meanwhile", rules=["STAT-020.1", "STAT-023.4", "STAT-001.2"], needs=[API]
+)
 async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> None:
     """A status that changes while the one before is being written is not lost: it is written as
     soon as that is done."""
@@ -221,12 +227,14 @@ async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> 
     expect_equal(node, ended["exitCode"], 4, "exit code of the first run")
 
 
-@conformance(id="termination-messages-share", rules=["STAT-006", "LIFE-145"], needs=[API])
+@conformance(
+    id="termination-messages-share", rules=["STAT-006.2", "STAT-006.4", "LIFE-145"], needs=[API]
+)
 async def termination_messages_share_their_room(node: Node) -> None:
-    """Termination messages share 12 KiB: of four containers with 4000 bytes each 3072 bytes are
-    kept of each."""
-    loud = [container(f"c{i}", exits(0, message=f"{i}" * 4000)) for i in range(4)]
-    await node.api.create_pod(pod("job", *loud, restartPolicy="Never"))
+    """Termination messages share 12 KiB: of four containers with 4000 bytes each, one of them an
+    init container, 3072 bytes are kept of each."""
+    first, *loud = (container(f"c{i}", exits(0, message=f"{i}" * 4000)) for i in (0, 3, 2, 1))
+    await node.api.create_pod(pod("job", *loud, init=[first], restartPolicy="Never"))
     await node.run_until(
         lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
     )

@@ -67,16 +67,17 @@ class NodeRuntime:
         (Feature.OUTSIDE_KILL). Raises RuntimeError when it has none."""
         await self._parts.runtime.stop_sandbox(self._watch.runtime_name(pod))
 
-    async def forget(self, pod: str) -> None:
+    async def forget(self, pod: str, container: str | None = None) -> None:
         """Remove the containers that the kubelet started for the pod, and its sandboxes, running or
-        not, behind the kubelet's back."""
+        not, behind the kubelet's back; with `container` only the containers of that name."""
         name = self._watch.runtime_name(pod)
-        for call in self._parts.runtime.calls("StartContainer", name, None):
+        for call in self._parts.runtime.calls("StartContainer", name, container):
             gone = cri.RemoveContainerRequest(container_id=call.request.container_id)
             await self.direct.call("RemoveContainer", gone)
         for call in self._parts.runtime.calls("RunPodSandbox", name, None):
             box = cri.RemovePodSandboxRequest(pod_sandbox_id=call.response.pod_sandbox_id)
-            await self.direct.call("RemovePodSandbox", box)
+            if container is None:
+                await self.direct.call("RemovePodSandbox", box)
 
     @looked_at
     def visits(self, pod: str) -> Sequence[Any]:

@@ -34,7 +34,7 @@ async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
 
 @conformance(
     id="api-delete",
-    rules=["LIFE-200", "STAT-030", "STAT-030.3", "STAT-007.2", "SRC-066.1"],
+    rules=["LIFE-200", "STAT-030", "STAT-007.2", "SRC-066.1"],
     needs=[API],
 )
 async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:

@@ -273,6 +273,8 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
 @conformance(id="mirror-before-containers", rules=["MIRR-021.3"], needs=[API, Feature.FAULTS])
 async def the_mirror_is_made_before_the_containers(node: Node) -> None:
     """A static pod whose sandbox cannot be made has its mirror all the same."""
+    await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")
+    await node.run_for(limits.NOTICE_S)
     with node.runtime.on("RunPodSandbox").fails("UNKNOWN", "no sandbox today"):
         await node.apply_static(pod("web"))
         await node.run_until(

@@ -85,13 +85,15 @@ def sandbox_record(status: Message) -> SandboxRecord:
         )
     )
     mode = status.linux.namespaces.options.network
+    ips = _ips(status.network)
     return SandboxRecord(
         id=status.id,
         state=sandbox_state(status.state),
         attempt=meta.attempt,
         created_at_ns=status.created_at,
         has_network=status.HasField("network"),
-        ips=_ips(status.network),
+        ips=ips,
+        odd_address=bool(status.network.ip) and not ips,
         network_mode=NetworkMode.NODE if mode == cri.NODE else NetworkMode.POD,
         labels=_frozen(status.labels),
         annotations=_frozen(status.annotations),

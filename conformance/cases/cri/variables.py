@@ -1,0 +1,215 @@
+"""The variables of a container: which source wins, what a reference sees, what is missing."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.cases.cri.common import container_config, started, waiting
+from conformance.cases.lifecycle.environment import variable, variables
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import Container, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, conformance
+
+API, STATUS, NODE = Feature.API, Feature.STATUS, Feature.NODE_RESOURCES
+
+
+async def config_map(node: Node, name: str, **data: str) -> None:
+    """Create a ConfigMap."""
+    await node.api.create_object("configmaps", {"metadata": {"name": name}, "data": data})
+
+
+async def service(node: Node, name: str, address: str) -> None:
+    """Create a Service with one port."""
+    spec = {"clusterIP": address, "ports": [{"port": 443}]}
+    await node.api.create_object("services", {"metadata": {"name": name}, "spec": spec})
+
+
+def seen_by(node: Node, name: str, pod_name: str | None = None) -> dict[str, str]:
+    """The variables of the container."""
+    return variables(container_config(node, name, pod_name))
+
+
+@conformance(id="env-precedence", rules=["LIFE-137.1", "LIFE-137.2"], needs=[API])
+async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
+    """A variable of env wins over envFrom, there a later source over an earlier one, and all over
+    the variables of services; references see services, envFrom and earlier variables, and unknown
+    ones stay as they are."""
+    await service(node, "shop", "10.96.0.7")
+    await config_map(node, "one", A="one", B="one", SHOP_SERVICE_HOST="mine")
+    await config_map(node, "two", B="two", C="two")
+    await node.run_for(2)
+    env = [
+        {"name": "C", "value": "env"},
+        {"name": "SEES", "value": "$(A)-$(B)-$(C)-$(SHOP_SERVICE_PORT)-$(LATER)-$$(A)"},
+        {"name": "LATER", "value": "later"},
+    ]
+    sources = [{"configMapRef": {"name": name}} for name in ("one", "two")]
+    main = container("main", env=env, envFrom=sources, args=["$(C)", "$$(C)", "$(NONE)"])
+    await node.api.create_pod(pod("web", main))
+    await started(node, "web")
+    given = seen_by(node, "main")
+    wanted = {
+        "A": "one",
+        "B": "two",
+        "C": "env",
+        "SHOP_SERVICE_HOST": "mine",
+        "SHOP_SERVICE_PORT": "443",
+        "SEES": "one-two-env-443-$(LATER)-$(A)",
+    }
+    expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables")
+    args = list(container_config(node, "main").args)
+    expect_equal(node, args, ["env", "$(C)", "$(NONE)"], "arguments")
+
+
+@conformance(id="env-service-links", rules=["LIFE-137.3"], needs=[API])
+async def the_servers_own_service_is_linked_to_every_pod(node: Node) -> None:
+    """With enableServiceLinks false a pod has the variables of the service `kubernetes` and of no
+    other; services without an address have none for anybody."""
+    await service(node, "kubernetes", "10.96.0.1")
+    await service(node, "shop", "10.96.0.7")
+    await service(node, "headless", "None")
+    await node.run_for(2)
+    await node.api.create_pod(pod("linked"))
+    await node.api.create_pod(pod("alone", enableServiceLinks=False))
+    await started(node, "linked", "alone")
+    hosts = {}
+    for name in ("linked", "alone"):
+        given = seen_by(node, "main", name)
+        hosts[name] = {key: value for key, value in given.items() if key.endswith("_SERVICE_HOST")}
+    master = {"KUBERNETES_SERVICE_HOST": "10.96.0.1"}
+    wanted = {"linked": {**master, "SHOP_SERVICE_HOST": "10.96.0.7"}, "alone": master}
+    expect_equal(node, hosts, wanted, "hosts of services")
+
+
+def refers(name: str, kind: str, key: Mapping[str, str], **more: bool) -> Container:
+    """A container with one variable from a key; `more`: further fields of the reference."""
+    return container(name, env=[variable("VALUE", **{kind: {**key, **more}})])
+
+
+@conformance(id="env-missing", rules=["LIFE-137.4"], needs=[API])
+async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
+    """A missing object or key keeps its container waiting with CreateContainerConfigError and says
+    which; where it is optional the container starts without the variable."""
+    await config_map(node, "there", KEY="value")
+    secret = {"metadata": {"name": "there"}, "data": {"KEY": "dmFsdWU="}}
+    await node.api.create_object("secrets", secret)
+    gone = {"name": "gone", "key": "KEY"}
+    other = {"name": "there", "key": "OTHER"}
+    await node.api.create_pod(
+        pod(
+            "web",
+            refers("no-map", "configMapKeyRef", gone),
+            refers("no-map-key", "configMapKeyRef", other),
+            refers("no-secret", "secretKeyRef", gone),
+            refers("no-secret-key", "secretKeyRef", other),
+            container("no-source", envFrom=[{"secretRef": {"name": "gone"}}]),
+            refers("may-miss-map", "configMapKeyRef", gone, optional=True),
+            refers("may-miss-key", "configMapKeyRef", other, optional=True),
+            refers("may-miss-secret", "secretKeyRef", gone, optional=True),
+            refers("may-miss-secret-key", "secretKeyRef", other, optional=True),
+            container("may-miss", envFrom=[{"configMapRef": {"name": "gone", "optional": True}}]),
+        )
+    )
+    wanted = {
+        "no-map": 'configmap "gone" not found',
+        "no-map-key": "couldn't find key OTHER in ConfigMap default/there",
+        "no-secret": 'secret "gone" not found',
+        "no-secret-key": "couldn't find key OTHER in Secret default/there",
+        "no-source": 'secret "gone" not found',
+    }
+    optional = ["map", "key", "secret", "secret-key"]
+    free = [*(f"may-miss-{word}" for word in optional), "may-miss"]
+    await node.run_until(
+        lambda: all(node.count("StartContainer", container=name) for name in free),
+        within_s=2 * limits.START_S,
+        what="those with optional references start",
+    )
+    for name in free:
+        expect_equal(node, seen_by(node, name).get("VALUE"), None, f"VALUE of {name}")
+    for name, text in wanted.items():
+        message = await waiting(node, "web", name, "CreateContainerConfigError")
+        expect_equal(node, message, text, f"message of {name}")
+        expect_equal(node, node.count("CreateContainer", container=name), 0, f"{name} created")
+
+
+@conformance(id="env-of-the-pod", rules=["LIFE-137.6", "LIFE-137.2"], needs=[STATUS])
+async def fields_of_the_pod_are_its_own(node: Node) -> None:
+    """Labels, annotations, the addresses of pod and node are what they are called; on the node's
+    network the pod's address is the node's."""
+    names = {
+        "LABEL": "metadata.labels['word']",
+        "NOTE": "metadata.annotations['word']",
+        "UID": "metadata.uid",
+        "HOST": "status.hostIP",
+        "POD": "status.podIP",
+    }
+    env = [variable(name, fieldRef={"fieldPath": path}) for name, path in names.items()]
+    metadata = {"labels": {"word": "label"}, "annotations": {"word": "note"}}
+    for name, fields in (("web", {}), ("on-node", {"hostNetwork": True})):
+        plan = pod(name, container("main", env=env), metadata=metadata, **fields)
+        await node.apply_static(plan)
+    await node.wait_running("web")
+    await node.wait_running("on-node")
+    shown = node.pod("web") or {}
+    host = shown["status"]["hostIP"]
+    given = seen_by(node, "main", "web")
+    wanted = {
+        "LABEL": "label",
+        "NOTE": "note",
+        "UID": shown["metadata"]["uid"],
+        "HOST": host,
+        "POD": shown["status"]["podIP"],
+    }
+    expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables of web")
+    there = seen_by(node, "main", "on-node")
+    expect_equal(node, (there.get("HOST"), there.get("POD")), (host, host), "addresses of on-node")
+
+
+def of_resource(name: str, resource: str, **more: str) -> dict[str, Any]:
+    """A variable from a resource of a container."""
+    return variable(name, resourceFieldRef={"resource": resource, **more})
+
+
+@conformance(
+    id="env-resources", rules=["LIFE-137.6"], needs=[STATUS, NODE, API],
+    machine={"cores": 4, "memory_bytes": 4 << 30},
+)  # fmt: skip
+async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) -> None:
+    """Amounts are divided by their divisor and rounded up; containerName names another container;
+    an unset limit is that of the pod, else what the node can give, but 0 for an init container that
+    is asked for by name; an unset request is 0."""
+    env = [
+        of_resource("OWN", "limits.cpu", divisor="1m"),
+        of_resource("UP", "requests.memory", divisor="1Mi"),
+        of_resource("OTHER", "requests.cpu", containerName="other", divisor="1m"),
+        of_resource("UNSET", "limits.memory", divisor="1Mi"),
+        of_resource("NO_REQUEST", "requests.cpu", containerName="setup"),
+        of_resource("INIT", "limits.cpu", containerName="setup"),
+    ]
+    own = {"limits": {"cpu": "150m"}, "requests": {"memory": "1500Ki"}}
+    main = container("main", env=env, resources=own)
+    other = container("other", resources={"requests": {"cpu": "30m"}})
+    setup = container("setup", exits(0), env=[of_resource("CPUS", "limits.cpu")])
+    await node.apply_static(pod("web", main, other, init=[setup]))
+    free = container("free", env=[of_resource("CPUS", "limits.cpu", divisor="1m")])
+    await node.apply_static(pod("sized", free, resources={"limits": {"cpu": "700m"}}))
+    await node.run_until(
+        lambda: all(node.count("StartContainer", container=n) for n in ("main", "free")),
+        within_s=2 * limits.START_S,
+        what="main and free start",
+    )
+    memory = node.api.allocatable("memory")
+    wanted = {
+        "OWN": "150",
+        "UP": "2",
+        "OTHER": "30",
+        "UNSET": str(-(-int(memory[:-2]) // {"Ki": 1024, "Mi": 1}[memory[-2:]])),
+        "NO_REQUEST": "0",
+        "INIT": "0",
+    }
+    given = seen_by(node, "main")
+    expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables of main")
+    expect_equal(node, seen_by(node, "setup").get("CPUS"), "4", "CPUs of setup by itself")
+    expect_equal(node, seen_by(node, "free").get("CPUS"), "700", "limit of a pod")

@@ -73,7 +73,8 @@ def sandbox_state(value: int) -> SandboxState:
 
 
 def sandbox_record(status: Message) -> SandboxRecord:
-    """A checked PodSandboxStatus. IPs that do not parse are left out (CRI-035)."""
+    """A checked PodSandboxStatus. If an IP does not parse, none counts, but the sandbox does not
+    count as one without an address either (CRI-035, CRI-034)."""
     meta = status.metadata
     require(
         (
@@ -91,9 +92,8 @@ def sandbox_record(status: Message) -> SandboxRecord:
         state=sandbox_state(status.state),
         attempt=meta.attempt,
         created_at_ns=status.created_at,
-        has_network=status.HasField("network"),
+        has_network=status.HasField("network") and bool(ips or not status.network.ip),
         ips=ips,
-        odd_address=bool(status.network.ip) and not ips,
         network_mode=NetworkMode.NODE if mode == cri.NODE else NetworkMode.POD,
         labels=_frozen(status.labels),
         annotations=_frozen(status.annotations),

@@ -99,9 +99,8 @@ class SandboxRecord:
     state: SandboxState  # ready or not
     attempt: int = 0  # of the metadata: how many sandboxes of the pod were before
     created_at_ns: int = 0  # since 1970
-    has_network: bool = False  # whether the answer carried `network` at all (LIFE-103, LIFE-104)
+    has_network: bool = False  # it tells its addresses, or that it has none (LIFE-103, LIFE-104)
     ips: tuple[str, ...] = ()  # the first is the primary one; none with the network of the node
-    odd_address: bool = False  # it has an address that is not in `ips`, as one of them is none
     network_mode: NetworkMode = NetworkMode.POD  # the pod's own network or the node's
     labels: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them
     annotations: Mapping[str, str] = field(default_factory=_empty)  # as the kubelet gave them

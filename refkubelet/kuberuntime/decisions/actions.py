@@ -137,8 +137,7 @@ def sandbox_decision(spec: PodSpec, sandboxes: Iterable[SandboxRecord]) -> Sandb
         return replace(new, sandbox_id=last.id, changed_event=True)  # LIFE-101
     if (last.network_mode is NetworkMode.NODE) is not host_network:
         return new  # LIFE-102
-    has_address = bool(last.ips) or last.odd_address
-    if not host_network and last.has_network and not has_address:
+    if not host_network and last.has_network and not last.ips:
         return replace(new, sandbox_id=last.id, changed_event=True)  # LIFE-103
     return SandboxDecision(create=False, attempt=last.attempt, sandbox_id=last.id)  # LIFE-104
 

@@ -212,8 +212,8 @@ def test_recorded_sandbox_statuses_convert_CRI_034() -> None:
 
 def test_ips_that_do_not_parse_are_none_CRI_035() -> None:
     found = sandbox_record(box_status("s", ip="not-an-ip"))
-    assert (found.ips, found.odd_address) == ((), True)
-    assert sandbox_record(box_status("s", ip="")).odd_address is False
+    assert (found.ips, found.has_network) == ((), False)
+    assert sandbox_record(box_status("s", ip="")).has_network
 
 
 def item(name: str, created: int, **fields: Any) -> Any:

@@ -56,7 +56,6 @@ def test_no_sandbox_creates_attempt_0_LIFE_100() -> None:
         ),
         pytest.param((sandbox(0, ips=()),), True, 1, True, id="no ip LIFE-103"),
         pytest.param((sandbox(0),), False, 0, False, id="keep LIFE-104"),
-        pytest.param((sandbox(0, ips=(), odd_address=True),), False, 0, False, id="odd CRI-034"),
         pytest.param((sandbox(1), sandbox(0, ready=False)), False, 1, False, id="old dead"),
     ],
 )

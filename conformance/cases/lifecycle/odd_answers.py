@@ -149,7 +149,9 @@ def not_ready(kind: str) -> Any:
 
 
 @conformance(
-    id="runtime-not-ready-later", rules=["LIFE-006.1", "LIFE-006.5"], needs=[STATUS, FAULTS]
+    id="runtime-not-ready-later",
+    rules=["LIFE-006.1", "LIFE-006.5", "CRI-130.1"],
+    needs=[STATUS, FAULTS],
 )
 async def no_pod_starts_while_the_runtime_says_that_it_is_not_ready(node: Node) -> None:
     """While RuntimeReady is false no new pod starts, and the ones that run are left alone."""
@@ -168,7 +170,9 @@ async def no_pod_starts_while_the_runtime_says_that_it_is_not_ready(node: Node) 
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of web")
 
 
-@conformance(id="network-not-ready", rules=["LIFE-006.6", "LIFE-070.4"], needs=[API, FAULTS])
+@conformance(
+    id="network-not-ready", rules=["LIFE-006.6", "LIFE-070.4", "CRI-130"], needs=[API, FAULTS]
+)
 async def without_a_network_pods_in_the_host_network_start(node: Node) -> None:
     """While NetworkReady is false a pod in the host network starts; another gets no sandbox, an
     event says why, and it starts when the network is ready."""
@@ -185,7 +189,8 @@ async def without_a_network_pods_in_the_host_network_start(node: Node) -> None:
             what="host starts, and an event says that web has no network",
         )
         told = node.events("NetworkNotReady", pod="web")[0]["message"]
-        expect(node, told.startswith("network is not ready: "), "the message", told)
+        start = "network is not ready: container runtime network not ready: NetworkReady=false "
+        expect(node, told.startswith(f"{start}reason:"), f"{start}...", told)
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes of web")
     await node.run_until(
         lambda: node.count("StartContainer", pod="web"),

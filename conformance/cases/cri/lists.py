@@ -1,0 +1,87 @@
+"""Lists of the runtime: their order means nothing, and what they say of images and disks."""
+
+from collections.abc import Callable
+from typing import Any
+
+from conformance.cases.cri.common import started
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, conformance
+
+STATUS, FAULTS, RESTART = Feature.STATUS, Feature.FAULTS, Feature.RESTART
+KILL = Feature.OUTSIDE_KILL
+
+
+def ordered(field: str, *, newest_first: bool) -> Callable[[Any], None]:
+    """A change of a list: sorted by creation."""
+
+    def change(answer: Any) -> None:
+        rows = sorted(getattr(answer, field), key=lambda r: r.created_at, reverse=newest_first)
+        answer.ClearField(field)
+        getattr(answer, field).extend(rows)
+
+    return change
+
+
+async def in_order(node: Node, *, newest_first: bool) -> None:
+    """Run a pod that has a second sandbox and containers in both, with lists in that order, and
+    restart the kubelet: nothing is made anew."""
+    for method, field in (("ListPodSandbox", "items"), ("ListContainers", "containers")):
+        node.runtime.on(method).changes_answer(ordered(field, newest_first=newest_first))
+    work = in_turn(exits(3, after_s=1), runs())
+    await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.running("web") and node.container("web", "main").get("restartCount") == 1,
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="the second run of main",
+    )
+    await node.runtime.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.running("web") and node.count("RunPodSandbox", pod="web") == 2,
+        within_s=limits.STOP_S + 2 * limits.SYNC_ERROR_S,
+        what="main runs in a second sandbox",
+    )
+    before = node.writes("web")
+    await node.kubelet.restart()
+    await node.run_for(limits.START_S + limits.HOUSEKEEPING_S)
+    later = [w for w in node.writes("web")[len(before) :] if not w.startswith("Remove")]
+    expect_equal(node, later, [], "changing calls after the restart of the kubelet")
+    shown = node.container("web", "main")
+    expect_equal(node, shown.get("restartCount"), 2, "restart count")
+    expect_equal(node, "running" in shown.get("state", {}), True, "main is shown as running")
+
+
+@conformance(id="lists-newest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL])
+async def a_list_may_begin_with_the_newest(node: Node) -> None:
+    """The newest record of a pod is found by its time, in lists that begin with the newest."""
+    await in_order(node, newest_first=True)
+
+
+@conformance(id="lists-oldest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL])
+async def a_list_may_begin_with_the_oldest(node: Node) -> None:
+    """The same in lists that begin with the oldest."""
+    await in_order(node, newest_first=False)
+
+
+@conformance(id="lost-address", rules=["CRI-035.2", "LIFE-176"], needs=[STATUS, FAULTS, KILL])
+async def a_sandbox_that_is_not_ready_gives_no_address(node: Node) -> None:
+    """A sandbox that is lost and cannot be replaced has no say: variables of a container that
+    starts in its successor have the new address."""
+    env = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
+    await node.apply_static(pod("web", container("main", env=env)))
+    await started(node, "web")
+    await node.run_for(limits.NOTICE_S)
+    await node.runtime.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=limits.STOP_S + 2 * limits.SYNC_ERROR_S,
+        what="a container in a second sandbox",
+    )
+    await node.run_for(limits.NOTICE_S)
+    address = (node.pod("web") or {})["status"]["podIP"]
+    given = node.calls("CreateContainer", pod="web")[1].request.config.envs
+    value = next(each.value for each in given if each.key == "IP")
+    expect_equal(node, value if isinstance(value, str) else value.decode(), address, "IP")

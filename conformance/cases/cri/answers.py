@@ -27,7 +27,7 @@ def without(*path: str) -> Callable[[Any], None]:
 
 
 @conformance(
-    id="sandbox-status-incomplete", rules=["CRI-008.1", "CRI-008.6"], needs=[STATUS, FAULTS]
+    id="cri-sandbox-status-incomplete", rules=["CRI-008.1", "CRI-008.6"], needs=[STATUS, FAULTS]
 )
 async def a_sandbox_status_that_lacks_something_is_not_believed(node: Node) -> None:
     """While the status of a sandbox has no UID, no name, no namespace, no id or no creation time,
@@ -65,7 +65,7 @@ async def a_sandbox_status_that_lacks_something_is_not_believed(node: Node) -> N
 
 
 @conformance(
-    id="container-status-incomplete", rules=["CRI-008.2", "CRI-008.6"], needs=[STATUS, FAULTS]
+    id="cri-container-status-incomplete", rules=["CRI-008.2", "CRI-008.6"], needs=[STATUS, FAULTS]
 )
 async def a_container_status_that_lacks_something_is_not_believed(node: Node) -> None:
     """While the status of a container has no id, name, creation time, image or image_ref, its pod
@@ -99,7 +99,7 @@ async def a_container_status_that_lacks_something_is_not_believed(node: Node) ->
 
 
 @conformance(
-    id="answers-without-ids", rules=["CRI-008.4", "CRI-008.6"], needs=[API, STATUS, FAULTS]
+    id="cri-answers-without-ids", rules=["CRI-008.4", "CRI-008.6"], needs=[API, STATUS, FAULTS]
 )
 async def an_answer_without_an_id_is_an_error(node: Node) -> None:
     """RunPodSandbox or CreateContainer without an id in the answer has failed, with an event or a
@@ -126,7 +126,7 @@ async def an_answer_without_an_id_is_an_error(node: Node) -> None:
 
 
 @conformance(
-    id="image-answers-incomplete", rules=["CRI-008.3", "CRI-008.4"], needs=[STATUS, FAULTS]
+    id="cri-image-answers-incomplete", rules=["CRI-008.3", "CRI-008.4"], needs=[STATUS, FAULTS]
 )
 async def an_image_without_id_or_size_is_an_error(node: Node) -> None:
     """An image whose status has no size or no id keeps its container waiting with
@@ -144,7 +144,9 @@ async def an_image_without_id_or_size_is_an_error(node: Node) -> None:
 
 
 @conformance(
-    id="status-with-one-condition", rules=["CRI-008.5", "CRI-130.1"], needs=[API, STATUS, FAULTS]
+    id="cri-status-with-one-condition",
+    rules=["CRI-008.5", "CRI-130.1"],
+    needs=[API, STATUS, FAULTS],
 )
 async def a_status_with_one_condition_is_no_answer(node: Node) -> None:
     """A Status with one condition only counts as a failed call: nothing is known of the other one,
@@ -164,7 +166,9 @@ async def a_status_with_one_condition_is_no_answer(node: Node) -> None:
         await node.wait_running("later")
 
 
-@conformance(id="vanished-objects", rules=["CRI-009.1", "CRI-086.1"], needs=[STATUS, FAULTS, KILL])
+@conformance(
+    id="cri-vanished-objects", rules=["CRI-009.1", "CRI-086.1"], needs=[STATUS, FAULTS, KILL]
+)
 async def what_vanishes_between_list_and_status_is_left_out(node: Node) -> None:
     """A sandbox and a container that are listed and whose status is NOT_FOUND count as gone: the
     rest of their pod is handled as usual."""
@@ -195,7 +199,7 @@ async def what_vanishes_between_list_and_status_is_left_out(node: Node) -> None:
     )
 
 
-@conformance(id="unreadable-container", rules=["CRI-086.2"], needs=[STATUS, FAULTS, KILL])
+@conformance(id="cri-unreadable-container", rules=["CRI-086.2"], needs=[STATUS, FAULTS, KILL])
 async def a_container_whose_status_cannot_be_read_is_not_gone(node: Node) -> None:
     """While the status of a container fails for another reason, nothing is started in its pod, not
     even what has ended; afterwards only that is replaced."""
@@ -215,7 +219,7 @@ async def a_container_whose_status_cannot_be_read_is_not_gone(node: Node) -> Non
     expect_equal(node, node.count("CreateContainer", container="silent"), 1, "creations of silent")
 
 
-@conformance(id="unreadable-sandbox", rules=["CRI-086.2"], needs=[STATUS, FAULTS, KILL])
+@conformance(id="cri-unreadable-sandbox", rules=["CRI-086.2"], needs=[STATUS, FAULTS, KILL])
 async def a_sandbox_whose_status_cannot_be_read_is_not_gone(node: Node) -> None:
     """While the status of a sandbox fails no other sandbox is made, and none is stopped."""
     await node.apply_static(pod("web"))
@@ -233,7 +237,9 @@ async def a_sandbox_whose_status_cannot_be_read_is_not_gone(node: Node) -> None:
     )
 
 
-@conformance(id="stops-of-gone-things", rules=["CRI-009.2", "CRI-023"], needs=[API, STATUS, FAULTS])
+@conformance(
+    id="cri-stops-of-gone-things", rules=["CRI-009.2", "CRI-023"], needs=[API, STATUS, FAULTS]
+)
 async def what_is_not_found_counts_as_stopped(node: Node) -> None:
     """NOT_FOUND from StopContainer and StopPodSandbox is success: the pod ends at once and is gone
     from the API."""
@@ -248,7 +254,7 @@ async def what_is_not_found_counts_as_stopped(node: Node) -> None:
     expect_equal(node, again, 1, "StopContainer calls before the sandbox is stopped")
 
 
-@conformance(id="stop-fails-otherwise", rules=["CRI-009.2", "LIFE-071"], needs=[STATUS, FAULTS])
+@conformance(id="cri-stop-fails-otherwise", rules=["CRI-009.2", "LIFE-071"], needs=[STATUS, FAULTS])
 async def any_other_error_of_a_stop_is_a_failed_stop(node: Node) -> None:
     """A StopPodSandbox that fails for another reason is repeated, and the pod does not count as
     ended before."""

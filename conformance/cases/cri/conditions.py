@@ -12,7 +12,7 @@ API, STATUS, FAULTS, KILL = Feature.API, Feature.STATUS, Feature.FAULTS, Feature
 STATUS_PERIOD_S = 5.0  # NODE-050
 
 
-@conformance(id="condition-missing", rules=["CRI-130.1"], needs=[STATUS, FAULTS])
+@conformance(id="cri-condition-missing", rules=["CRI-130.1"], needs=[STATUS, FAULTS])
 async def a_condition_that_is_not_told_is_not_true(node: Node) -> None:
     """If Status has two conditions and NetworkReady is not among them, pods that need the network
     wait."""
@@ -31,7 +31,7 @@ async def a_condition_that_is_not_told_is_not_true(node: Node) -> None:
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes of web")
 
 
-@conformance(id="conditions-of-others", rules=["CRI-130.3"], needs=[STATUS, FAULTS])
+@conformance(id="cri-conditions-of-others", rules=["CRI-130.3"], needs=[STATUS, FAULTS])
 async def other_conditions_and_their_order_do_not_matter(node: Node) -> None:
     """A further condition that is false, and conditions in another order, change nothing: pods
     start."""
@@ -60,7 +60,7 @@ def without_features(answer: Any) -> None:
 
 
 @conformance(
-    id="handler-features", rules=["CRI-132.1", "CRI-132.2", "LIFE-147.5", "LIFE-146.1"],
+    id="cri-handler-features", rules=["CRI-132.1", "CRI-132.2", "LIFE-147.5", "LIFE-146.1"],
     needs=[API, FAULTS],
 )  # fmt: skip
 async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
@@ -99,7 +99,9 @@ async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
 
 
 @conformance(
-    id="mounts-not-recursive", rules=["CRI-132.2", "LIFE-148.1", "LIFE-148.2"], needs=[API, FAULTS]
+    id="cri-mounts-not-recursive",
+    rules=["CRI-132.2", "LIFE-148.1", "LIFE-148.2"],
+    needs=[API, FAULTS],
 )
 async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -> None:
     """recursiveReadOnly IfPossible is not asked of a handler that cannot do it, and Enabled keeps
@@ -129,7 +131,7 @@ async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -
     expect_equal(node, node.count("CreateContainer", container="must"), 0, "creations of must")
 
 
-@conformance(id="groups-policy-unknown", rules=["CRI-132.3"], needs=[API, FAULTS])
+@conformance(id="cri-groups-policy-unknown", rules=["CRI-132.3"], needs=[API, FAULTS])
 async def strict_groups_need_a_runtime_that_knows_them(node: Node) -> None:
     """A pod with supplementalGroupsPolicy Strict is refused where the runtime does not know it."""
     node.runtime.on("Status").changes_answer(without_features)

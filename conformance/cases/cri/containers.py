@@ -11,8 +11,11 @@ from conformance.registry import Feature, Level, conformance
 API, STATUS = Feature.API, Feature.STATUS
 
 
-@conformance(id="container-names", rules=["LIFE-136.1", "LIFE-136.2", "LIFE-136.3", "CRI-052.3"],
-             needs=[STATUS])  # fmt: skip
+@conformance(
+    id="cri-container-names",
+    rules=["LIFE-136.1", "LIFE-136.2", "LIFE-136.3", "CRI-052.3"],
+    needs=[STATUS],
+)
 async def each_attempt_of_a_container_has_its_name_and_its_log(node: Node) -> None:
     """A container has the kubelet's labels and none of its pod's own; each attempt has its number
     and a log of its own, below the log directory that the sandbox configuration names again."""
@@ -40,7 +43,7 @@ async def each_attempt_of_a_container_has_its_name_and_its_log(node: Node) -> No
 
 
 @conformance(
-    id="container-image", rules=["LIFE-136.4", "CRI-083.1"], needs=[STATUS, Feature.REGISTRY]
+    id="cri-container-image", rules=["LIFE-136.4", "CRI-083.1"], needs=[STATUS, Feature.REGISTRY]
 )
 async def a_container_is_created_with_what_the_pull_has_answered(node: Node) -> None:
     """The image of CreateContainer is the reference that PullImage answered, or the id of a present
@@ -62,7 +65,7 @@ async def a_container_is_created_with_what_the_pull_has_answered(node: Node) -> 
     expect_equal(node, {present.image}, known, "present image")
 
 
-@conformance(id="container-terminal", rules=["LIFE-136"], level=Level.DETAIL, needs=[STATUS])
+@conformance(id="cri-container-terminal", rules=["LIFE-136"], level=Level.DETAIL, needs=[STATUS])
 async def what_a_process_starts_with_is_passed_on(node: Node) -> None:
     """workingDir, stdin, stdinOnce and tty reach the runtime, and are unset where the spec has
     none."""
@@ -77,7 +80,7 @@ async def what_a_process_starts_with_is_passed_on(node: Node) -> None:
     expect_equal(node, seen, wanted, "directory, stdin, stdin once, tty")
 
 
-@conformance(id="container-notes", rules=["LIFE-136"], level=Level.DETAIL, needs=[STATUS])
+@conformance(id="cri-container-notes", rules=["LIFE-136"], level=Level.DETAIL, needs=[STATUS])
 async def what_a_later_kubelet_must_know_is_noted(node: Node) -> None:
     """Annotations of a container note its restart count, the path and policy of its termination
     message, and the grace period of its pod."""

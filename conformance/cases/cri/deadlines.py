@@ -45,7 +45,7 @@ def expect_deadlines(node: Node, wanted_s: dict[str, float]) -> None:
 
 
 @conformance(
-    id="deadlines", rules=["CRI-006.1", "CRI-006.2", "CRI-006.3", "CRI-006.6"],
+    id="cri-deadlines", rules=["CRI-006.1", "CRI-006.2", "CRI-006.3", "CRI-006.6"],
     needs=[STATUS], node_config=SHORT,
 )  # fmt: skip
 async def every_call_has_the_deadline_of_its_kind(node: Node) -> None:
@@ -85,7 +85,7 @@ async def every_call_has_the_deadline_of_its_kind(node: Node) -> None:
 
 
 @conformance(
-    id="deadline-passes", rules=["CRI-006.6", "CRI-006.1", "LIFE-037"],
+    id="cri-deadline-passes", rules=["CRI-006.6", "CRI-006.1", "LIFE-037"],
     needs=[STATUS, FAULTS], node_config=SHORT,
 )  # fmt: skip
 async def a_call_that_hangs_is_given_up_and_done_again(node: Node) -> None:
@@ -113,7 +113,7 @@ async def a_call_that_hangs_is_given_up_and_done_again(node: Node) -> None:
 
 
 @conformance(
-    id="deadline-of-a-list",
+    id="cri-deadline-of-a-list",
     rules=["CRI-006.6", "PLEG-009"],
     needs=[STATUS, FAULTS],
     node_config=SHORT,
@@ -139,7 +139,9 @@ async def a_list_or_status_that_hangs_holds_nothing_up(node: Node) -> None:
         rule.release()
 
 
-@conformance(id="stop-outlasts-the-limit", rules=["CRI-006.2"], needs=[STATUS], node_config=SHORT)
+@conformance(
+    id="cri-stop-outlasts-the-limit", rules=["CRI-006.2"], needs=[STATUS], node_config=SHORT
+)
 async def a_grace_period_may_be_longer_than_any_call(node: Node) -> None:
     """A container that takes a grace period longer than runtimeRequestTimeout is stopped by one
     StopContainer."""
@@ -154,7 +156,10 @@ async def a_grace_period_may_be_longer_than_any_call(node: Node) -> None:
 
 
 @conformance(
-    id="stop-given-up", rules=["CRI-064.2", "CRI-006.2"], needs=[STATUS, FAULTS], node_config=SHORT
+    id="cri-stop-given-up",
+    rules=["CRI-064.2", "CRI-006.2"],
+    needs=[STATUS, FAULTS],
+    node_config=SHORT,
 )
 async def a_stop_that_was_given_up_is_done_again(node: Node) -> None:
     """When the StopContainer of a container that must be restarted is given up, the container is
@@ -175,7 +180,9 @@ async def a_stop_that_was_given_up_is_done_again(node: Node) -> None:
     rule.release()
 
 
-@conformance(id="hook-outlasts-the-limit", rules=["CRI-006.3"], needs=[STATUS], node_config=SHORT)
+@conformance(
+    id="cri-hook-outlasts-the-limit", rules=["CRI-006.3"], needs=[STATUS], node_config=SHORT
+)
 async def a_hook_may_take_longer_than_any_call(node: Node) -> None:
     """A postStart hook of more than runtimeRequestTimeout succeeds."""
     slow = container("main", hooks={"postStart": hook(takes_s=LIMIT_S + 2)})

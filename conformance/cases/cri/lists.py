@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from kubecri.v1 import api_pb2 as cri
+
 from conformance.cases.cri.common import started
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
@@ -54,19 +56,23 @@ async def in_order(node: Node, *, newest_first: bool) -> None:
     expect_equal(node, "running" in shown.get("state", {}), True, "main is shown as running")
 
 
-@conformance(id="lists-newest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL])
+@conformance(
+    id="cri-lists-newest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL]
+)
 async def a_list_may_begin_with_the_newest(node: Node) -> None:
     """The newest record of a pod is found by its time, in lists that begin with the newest."""
     await in_order(node, newest_first=True)
 
 
-@conformance(id="lists-oldest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL])
+@conformance(
+    id="cri-lists-oldest-first", rules=["CRI-081.2"], needs=[STATUS, FAULTS, RESTART, KILL]
+)
 async def a_list_may_begin_with_the_oldest(node: Node) -> None:
     """The same in lists that begin with the oldest."""
     await in_order(node, newest_first=False)
 
 
-@conformance(id="lost-address", rules=["CRI-035.2", "LIFE-176"], needs=[STATUS, FAULTS, KILL])
+@conformance(id="cri-lost-address", rules=["CRI-035.2", "LIFE-176"], needs=[STATUS, FAULTS, KILL])
 async def a_sandbox_that_is_not_ready_gives_no_address(node: Node) -> None:
     """A sandbox that is lost and cannot be replaced has no say: variables of a container that
     starts in its successor have the new address."""
@@ -85,3 +91,27 @@ async def a_sandbox_that_is_not_ready_gives_no_address(node: Node) -> None:
     given = node.calls("CreateContainer", pod="web")[1].request.config.envs
     value = next(each.value for each in given if each.key == "IP")
     expect_equal(node, value if isinstance(value, str) else value.decode(), address, "IP")
+
+
+@conformance(id="cri-dead-sandbox-no-address", rules=["CRI-035.2"], needs=[STATUS, FAULTS, RESTART])
+async def a_dead_sandbox_gives_no_address(node: Node) -> None:
+    """A kubelet that was restarted does not show the address of a sandbox that is not READY."""
+    left = "192.0.2.200"
+
+    def kept(answer: Any) -> None:
+        if answer.status.state == cri.SANDBOX_NOTREADY:
+            answer.status.network.ip = left
+
+    await node.apply_static(pod("job", container("main", exits(0)), restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="job"), within_s=limits.START_S + limits.STOP_S
+    )
+    await node.run_for(limits.NOTICE_S)
+    node.runtime.on("PodSandboxStatus").changes_answer(kept)
+    await node.kubelet.restart()
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded", within_s=2 * limits.START_S, what="Succeeded"
+    )
+    await node.run_for(limits.NOTICE_S)
+    shown = (node.pod("job") or {})["status"].get("podIP")
+    expect_equal(node, shown == left, False, f"{left} is shown as the pod's address")

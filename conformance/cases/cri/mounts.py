@@ -17,7 +17,9 @@ PRIVATE, FROM_NODE, BOTH_WAYS = 0, 1, 2  # MountPropagation
 SCRATCH = [{"name": "scratch", "emptyDir": {}}]
 
 
-@conformance(id="mounts-in-order", rules=["LIFE-138.1", "LIFE-138.2", "LIFE-138.3"], needs=[STATUS])
+@conformance(
+    id="cri-mounts-in-order", rules=["LIFE-138.1", "LIFE-138.2", "LIFE-138.3"], needs=[STATUS]
+)
 async def mounts_have_the_order_and_the_fields_of_the_spec(node: Node) -> None:
     """Mounts come in the order of the spec, then the hosts file and the file for the termination
     message; readOnly and mountPropagation reach the runtime, and a path without a slash gets
@@ -45,7 +47,7 @@ async def mounts_have_the_order_and_the_fields_of_the_spec(node: Node) -> None:
     expect_equal(node, seen, wanted, "path, read-only, propagation of each mount")
 
 
-@conformance(id="mount-propagation", rules=["LIFE-138.1"], needs=[STATUS])
+@conformance(id="cri-mount-propagation", rules=["LIFE-138.1"], needs=[STATUS])
 async def a_privileged_container_can_mount_for_the_node(node: Node) -> None:
     """Bidirectional propagation reaches the runtime as such."""
     path = node.machine.host_path("shared")
@@ -62,7 +64,7 @@ async def a_privileged_container_can_mount_for_the_node(node: Node) -> None:
     expect_equal(node, seen, ("/shared", str(path), BOTH_WAYS), "path, source, propagation")
 
 
-@conformance(id="message-files", rules=["LIFE-138.3"], needs=[STATUS])
+@conformance(id="cri-message-files", rules=["LIFE-138.3"], needs=[STATUS])
 async def each_run_has_a_new_message_file_that_everybody_may_write(node: Node) -> None:
     """The file for the termination message can be written by every user, and each run gets a new
     one, which is empty."""

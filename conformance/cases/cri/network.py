@@ -27,8 +27,11 @@ def dns_of(node: Node, name: str) -> tuple[list[str], list[str], list[str]]:
     return list(dns.servers), list(dns.searches), sorted(dns.options)
 
 
-@conformance(id="dns-policies", rules=["LIFE-135.1", "LIFE-135.2", "LIFE-135.3", "NODE-220.2"],
-             needs=[STATUS, Feature.RESTART])  # fmt: skip
+@conformance(
+    id="cri-dns-of-each-policy",
+    rules=["LIFE-135.1", "LIFE-135.2", "LIFE-135.3", "NODE-220.2"],
+    needs=[STATUS, Feature.RESTART],
+)
 async def each_policy_has_its_name_servers(node: Node) -> None:
     """ClusterFirst has the cluster's server, its searches before those of the node, and ndots:5; on
     the node's network it is the same as Default, and ClusterFirstWithHostNet stands for it there.
@@ -66,7 +69,7 @@ async def each_policy_has_its_name_servers(node: Node) -> None:
 
 
 @conformance(
-    id="dns-config-added", rules=["LIFE-135.5", "NODE-220.5"], needs=[STATUS],
+    id="cri-dns-config-added", rules=["LIFE-135.5", "NODE-220.5"], needs=[STATUS],
     node_config={"clusterDomain": DOMAIN},
 )  # fmt: skip
 async def dns_settings_of_a_pod_are_added(node: Node) -> None:
@@ -101,7 +104,7 @@ ADDED = [
 
 
 @conformance(
-    id="hosts-file", rules=["LIFE-138.2", "NODE-209.3", "NODE-209.4"], needs=[STATUS, FAULTS],
+    id="cri-hosts-file", rules=["LIFE-138.2", "NODE-209.3", "NODE-209.4"], needs=[STATUS, FAULTS],
     node_config={"clusterDomain": DOMAIN},
 )  # fmt: skip
 async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> None:
@@ -128,7 +131,7 @@ async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> 
     expect_equal(node, lines[0], "# Kubernetes-managed hosts file.", "first line")
 
 
-@conformance(id="hosts-file-of-node", rules=["LIFE-138.2", "NODE-209.2", "NODE-209.5"],
+@conformance(id="cri-hosts-file-of-node", rules=["LIFE-138.2", "NODE-209.2", "NODE-209.5"],
              needs=[STATUS])  # fmt: skip
 async def on_the_nodes_network_the_hosts_file_is_the_nodes(node: Node) -> None:
     """A pod on the node's network gets the node's hosts file with its aliases; a container that
@@ -149,7 +152,9 @@ async def on_the_nodes_network_the_hosts_file_is_the_nodes(node: Node) -> None:
     expect_equal(node, paths, [str(own)], "mounts at /etc/hosts of mine")
 
 
-@conformance(id="hosts-file-follows", rules=["NODE-209.3"], needs=[STATUS, Feature.OUTSIDE_KILL])
+@conformance(
+    id="cri-hosts-file-follows", rules=["NODE-209.3"], needs=[STATUS, Feature.OUTSIDE_KILL]
+)
 async def the_hosts_file_has_the_address_of_the_present_sandbox(node: Node) -> None:
     """After the sandbox was lost the hosts file has the address of the new one, and no other."""
     await node.apply_static(pod("web"))
@@ -166,7 +171,7 @@ async def the_hosts_file_has_the_address_of_the_present_sandbox(node: Node) -> N
     expect_equal(node, last.partition("\t")[0], address, "address in the last line")
 
 
-@conformance(id="addresses-must-parse", rules=["CRI-035.1"], needs=[STATUS, FAULTS])
+@conformance(id="cri-addresses-must-parse", rules=["CRI-035.1"], needs=[STATUS, FAULTS])
 async def an_address_that_is_none_voids_all(node: Node) -> None:
     """If one of the addresses of a sandbox is no address, the pod has none at all, and its
     containers run all the same."""

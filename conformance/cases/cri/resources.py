@@ -19,7 +19,7 @@ def sized(name: str, requests: dict[str, str], limits_: dict[str, str], **fields
     return container(name, resources={"requests": requests, "limits": limits_}, **fields)
 
 
-@conformance(id="cpu-numbers", rules=["LIFE-139.1", "LIFE-139.2", "LIFE-139.3"], needs=[STATUS])
+@conformance(id="cri-cpu-numbers", rules=["LIFE-139.1", "LIFE-139.2", "LIFE-139.3"], needs=[STATUS])
 async def shares_follow_the_request_and_quotas_the_limit(node: Node) -> None:
     """CPU shares follow the request, and the limit only where there is none; the least are 2, and
     the least quota is 1000. A memory request limits nothing; with a memory limit the limit of
@@ -48,7 +48,7 @@ async def shares_follow_the_request_and_quotas_the_limit(node: Node) -> None:
     expect_equal(node, seen, wanted, "shares, quota, memory in MiB")
 
 
-@conformance(id="swap-limit", rules=["LIFE-139.3"], needs=[STATUS, Feature.CGROUP_V1])
+@conformance(id="cri-swap-limit", rules=["LIFE-139.3"], needs=[STATUS, Feature.CGROUP_V1])
 async def a_memory_limit_holds_for_memory_and_swap(node: Node) -> None:
     """With cgroup v1 the limit of memory and swap together is the memory limit."""
     await node.apply_static(pod("web", sized("main", {}, {"memory": "64Mi"})))
@@ -59,7 +59,7 @@ async def a_memory_limit_holds_for_memory_and_swap(node: Node) -> None:
 
 
 @conformance(
-    id="cpu-period", rules=["LIFE-139.2"], needs=[STATUS],
+    id="cri-cpu-period", rules=["LIFE-139.2"], needs=[STATUS],
     node_config={"cpuCFSQuotaPeriod": "20ms", "featureGates": {"CustomCPUCFSQuotaPeriod": True}},
 )  # fmt: skip
 async def the_configured_period_divides_the_quota(node: Node) -> None:
@@ -71,7 +71,7 @@ async def the_configured_period_divides_the_quota(node: Node) -> None:
 
 
 @conformance(
-    id="cpu-no-quota", rules=["LIFE-139.6"], needs=[STATUS], node_config={"cpuCFSQuota": False}
+    id="cri-cpu-no-quota", rules=["LIFE-139.6"], needs=[STATUS], node_config={"cpuCFSQuota": False}
 )
 async def without_quotas_only_shares_are_given(node: Node) -> None:
     """With cpuCFSQuota false containers have shares, and neither period nor quota."""
@@ -83,7 +83,7 @@ async def without_quotas_only_shares_are_given(node: Node) -> None:
 
 
 @conformance(
-    id="pod-limits", rules=["LIFE-139.5", "LIFE-140.5"], needs=[STATUS, NODE], machine=FOUR_GI
+    id="cri-pod-limits", rules=["LIFE-139.5", "LIFE-140.5"], needs=[STATUS, NODE], machine=FOUR_GI
 )
 async def a_container_without_a_limit_has_that_of_its_pod(node: Node) -> None:
     """Limits at the level of the pod hold for containers that have none of their own; its memory
@@ -106,7 +106,7 @@ async def a_container_without_a_limit_has_that_of_its_pod(node: Node) -> None:
 
 
 @conformance(
-    id="oom-scores", rules=["LIFE-140.1", "LIFE-140.2", "LIFE-140.3", "LIFE-140.4"],
+    id="cri-oom-scores", rules=["LIFE-140.1", "LIFE-140.2", "LIFE-140.3", "LIFE-140.4"],
     needs=[STATUS, NODE], machine={"cores": 2, "memory_bytes": 8 << 30},
 )  # fmt: skip
 async def the_more_a_container_asks_for_the_later_it_is_killed(node: Node) -> None:
@@ -147,7 +147,7 @@ async def the_more_a_container_asks_for_the_later_it_is_killed(node: Node) -> No
     expect_equal(node, seen, wanted, "oom_score_adj")
 
 
-@conformance(id="oom-score-least", rules=["LIFE-140.3"], needs=[STATUS, NODE], machine=FOUR_GI)
+@conformance(id="cri-oom-score-least", rules=["LIFE-140.3"], needs=[STATUS, NODE], machine=FOUR_GI)
 async def a_burstable_container_never_scores_below_three(node: Node) -> None:
     """A Burstable container that asks for nearly all of the node's memory has the score 3, so that
     it is killed before all Guaranteed ones."""
@@ -157,7 +157,7 @@ async def a_burstable_container_never_scores_below_three(node: Node) -> None:
     expect_equal(node, score, 3, "oom_score_adj")
 
 
-@conformance(id="oom-group", rules=["LIFE-139.4"], needs=[STATUS, Feature.CGROUP_V2])
+@conformance(id="cri-oom-group", rules=["LIFE-139.4"], needs=[STATUS, Feature.CGROUP_V2])
 async def with_cgroup_v2_the_kernel_kills_whole_containers(node: Node) -> None:
     """memory.oom.group is 1."""
     await node.apply_static(pod("web"))
@@ -167,7 +167,7 @@ async def with_cgroup_v2_the_kernel_kills_whole_containers(node: Node) -> None:
 
 
 @conformance(
-    id="oom-single", rules=["LIFE-139.4"], needs=[STATUS, Feature.CGROUP_V2],
+    id="cri-oom-single", rules=["LIFE-139.4"], needs=[STATUS, Feature.CGROUP_V2],
     node_config={"singleProcessOOMKill": True},
 )  # fmt: skip
 async def the_kernel_can_be_left_to_kill_single_processes(node: Node) -> None:

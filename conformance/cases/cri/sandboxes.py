@@ -16,7 +16,7 @@ IN_DOMAIN = ".default.svc.c.test"
 POD, OF_CONTAINER, OF_NODE = 0, 1, 2  # NamespaceMode
 
 
-@conformance(id="sandbox-names", rules=["LIFE-133.1", "CRI-026.3"], needs=[STATUS])
+@conformance(id="cri-sandbox-names", rules=["LIFE-133.1", "CRI-026.3"], needs=[STATUS])
 async def a_sandbox_has_what_its_pod_has_and_the_kubelets_own_names(node: Node) -> None:
     """Labels and annotations of the pod are on its sandbox; a label of the pod with one of the
     kubelet's own names does not count."""
@@ -43,7 +43,10 @@ async def a_sandbox_has_what_its_pod_has_and_the_kubelets_own_names(node: Node) 
 
 
 @conformance(
-    id="sandbox-host-names", rules=["LIFE-133.2", "LIFE-133.6"], needs=[API], node_config=OWN_DOMAIN
+    id="cri-sandbox-host-names",
+    rules=["LIFE-133.2", "LIFE-133.6"],
+    needs=[API],
+    node_config=OWN_DOMAIN,
 )
 async def a_host_name_is_short_and_cut_to_63_characters(node: Node) -> None:
     """The host name is spec.hostname, else the pod's name without what is beyond 63 characters
@@ -66,7 +69,9 @@ async def a_host_name_is_short_and_cut_to_63_characters(node: Node) -> None:
     expect_equal(node, seen, {name: wanted for name, (_, wanted) in plans.items()}, "host names")
 
 
-@conformance(id="sandbox-long-host-name", rules=["LIFE-133.6"], needs=[API], node_config=OWN_DOMAIN)
+@conformance(
+    id="cri-sandbox-long-host-name", rules=["LIFE-133.6"], needs=[API], node_config=OWN_DOMAIN
+)
 async def a_full_host_name_of_more_than_64_characters_is_refused(node: Node) -> None:
     """With setHostnameAsFQDN a full name of 64 characters is given to the runtime; for one of 65
     there is no sandbox, and an event says so."""
@@ -86,7 +91,7 @@ async def a_full_host_name_of_more_than_64_characters_is_refused(node: Node) -> 
     expect_equal(node, node.count("RunPodSandbox", pod="over"), 0, "sandboxes of over")
 
 
-@conformance(id="sandbox-ports", rules=["LIFE-133.3"], needs=[STATUS])
+@conformance(id="cri-sandbox-ports", rules=["LIFE-133.3"], needs=[STATUS])
 async def every_port_of_every_regular_container_is_mapped(node: Node) -> None:
     """Each port of the regular containers is a port mapping with its protocol, host port and host
     address; those of init containers are not."""
@@ -114,7 +119,7 @@ async def every_port_of_every_regular_container_is_mapped(node: Node) -> None:
     expect_equal(node, seen, wanted, "port, protocol, host port and address of each mapping")
 
 
-@conformance(id="sandbox-sysctls", rules=["LIFE-133.4", "LIFE-133.7"], needs=[STATUS])
+@conformance(id="cri-sandbox-sysctls", rules=["LIFE-133.4", "LIFE-133.7"], needs=[STATUS])
 async def sysctls_reach_the_runtime_with_dots(node: Node) -> None:
     """Sysctls of the pod are given to the runtime; a name with slashes gets dots."""
     sysctls = [
@@ -127,7 +132,7 @@ async def sysctls_reach_the_runtime_with_dots(node: Node) -> None:
     expect_equal(node, dict(sandbox_config(node, "web").linux.sysctls), wanted, "sysctls")
 
 
-@conformance(id="sandbox-security", rules=["LIFE-133.4", "LIFE-133.5"], needs=[STATUS])
+@conformance(id="cri-sandbox-security", rules=["LIFE-133.4", "LIFE-133.5"], needs=[STATUS])
 async def a_sandbox_is_as_privileged_as_its_most_privileged_container(node: Node) -> None:
     """A sandbox is privileged if any container is, also one that runs before the others; it has the
     user and groups of its pod and the runtime's seccomp profile."""
@@ -147,7 +152,7 @@ async def a_sandbox_is_as_privileged_as_its_most_privileged_container(node: Node
 
 
 @conformance(
-    id="namespaces-one-by-one", rules=["LIFE-134.1", "LIFE-134.2", "CRI-033.2"], needs=[STATUS]
+    id="cri-namespaces-one-by-one", rules=["LIFE-134.1", "LIFE-134.2", "CRI-033.2"], needs=[STATUS]
 )
 async def each_namespace_of_the_node_is_asked_for_by_its_own_field(node: Node) -> None:
     """hostNetwork, hostPID and hostIPC each give the pod one namespace of the node and no other; a
@@ -172,7 +177,7 @@ async def each_namespace_of_the_node_is_asked_for_by_its_own_field(node: Node) -
     )
 
 
-@conformance(id="sandbox-overhead", rules=["LIFE-139.7"], needs=[STATUS])
+@conformance(id="cri-sandbox-overhead", rules=["LIFE-139.7"], needs=[STATUS])
 async def overhead_is_told_beside_the_resources_of_the_containers(node: Node) -> None:
     """The sandbox gets the sum of its containers as `resources`, without the pod's overhead, which
     is told as `overhead`."""
@@ -190,7 +195,11 @@ async def overhead_is_told_beside_the_resources_of_the_containers(node: Node) ->
     expect_equal(node, seen, wanted, "shares, quota, memory in MiB")
 
 
-@conformance(id="sandbox-new-attempt", rules=["CRI-024.1", "LIFE-101"], needs=[STATUS, Feature.OUTSIDE_KILL])  # fmt: skip  # noqa: E501
+@conformance(
+    id="cri-sandbox-new-attempt",
+    rules=["CRI-024.1", "LIFE-101"],
+    needs=[STATUS, Feature.OUTSIDE_KILL],
+)
 async def each_new_sandbox_is_the_next_attempt(node: Node) -> None:
     """The attempt of a new sandbox is one more than that of the newest one, whatever state that is
     in, and its containers go on counting from the last ones."""

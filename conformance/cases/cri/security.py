@@ -19,7 +19,7 @@ def context_of(node: Node, name: str) -> Any:
     return container_config(node, name).linux.security_context
 
 
-@conformance(id="users-container-over-pod", rules=["LIFE-141.1", "LIFE-141.6"], needs=[STATUS])
+@conformance(id="cri-users-container-over-pod", rules=["LIFE-141.1", "LIFE-141.6"], needs=[STATUS])
 async def each_field_of_the_container_wins_by_itself(node: Node) -> None:
     """A container's user and group win over those of its pod one by one, also when they are 0;
     fsGroup and supplementalGroups of the pod are groups of all its containers."""
@@ -43,7 +43,7 @@ async def each_field_of_the_container_wins_by_itself(node: Node) -> None:
     expect_equal(node, seen, wanted, "user and group")
 
 
-@conformance(id="privileges-as-asked", rules=["LIFE-141.1"], needs=[STATUS])
+@conformance(id="cri-privileges-as-asked", rules=["LIFE-141.1"], needs=[STATUS])
 async def privileges_are_what_the_container_asks_for(node: Node) -> None:
     """Without fields of its own a container has no capabilities added or dropped, may gain
     privileges, writes to its root filesystem and has masked paths; SELinux options are its own,
@@ -80,7 +80,7 @@ async def privileges_are_what_the_container_asks_for(node: Node) -> None:
     expect(node, "/proc/kcore" in context_of(node, "plain").masked_paths, "/proc/kcore masked")
 
 
-@conformance(id="proc-unmasked", rules=["LIFE-141.1"], needs=[STATUS, Feature.USER_NAMESPACES])
+@conformance(id="cri-proc-unmasked", rules=["LIFE-141.1"], needs=[STATUS, Feature.USER_NAMESPACES])
 async def an_unmasked_proc_has_no_masked_paths(node: Node) -> None:
     """With procMount Unmasked nothing is masked or read-only."""
     bare = container("main", securityContext={"procMount": "Unmasked"})
@@ -91,7 +91,7 @@ async def an_unmasked_proc_has_no_masked_paths(node: Node) -> None:
     expect_equal(node, seen, ([], []), "masked paths, read-only paths")
 
 
-@conformance(id="user-of-the-image", rules=["LIFE-141.2"], needs=[STATUS, FAULTS])
+@conformance(id="cri-user-of-the-image", rules=["LIFE-141.2"], needs=[STATUS, FAULTS])
 async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
     """The user of the image, a number or a name, is told to the runtime where the spec has none; an
     image without one runs as user 0."""
@@ -127,7 +127,7 @@ async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
     expect_equal(node, seen, wanted, "user and user's name")
 
 
-@conformance(id="non-root-image", rules=["LIFE-141.3"], needs=[STATUS, FAULTS])
+@conformance(id="cri-non-root-image", rules=["LIFE-141.3"], needs=[STATUS, FAULTS])
 async def an_image_that_may_be_root_is_not_started_as_non_root(node: Node) -> None:
     """With runAsNonRoot a container whose image runs as root, or as a user that only has a name,
     waits with CreateContainerConfigError; one with runAsNonRoot false, or with a user of its own,
@@ -162,7 +162,7 @@ async def an_image_that_may_be_root_is_not_started_as_non_root(node: Node) -> No
 
 
 @conformance(
-    id="seccomp-profiles",
+    id="cri-seccomp-profiles",
     rules=["LIFE-141.4"],
     needs=[STATUS],
     node_config={"seccompDefault": True},
@@ -201,7 +201,9 @@ async def seccomp_profiles_are_the_containers_or_the_pods_or_the_default(node: N
     expect(node, right, "<root>/seccomp/mine/strict.json", path)
 
 
-@conformance(id="apparmor-profiles", rules=["LIFE-141.5"], needs=[STATUS, Feature.USER_NAMESPACES])
+@conformance(
+    id="cri-apparmor-profiles", rules=["LIFE-141.5"], needs=[STATUS, Feature.USER_NAMESPACES]
+)
 async def apparmor_is_told_in_both_forms(node: Node) -> None:
     """The AppArmor profile is that of the container, else of its old annotation, else of the pod,
     and is told in the new and in the old field."""

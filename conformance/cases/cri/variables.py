@@ -31,7 +31,7 @@ def seen_by(node: Node, name: str, pod_name: str | None = None) -> dict[str, str
     return variables(container_config(node, name, pod_name))
 
 
-@conformance(id="env-precedence", rules=["LIFE-137.1", "LIFE-137.2"], needs=[API])
+@conformance(id="cri-env-precedence", rules=["LIFE-137.1", "LIFE-137.2"], needs=[API])
 async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
     """A variable of env wins over envFrom, there a later source over an earlier one, and all over
     the variables of services; references see services, envFrom and earlier variables, and unknown
@@ -63,7 +63,7 @@ async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
     expect_equal(node, args, ["env", "$(C)", "$(NONE)"], "arguments")
 
 
-@conformance(id="env-service-links", rules=["LIFE-137.3"], needs=[API])
+@conformance(id="cri-env-service-links", rules=["LIFE-137.3"], needs=[API])
 async def the_servers_own_service_is_linked_to_every_pod(node: Node) -> None:
     """With enableServiceLinks false a pod has the variables of the service `kubernetes` and of no
     other; services without an address have none for anybody."""
@@ -88,7 +88,7 @@ def refers(name: str, kind: str, key: Mapping[str, str], **more: bool) -> Contai
     return container(name, env=[variable("VALUE", **{kind: {**key, **more}})])
 
 
-@conformance(id="env-missing", rules=["LIFE-137.4"], needs=[API])
+@conformance(id="cri-env-missing", rules=["LIFE-137.4"], needs=[API])
 async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
     """A missing object or key keeps its container waiting with CreateContainerConfigError and says
     which; where it is optional the container starts without the variable."""
@@ -134,7 +134,7 @@ async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
         expect_equal(node, node.count("CreateContainer", container=name), 0, f"{name} created")
 
 
-@conformance(id="env-of-the-pod", rules=["LIFE-137.6", "LIFE-137.2"], needs=[STATUS])
+@conformance(id="cri-env-of-the-pod", rules=["LIFE-137.6", "LIFE-137.2"], needs=[STATUS])
 async def fields_of_the_pod_are_its_own(node: Node) -> None:
     """Labels, annotations, the addresses of pod and node are what they are called; on the node's
     network the pod's address is the node's."""
@@ -173,7 +173,7 @@ def of_resource(name: str, resource: str, **more: str) -> dict[str, Any]:
 
 
 @conformance(
-    id="env-resources", rules=["LIFE-137.6"], needs=[STATUS, NODE, API],
+    id="cri-env-resources", rules=["LIFE-137.6"], needs=[STATUS, NODE, API],
     machine={"cores": 4, "memory_bytes": 4 << 30},
 )  # fmt: skip
 async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) -> None:
@@ -213,3 +213,36 @@ async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) ->
     expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables of main")
     expect_equal(node, seen_by(node, "setup").get("CPUS"), "4", "CPUs of setup by itself")
     expect_equal(node, seen_by(node, "free").get("CPUS"), "700", "limit of a pod")
+
+
+def from_file(volume: str, key: str, **more: bool) -> dict[str, Any]:
+    """A reference to a key in the file `env` of a volume."""
+    return {"volumeName": volume, "path": "env", "key": key, **more}
+
+
+@conformance(id="cri-env-file", rules=["LIFE-137.5"], needs=[STATUS])
+async def a_file_in_a_volume_gives_variables(node: Node) -> None:
+    """A variable has the value of its key in a file that an init container left in a volume; an
+    optional key that the file lacks gives no variable; a volume that no container mounts is an
+    error, whatever is in it."""
+    mounts = [{"name": "shared", "mountPath": "/shared"}]
+    setup = container("setup", exits(0, after_s=4), volumeMounts=mounts)
+    env = [
+        variable("MODE", fileKeyRef=from_file("shared", "MODE")),
+        variable("MAYBE", fileKeyRef=from_file("shared", "OTHER", optional=True)),
+    ]
+    lost = container("lost", env=[variable("MODE", fileKeyRef=from_file("unused", "MODE"))])
+    volumes = [{"name": name, "emptyDir": {}} for name in ("shared", "unused")]
+    main = container("main", env=env)
+    await node.apply_static(pod("web", main, lost, init=[setup], volumes=volumes))
+    await node.wait_running("web", "setup")
+    node.machine.write_volume_file("web", "shared", "env", "MODE='fast'\n")
+    message = await waiting(node, "web", "lost", "CreateContainerConfigError")
+    wanted = 'cannot find the volume "unused" referenced by FileKeyRef'
+    expect_equal(node, message, wanted, "message of lost")
+    await started(node, "web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
+    )
+    given = seen_by(node, "main")
+    expect_equal(node, (given.get("MODE"), given.get("MAYBE")), ("fast", None), "MODE, MAYBE")

@@ -95,7 +95,7 @@ async def a_login_goes_to_its_own_registry_only(node: Node) -> None:
     expect_equal(node, set(users(node, image)), {""}, "users of the pulls")
 
 
-@conformance(id="pull-secrets-in-turn", rules=["BACK-209"], needs=NEEDS)
+@conformance(id="pull-secrets-in-turn", rules=["BACK-209", "CRI-097.5"], needs=NEEDS)
 async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     """Several logins for one image are tried one after the other until one succeeds: those for the
     longer path first, equal ones in the order of the secrets."""

@@ -104,9 +104,14 @@ async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
     needs=[API, FAULTS],
 )
 async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -> None:
-    """recursiveReadOnly IfPossible is not asked of a handler that cannot do it, and Enabled keeps
-    the container waiting."""
-    node.runtime.on("Status").changes_answer(without_features)
+    """recursiveReadOnly IfPossible is not asked of a handler that can do other things and not that,
+    and Enabled keeps the container waiting."""
+
+    def users_only(answer: Any) -> None:
+        without_features(answer)
+        answer.runtime_handlers[0].features.user_namespaces = True
+
+    node.runtime.on("Status").changes_answer(users_only)
     await node.run_for(STATUS_PERIOD_S + 1)
     mounts = {
         mode: [{"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": mode}]

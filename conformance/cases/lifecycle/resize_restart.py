@@ -77,8 +77,9 @@ async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node
     )
     expect_equal(node, [r.cpu_quota for r in updates(node)], [20_000], "CPU quota")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
-    started = node.events("ResizeStarted", pod="web")
-    expect_equal(node, len(started), 1, "events ResizeStarted")
+    await until(node, lambda: node.events("ResizeStarted", pod="web"), "the event ResizeStarted")
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.event_count("ResizeStarted", pod="web"), 1, "events ResizeStarted")
 
 
 @conformance(

@@ -147,7 +147,9 @@ async def the_plugin_is_told_before_every_start(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer", pod="web"), 0, "containers made")
     plugin.works("PreStartContainer")
     await node.run_until(
-        lambda: node.running("web"), within_s=limits.SYNC_ERROR_S, what="the container runs"
+        lambda: node.running("web"),
+        within_s=limits.SYNC_ERROR_S + limits.NOTICE_S,
+        what="the container runs",
     )
     told = {tuple(c.request.devices_ids) for c in plugin.calls if c.method == "PreStartContainer"}
     expect_equal(node, told, {("w1",)}, "devices of PreStartContainer")

@@ -179,9 +179,9 @@ async def a_mirror_without_static_pod_is_deleted(node: Node) -> None:
     for name, value in ghosts.items():
         await node.api.create_pod(pod(name, metadata={"annotations": {MIRROR: value}}))
     await node.run_until(
-        lambda: all(node.api.pod(name) is None for name in ghosts),
+        lambda: all(node.api.pod(name) is None and deletions(node, name) for name in ghosts),
         within_s=limits.START_S + 2 * limits.HOUSEKEEPING_S,
-        what="both are deleted",
+        what="both are deleted, and the requests are answered",
     )
     for name in ghosts:
         expect_deleted_as_orphan(node, name)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from conformance.harness import limits
 from conformance.harness.api_server import NAMESPACE
+from conformance.harness.expect import Seen
 from conformance.harness.manifests import Container, PodPlan
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.watch import Watch
@@ -186,9 +187,10 @@ class NodeApi:
 
     @looked_at
     def requests(self, method: str, path: str) -> Sequence[Any]:
-        """The kubelet's requests so far (fakeapi's records), in order; `path` is a regular
-        expression."""
-        return list(self._parts.the_api().fake.requests(method, path))
+        """The kubelet's requests that were answered so far (fakeapi's records), in order; `path` is
+        a regular expression. What one has done may be seen before it is among them."""
+        found = self._parts.the_api().fake.requests(method, path)
+        return Seen(found, self._watch, f"{method} {path}")
 
     # --- the Node object ------------------------------------------------------------------
 

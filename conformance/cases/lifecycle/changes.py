@@ -95,7 +95,9 @@ async def an_update_that_was_taken_back_meanwhile_does_nothing(node: Node) -> No
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
 
 
-@conformance(id="grace-shortened", rules=["LIFE-033.1", "LIFE-033.4"], needs=[API, FAULTS])
+@conformance(
+    id="grace-shortened", rules=["LIFE-033.1", "LIFE-033.4", "LIFE-071.3"], needs=[API, FAULTS]
+)
 async def a_second_deletion_can_only_shorten_the_grace(node: Node) -> None:
     """When a stop has failed, the next one has the grace period of the last deletion if that is
     shorter."""
@@ -113,6 +115,8 @@ async def a_second_deletion_can_only_shorten_the_grace(node: Node) -> None:
     )
     seen = [c.request.timeout for c in node.calls("StopContainer")]
     expect_equal(node, seen, [30, 7], "timeouts of StopContainer")
+    told = node.events("FailedKillPod", pod="web")[0]["message"]
+    expect(node, told.startswith("error killing pod: "), "error killing pod: ...", told)
 
 
 def failing(name: str, policy: str, main: str, **fields: Any) -> PodPlan:

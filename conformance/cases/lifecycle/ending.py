@@ -8,7 +8,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, hook, pod, sidecar
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, ignores_term, runs
+from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, conformance
 
 API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
@@ -89,17 +89,17 @@ async def a_deleted_pod_with_a_terminal_phase_stays_until_its_containers_are_gon
 ) -> None:
     """A pod that another client marks as Failed while it is being deleted leaves the API only when
     its containers have stopped; the final DELETE names its UID."""
-    plan = pod("web", container("main", ignores_term()), grace_s=4)
+    plan = pod("web", container("main", ignores_term()), grace_s=20)
     await node.api.create_pod(plan)
     await api_running(node, "web")
     uid = (node.api.pod("web") or {})["metadata"]["uid"]
-    await node.api.delete_pod("web", grace_s=5)
+    await node.api.delete_pod("web", grace_s=14)
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"), within_s=limits.STOP_S, what="StopContainer"
     )
     await node.api.patch_pod("web", {"status": {"phase": "Failed"}}, status=True)
     await node.run_until(
-        lambda: node.api.pod("web") is None, within_s=5 + limits.STOP_S, what="pod removed"
+        lambda: node.api.pod("web") is None, within_s=14 + limits.STOP_S, what="pod removed"
     )
     (stop,) = node.calls("StopPodSandbox", pod="web")
     (delete,) = [r for r in node.api.requests("DELETE", "/pods/web$") if not is_user(r)]
@@ -201,7 +201,10 @@ async def a_sandbox_that_fails_in_a_deleted_pod_is_nobodys_concern(node: Node) -
 
 
 @conformance(
-    id="kill-waits-for-grace", rules=["LIFE-040.1", "LIFE-040.2"], needs=[API], node_config=ONE_POD
+    id="kill-waits-for-grace",
+    rules=["LIFE-040.1", "LIFE-040.2", "LIFE-187", "LIFE-190.1"],
+    needs=[API],
+    node_config=ONE_POD,
 )
 async def a_kill_waits_longer_than_the_grace(node: Node) -> None:
     """A pod that makes room and takes 13 s of its 20 s to stop is waited for: the critical pod
@@ -209,6 +212,12 @@ async def a_kill_waits_longer_than_the_grace(node: Node) -> None:
     slow = container("main", runs(stop_takes_s=13, stop_exit_code=1))
     await node.api.run_pods(pod("web", slow, grace_s=20))
     await node.api.create_pod(pod("critical", **CRITICAL))
+    await node.run_until(lambda: node.count("StopContainer"), within_s=limits.STOP_S)
+    await node.run_for(limits.STATUS_PASS_S + 1)
+    status = (node.api.pod("web") or {})["status"]
+    kinds = [condition["type"] for condition in status["conditions"]]
+    expect_equal(node, status["phase"], "Running", "phase while web stops")
+    expect(node, "DisruptionTarget" not in kinds, "no DisruptionTarget yet", kinds)
     await node.run_until(
         lambda: node.api.phase("critical") == "Running",
         within_s=13 + limits.START_S + limits.STOP_S,
@@ -262,3 +271,25 @@ async def the_address_of_a_pod_stays_in_every_status(node: Node) -> None:
     seen = [status.get("podIP") for status in node.statuses("job")]
     known = seen[next((i for i, ip in enumerate(seen) if ip), len(seen)) :]
     expect(node, known and len(set(known)) == 1, "one address in all statuses", seen)
+
+
+@conformance(id="restart-all-without-hooks", rules=["LIFE-125.2", "LIFE-143.3"], needs=[API])
+async def a_restart_of_all_containers_runs_no_hook(node: Node) -> None:
+    """When an exit restarts all containers, the others are stopped with 2 s and without their
+    preStop hooks."""
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    boss = container(
+        "boss",
+        in_turn(exits(42, after_s=3), runs()),
+        restartPolicy="Never",
+        restartPolicyRules=[rule],
+    )
+    main = container("main", hooks={"preStop": hook(takes_s=1)})
+    await node.api.create_pod(pod("web", boss, main, grace_s=9))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + 3 + 3 * limits.NOTICE_S,
+        what="a second start of main",
+    )
+    expect_equal(node, node.count("ExecSync", container="main"), 0, "runs of the hook")
+    expect_equal(node, timeouts(node, "main"), [2], "timeout of StopContainer")

@@ -104,6 +104,8 @@ async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -
     wanted = [f"StartContainer {name}/0" for name in ("setup", "debug", "main")]
     starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
     expect_equal(node, starts, wanted, "starts")
+    debug, main = (node.times_s("StartContainer", container=n)[0] for n in ("debug", "main"))
+    expect(node, main - debug >= 2, "debug starts while setup runs", f"{main - debug:.2f} s before")
 
 
 @conformance(id="ephemeral-stops", rules=["LIFE-117", "LIFE-143"], needs=[API])

@@ -132,6 +132,12 @@ async def a_tcp_hook_is_refused_and_delays_no_stop(node: Node) -> None:
     expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")
 
 
+@conformance(id="poststart-tcp", rules=["LIFE-142.6"], needs=[STATUS])
+async def a_tcp_hook_after_the_start_is_a_failed_hook(node: Node) -> None:
+    """A postStart hook with tcpSocket stops the container like any failed hook."""
+    await stops_for(node, {"tcpSocket": {"port": PORT}})
+
+
 @conformance(id="prestop-odd-host", rules=["LIFE-143", "PROBE-066"], needs=[Feature.API])
 async def a_prestop_hook_whose_host_makes_no_url_delays_no_stop(node: Node) -> None:
     """A preStop hook over HTTP whose host makes no valid URL (`127.0.0.1:99`) fails at once:

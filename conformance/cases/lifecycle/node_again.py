@@ -41,25 +41,28 @@ async def after_a_restart_the_youngest_pod_does_not_fit_any_more(node: Node) -> 
     id="finished-takes-no-room",
     rules=["LIFE-010.3", "LIFE-203.2", "LIFE-206"],
     needs=[API, RESTART],
-    node_config={"maxPods": 1},
+    node_config={"maxPods": 2},
 )
 async def a_finished_pod_takes_no_room_before_and_after_a_restart(node: Node) -> None:
-    """On a node with room for one pod a second one is admitted when the first has succeeded. A
-    restarted kubelet leaves both as they are, also if nothing of the first is left in the
-    runtime: it is not stopped again, not rejected and not run again."""
+    """A pod that has succeeded makes room for the next one. A restarted kubelet with less room does
+    not ask about it again, also if nothing of it is left in the runtime: it is not stopped again,
+    not rejected and not run again."""
+    await node.api.create_pod(pod("web"))
+    await api_running(node, "web")
+    await node.run_for(2)  # creationTimestamps are whole seconds
     await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
     await node.run_until(
         lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
     )
     await node.run_for(limits.NOTICE_S)
-    await node.api.create_pod(pod("web"))
-    await api_running(node, "web")
+    await node.api.create_pod(pod("late"))
+    await api_running(node, "late")
     await node.kubelet.stop()
     container_id = node.calls("StartContainer", pod="job")[0].request.container_id
     request = cri.RemoveContainerRequest(container_id=container_id)
     await node.runtime.direct.call("RemoveContainer", request)
     before = node.writes("job")
-    await node.kubelet.start()
+    await node.kubelet.start(maxPods=1)
     await node.run_for(limits.START_S + limits.STATUS_PASS_S)
     after = [w for w in node.writes("job")[len(before) :] if not w.startswith("Remove")]
     expect_equal(node, after, [], "changing calls for job after the restart")

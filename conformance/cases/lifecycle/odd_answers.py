@@ -111,25 +111,34 @@ async def a_user_with_a_name_may_be_root(node: Node) -> None:
 
 @conformance(
     id="user-namespace-refused",
-    rules=["LIFE-147.5"],
+    rules=["LIFE-147.5", "LIFE-148.2"],
     needs=[API, FAULTS, Feature.USER_NAMESPACES, Feature.RESTART],
 )
 async def a_pod_does_not_run_without_the_users_it_asks_for(node: Node) -> None:
     """Where the runtime has no user namespaces, a pod with `hostUsers: false` gets no sandbox, and
-    an event says why."""
+    an event says why; a container that needs a recursively read-only mount is not created where
+    the runtime has none."""
 
     def without(answer: Any) -> None:
         for handler in answer.runtime_handlers:
             handler.features.user_namespaces = False
+            handler.features.recursive_read_only_mounts = False
 
+    mount = {"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": "Enabled"}
+    deep = container("main", volumeMounts=[mount])
     with node.runtime.on("Status").changes_answer(without):
         await node.kubelet.restart()
         await node.api.create_pod(pod("web", hostUsers=False))
+        await node.api.create_pod(pod("deep", deep, volumes=[{"name": "d", "emptyDir": {}}]))
         await node.run_until(
             lambda: node.events("FailedCreatePodSandBox", pod="web"),
             within_s=limits.START_S,
             what="an event that no sandbox can be made",
         )
+        await node.run_until(
+            lambda: node.events("Failed", pod="deep"), within_s=limits.START_S, what="deep fails"
+        )
+    expect_equal(node, node.count("CreateContainer", pod="deep"), 0, "creations in deep")
     text = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
     told = node.events("FailedCreatePodSandBox", pod="web")[0]["message"]
     expect(node, text in told, text, told)

@@ -163,3 +163,23 @@ async def a_sidecar_does_not_wait_longer_than_its_grace(node: Node) -> None:
     waited_s = node.time_s(stop) - node.time_s(first)
     expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "side stopped 4 s after main", waited_s)
     expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
+
+
+@conformance(id="sidecar-stop-hangs", rules=["LIFE-144.3"], needs=[STATUS, Feature.FAULTS])
+async def a_sidecar_is_stopped_while_the_stop_of_another_hangs(node: Node) -> None:
+    """When StopContainer of a main container does not return, the sidecar is stopped at the end of
+    the grace period all the same, with 2 s."""
+    await node.apply_static(pod("web", container("main"), init=[sidecar("side")], grace_s=4))
+    await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
+    rule = node.runtime.on("StopContainer", container="main").hangs()
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"),
+        within_s=4 + limits.STOP_S,
+        what="StopContainer of side",
+    )
+    first, last = (node.calls("StopContainer", container=name)[0] for name in ("main", "side"))
+    waited_s = node.time_s(last) - node.time_s(first)
+    expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "side stopped 4 s after main", waited_s)
+    expect_equal(node, last.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
+    rule.release()

@@ -90,6 +90,7 @@ async def a_pod_with_running_init_containers_is_pending(node: Node) -> None:
     await node.run_until(lambda: node.running("web"), within_s=3 + limits.START_S)
     expect_equal(node, node.condition("web", "Initialized").get("status"), "True", "Initialized")
     expect_equal(node, node.phase("web"), "Running", "phase")
+    expect_equal(node, node.container("web", "setup").get("ready"), True, "ready of setup")
 
 
 @conformance(id="init-failure-never", rules=["LIFE-160", "LIFE-120", "BACK-104"], needs=[STATUS])

@@ -35,29 +35,29 @@ def removed(node: Node, name: str) -> list[int]:
 
 
 @conformance(
-    id="init-record-removed", rules=["LIFE-120.2", "LIFE-173.2", "LIFE-175.3"], needs=[API]
+    id="init-record-removed",
+    rules=["LIFE-120.2", "LIFE-173.2", "LIFE-175.3"],
+    needs=[STATUS, Feature.RESTART],
 )
 async def an_init_container_whose_record_was_removed_does_not_run_again(node: Node) -> None:
-    """While the regular container runs, nothing is started for an init container whose dead
-    instance was removed; its status says that it has completed."""
+    """While the regular container runs, nothing is started for init containers whose dead instances
+    were removed, by a restarted kubelet either; the status says that they have completed."""
     init = [container("first", exits(0)), container("second", exits(0))]
-    await node.api.create_pod(pod("web", init=init))
-    await node.run_until(
-        lambda: "running" in node.api.container("web", "main").get("state", {}),
-        within_s=limits.START_S + limits.NOTICE_S,
-    )
+    await node.apply_static(pod("web", init=init))
+    await node.run_until(lambda: node.running("web"), within_s=limits.START_S + limits.NOTICE_S)
     await remove(node, "first")
     await remove(node, "second")
-    await look_again(node, "web")
-    await node.run_for(2 * limits.NOTICE_S)
+    await node.run_for(limits.NOTICE_S)
+    await node.kubelet.restart()
+    await node.run_for(limits.START_S + 2 * limits.NOTICE_S)
     seen = [node.count("CreateContainer", container=name) for name in ("first", "second", "main")]
     expect_equal(node, seen, [1, 1, 1], "creations of first, second and main")
     for name in ("first", "second"):
-        ended = node.api.container("web", name).get("state", {}).get("terminated", {})
+        ended = node.container("web", name).get("state", {}).get("terminated", {})
         told = (ended.get("exitCode"), ended.get("reason"))
         expect_equal(node, told, (0, "Completed"), f"exit code and reason of {name}")
-        expect(node, node.api.container("web", name)["ready"], f"{name} is ready", "not ready")
-    expect_equal(node, node.api.phase("web"), "Running", "phase")
+        expect(node, node.container("web", name)["ready"], f"{name} is ready", "not ready")
+    expect_equal(node, node.phase("web"), "Running", "phase")
 
 
 @conformance(
@@ -212,14 +212,21 @@ async def how_a_container_ended_is_shown_without_its_record(node: Node) -> None:
     """lastState stays when the dead instance is removed behind the kubelet's back; the reason of a
     start that failed before is not shown again after a later exit."""
     node.runtime.on("CreateContainer", container="main").fails("UNKNOWN", "no space", times=1)
-    work = in_turn(exits(6, after_s=2), runs())
+    work = in_turn(exits(6, after_s=3), runs())
     await node.api.create_pod(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"),
+        within_s=limits.START_S + limits.SYNC_ERROR_S,
+        what="main starts after its failed creation",
+    )
+    await node.run_for(1)
+    node.runtime.on("StartContainer", container="main").delays(3)
     await node.run_until(
         lambda: (
             node.api.container("web", "main").get("restartCount") == 1
             and "running" in node.api.container("web", "main")["state"]
         ),
-        within_s=limits.START_S + limits.SYNC_ERROR_S + 2 + limits.NOTICE_S,
+        within_s=2 + 3 + limits.START_S + limits.NOTICE_S,
         what="the second instance runs",
     )
     states = node.states("web", "main")

@@ -132,6 +132,31 @@ async def a_tcp_hook_is_refused_and_delays_no_stop(node: Node) -> None:
     expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")
 
 
+@conformance(
+    id="hook-http-fallback", rules=["LIFE-142.5"], needs=[Feature.API, Feature.POD_SERVERS]
+)
+async def a_hook_that_is_asked_again_without_tls_sends_no_credentials(node: Node) -> None:
+    """A hook over HTTPS that is answered in plain HTTP is sent again without TLS and without the
+    header Authorization; an event tells of it."""
+    headers = [{"name": name, "value": "1"} for name in ("Authorization", "X-Other")]
+    action = {"port": PORT, "scheme": "HTTPS", "path": "/up", "httpHeaders": headers}
+    main = container(
+        "main", runs().with_port(Port(PORT)), lifecycle={"postStart": {"httpGet": action}}
+    )
+    await node.api.create_pod(pod("web", main))
+    await node.run_until(
+        lambda: node.events("LifecycleHTTPFallback", pod="web"),
+        within_s=limits.START_S,
+        what="an event LifecycleHTTPFallback",
+    )
+    await node.run_for(limits.NOTICE_S)
+    asked = [visit for visit in node.runtime.visits("web") if visit.path == "/up"]
+    expect_equal(node, len(asked), 1, "requests in plain HTTP")
+    seen = (asked[0].header("Authorization"), asked[0].header("X-Other"))
+    expect_equal(node, seen, ([], ["1"]), "headers Authorization and X-Other")
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
 @conformance(id="poststart-tcp", rules=["LIFE-142.6"], needs=[STATUS])
 async def a_tcp_hook_after_the_start_is_a_failed_hook(node: Node) -> None:
     """A postStart hook with tcpSocket stops the container like any failed hook."""

@@ -206,3 +206,20 @@ async def without_a_network_pods_in_the_host_network_start(node: Node) -> None:
         within_s=STATUS_READ_S + limits.START_S,
         what="web starts",
     )
+
+
+@conformance(id="lists-fail-after-start", rules=["LIFE-038.1"], needs=[API, FAULTS])
+async def a_pod_is_not_synced_with_what_was_known_before_its_start(node: Node) -> None:
+    """A change of a pod that has just started waits until the kubelet has seen what runs: while
+    lists fail, no second sandbox and no second container are made."""
+    await node.run_for(limits.NOTICE_S)
+    await node.api.create_pod(pod("web"))
+    with node.runtime.on("ListContainers").fails("UNKNOWN", "busy"):
+        await node.run_until(
+            lambda: node.count("StartContainer", pod="web"), within_s=limits.START_S
+        )
+        await node.api.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})
+        await node.run_for(2 * limits.NOTICE_S)
+    await node.run_for(2 * limits.NOTICE_S)
+    made = [node.count(method, pod="web") for method in ("RunPodSandbox", "CreateContainer")]
+    expect_equal(node, made, [1, 1], "sandboxes and containers made")

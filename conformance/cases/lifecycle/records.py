@@ -1,6 +1,9 @@
 """Records of containers that are gone: what runs again because of it, what does not, and how
 restarts are counted then."""
 
+from pathlib import Path
+from shutil import rmtree
+
 from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
@@ -115,6 +118,35 @@ async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
     )
     attempts = [c.attempt for c in node.calls("CreateContainer", container="main")]
     expect_equal(node, attempts, [0, 1, 2, 3, 4], "attempts")
+
+
+@conformance(id="count-never-falls", rules=["LIFE-173.3"], needs=[STATUS], node_config=OFTEN)
+async def the_restart_count_does_not_fall_when_all_is_lost(node: Node) -> None:
+    """When the instances of a container and their logs are gone, the next one is number 0 in the
+    runtime, but the restart count that is shown stays."""
+    await node.apply_static(pod("web", container("main", in_turn(exits(1, after_s=1), runs()))))
+    await node.run_until(
+        lambda: node.container("web", "main").get("restartCount") == 1 and node.running("web"),
+        within_s=limits.START_S + 1 + limits.restart_after(1).high_s + limits.NOTICE_S,
+        what="the second instance runs",
+    )
+    await node.run_for(limits.NOTICE_S)
+    (sandbox,) = node.calls("RunPodSandbox", pod="web")
+    rmtree(Path(sandbox.request.config.log_directory) / "main", ignore_errors=True)
+    for call in node.calls("StartContainer", container="main"):
+        if call.attempt not in removed(node, "main"):
+            request = cri.RemoveContainerRequest(container_id=call.request.container_id)
+            await node.runtime.direct.call("RemoveContainer", request)
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 3,
+        within_s=2 * limits.NOTICE_S,
+        what="a third instance",
+    )
+    await node.run_for(limits.NOTICE_S)
+    counts = [
+        c["restartCount"] for s in node.statuses("web") for c in s.get("containerStatuses") or []
+    ]
+    expect_equal(node, counts, sorted(counts), "restart counts that never fall")
 
 
 @conformance(id="init-old-instances", rules=["LIFE-130.3"], needs=[STATUS], node_config=OFTEN)

@@ -24,6 +24,22 @@ async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
     )
 
 
+@conformance(id="mirror-late-quiet", rules=["STAT-025.2"], needs=[API, Feature.VIRTUAL_TIME])
+async def a_late_mirror_gets_the_status_that_was_there_before(node: Node) -> None:
+    """A mirror pod that could not be made for a while has the status of its static pod within one
+    pass after it was made, although that status has not changed since."""
+    with node.api.fails("POST", "/pods$"):
+        await node.apply_static(pod("web"))
+        await node.wait_running("web")
+        await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
+    await node.run_until(lambda: node.api.pod("web"), within_s=120, what="a mirror")
+    await node.run_until(
+        lambda: node.api.phase("web") == "Running",
+        within_s=limits.STATUS_PASS_S + 1,
+        what="the mirror shows Running",
+    )
+
+
 @conformance(
     id="api-away-at-start",
     rules=[

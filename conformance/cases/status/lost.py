@@ -94,6 +94,7 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
     await api_running(node, "web")
     old = (node.api.pod("web") or {})["metadata"]["uid"]
+    gone = str(node.api.container("web", "main")["containerID"])
     await node.api.delete_pod("web", grace_s=0)
     await node.api.create_pod(pod("web", container("main"), grace_s=7))
     await node.run_until(
@@ -115,6 +116,8 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     patches = node.api.requests("PATCH", "/pods/web/status")
     written = {r.body["metadata"]["uid"] for r in patches if r.status < 300}
     expect_equal(node, written, {old, new}, "UIDs in the patches of statuses that were accepted")
+    mixed = [r.body for r in patches if r.body["metadata"]["uid"] == new and gone in str(r.body)]
+    expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
 @conformance(id="vanished", rules=["LIFE-201"], needs=[API])

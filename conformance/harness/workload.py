@@ -41,7 +41,9 @@ class Port:
     then_status: int = 0
     """The HTTP status from `then_s` on; 0: `status` stays."""
     redirects: tuple[tuple[str, str], ...] = ()
-    """HTTP paths that answer 302, and their locations; `{ip}` in one is the pod's address."""
+    """HTTP paths that answer `redirect_status`, and their locations; `{ip}` in one is the pod's
+    address."""
+    redirect_status: int = 302
     lost_bytes: int = 0
     """Bytes of the HTTP body that are announced and never sent."""
     health: str = "SERVING"
@@ -231,6 +233,8 @@ def _answer(port: Port) -> str:
     lines.append("case ${path%%\\?*} in")
     for path, location in port.redirects:
         target = location.replace("{ip}", "$(hostname -i)")
-        lines.append(f'{path}) printf "HTTP/1.1 302 Found\\r\\nLocation: {target}{end}";;')
+        lines.append(
+            f'{path}) printf "HTTP/1.1 {port.redirect_status} Found\\r\\nLocation: {target}{end}";;'
+        )
     lines.append(f'*) printf "HTTP/1.1 $(cat /tmp/status-{port.port}) Said{end}";;')
     return "\n".join([*lines, "esac"])

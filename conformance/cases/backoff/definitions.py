@@ -19,12 +19,15 @@ from conformance.registry import Feature, conformance
 STATUS, API, KILL = Feature.STATUS, Feature.API, Feature.OUTSIDE_KILL
 
 
-@conformance(id="image-change", rules=["BACK-019.2", "BACK-019.3", "BACK-019.4"], needs=[API])
+@conformance(
+    id="image-change", rules=["BACK-019.2", "BACK-019.3", "BACK-019.4", "PROBE-037.4"], needs=[API]
+)
 async def a_new_image_restarts_containers_of_any_policy(node: Node) -> None:
     """A regular container and a sidecar whose images change are stopped and started again, with
-    policy Never, too, and the events say why."""
+    policy Never, too, and the events say why; the grace period is the pod's, not the probe's."""
+    main = container("main", probes={"liveness": ExecProbe(grace_s=4)})
     await node.api.create_pod(
-        pod("web", container("main"), init=[sidecar("side")], restartPolicy="Never")
+        pod("web", main, init=[sidecar("side")], grace_s=9, restartPolicy="Never")
     )
     await node.run_until(
         lambda: node.running("web", "main", "side"), within_s=limits.START_S, what="both run"
@@ -43,6 +46,8 @@ async def a_new_image_restarts_containers_of_any_policy(node: Node) -> None:
     for name in ("main", "side"):
         steps = [f"StopContainer {name}/0", f"StartContainer {name}/1"]
         expect_order(node, node.writes("web"), steps, "a restart")
+        stop = node.calls("StopContainer", container=name)[0]
+        expect_equal(node, stop.request.timeout, 9, f"timeout of StopContainer of {name}")
     wanted = {
         "Container main definition changed, will be restarted",
         "Init container side definition changed",

@@ -202,6 +202,7 @@ async def a_maximum_out_of_bounds_is_refused(node: Node) -> None:
         said = await node.kubelet.refused_start(**config)
         named = "maxcontainerrestartperiod" in said.lower()
         expect(node, named, f"a log that names the field, with {config}", said)
+        await node.kubelet.start()
 
 
 @conformance(

@@ -172,8 +172,8 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
     """Exit code 88 stops and removes all containers, and the pod starts again from its first init
     container in the same sandbox."""
     trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
-    web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
-    await node.api.create_pod(web)
+    init = [container("setup", exits(0))]
+    await node.api.create_pod(pod("web", container("main"), trigger, init=init, grace_s=9))
     await node.run_until(
         lambda: node.count("StartContainer", container="trigger") == 2,
         within_s=limits.START_S + 2 + 2 * limits.NOTICE_S + limits.STOP_S,

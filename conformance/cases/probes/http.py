@@ -112,6 +112,30 @@ async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
 
 
 @conformance(
+    id="http-redirect-kinds", rules=["PROBE-069.1", "PROBE-068.2"], needs=[STATUS, REACHED]
+)
+async def some_answers_below_400_are_followed_and_others_are_final(node: Node) -> None:
+    """A 308 is followed, and the answer there counts; a 304 is final although it has a Location,
+    and final answers of this kind are successes."""
+    chain = (("/start", "/end"),)
+    moved = Port(8080, status=503, redirects=chain, redirect_status=308)
+    kept = Port(8081, status=503, redirects=chain, redirect_status=304)
+    web = pod(
+        "web",
+        container(
+            "moved", runs().with_port(moved), probes={"readiness": http_probe(8080, "/start")}
+        ),
+        container("kept", runs().with_port(kept), probes={"readiness": http_probe(8081, "/start")}),
+    )
+    await node.apply_static(web)
+    await node.run_until(
+        lambda: ready(node, name="kept"), within_s=limits.START_S + RUN_S, what="kept is ready"
+    )
+    await node.run_for(2 * RUN_S)
+    expect(node, not ready(node, name="moved"), "moved is not ready: it was sent to a 503")
+
+
+@conformance(
     id="http-redirect-absolute", rules=["PROBE-067", "PROBE-069"], needs=[STATUS, REACHED, SERVERS]
 )
 async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:

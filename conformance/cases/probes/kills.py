@@ -76,20 +76,6 @@ async def the_hook_takes_its_time_from_the_grace_of_the_probe(node: Node) -> Non
     expect(node, hooks and node.ended_s(hooks[0]) <= node.time_s(stop), "the hook, then the stop")
 
 
-@conformance(id="probe-grace-own-kills", rules=["PROBE-037.4"], needs=[STATUS])
-async def other_kills_have_the_grace_of_the_pod(node: Node) -> None:
-    """A container that is stopped for another reason than its probe gets the pod's grace period."""
-    probe = ExecProbe(grace_s=4)
-    await node.apply_static(pod("web", container("main", probes={"liveness": probe}), grace_s=9))
-    await node.wait_running("web")
-    await node.remove_static("web")
-    await node.run_until(
-        lambda: node.count("StopContainer", container="main"), within_s=20 + limits.NOTICE_S
-    )
-    stop = node.calls("StopContainer", container="main")[0]
-    expect_equal(node, stop.request.timeout, 9, "timeout of StopContainer")
-
-
 @conformance(
     id="sidecar-startup-kill",
     rules=["PROBE-035.2", "PROBE-035.1", "PROBE-081.3", "BACK-019.4"],

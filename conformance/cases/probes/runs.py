@@ -226,7 +226,7 @@ async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
     expect_equal(node, event["message"], f"Liveness probe failed: {text}", "message")
 
 
-@conformance(id="exec-timeout-given", rules=["PROBE-063", "PROBE-003"], needs=[STATUS])
+@conformance(id="exec-timeout-given", rules=["PROBE-062.1", "PROBE-063.1"], needs=[STATUS])
 async def an_exec_probe_may_take_its_time(node: Node) -> None:
     """A command that takes longer than a second but not as long as timeoutSeconds succeeds;
     ExecSync carries the timeout."""

@@ -80,7 +80,7 @@ def _port(port: Port) -> Iterator[Behavior]:
     if port.then_status:
         yield served(port.then_status, from_s=max(port.then_s, port.from_s))
     for path, location in port.redirects:
-        yield served(302, path=path, location=location, from_s=port.from_s)
+        yield served(port.redirect_status, path=path, location=location, from_s=port.from_s)
 
 
 def _execs(container: Container) -> Iterator[Behavior]:

@@ -67,3 +67,18 @@ async def evicted_for(node: Node, name: str, message: str, *, within_s: float) -
     status = (node.api.pod(name) or {})["status"]
     expect_equal(node, status["reason"], "Evicted", "reason")
     expect(node, status["message"].startswith(message), f"message {message!r}...", status)
+
+
+def looks_s(node: Node, *, after_s: float) -> list[float]:
+    """When the eviction manager looked at the node after that time: it asks the runtime for its
+    disks once in every cycle. Only in virtual time, where nobody else asks then."""
+    return [at for at in node.times_s("ImageFsInfo") if at > after_s]
+
+
+async def next_look_s(node: Node) -> float:
+    """Run until the eviction manager looks at the node, and return when that was."""
+    began_s = node.now_s
+    await node.run_until(
+        lambda: looks_s(node, after_s=began_s), within_s=CYCLE_S, what="a look at the node"
+    )
+    return looks_s(node, after_s=began_s)[0]

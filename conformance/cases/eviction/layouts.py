@@ -42,20 +42,25 @@ async def unused_image_is_old(node: Node) -> None:
     await node.run_for(150)
 
 
-@conformance(id="imagefs-pressure", rules=["EVIC-023", "EVIC-045"], needs=[API, NODE, RESTART],
-             node_config=IMAGEFS)  # fmt: skip
+@conformance(
+    id="imagefs-pressure",
+    rules=["EVIC-023.1", "EVIC-045.2", "EVIC-040.2"],
+    needs=[API, NODE, RESTART],
+    node_config=IMAGEFS,
+)
 async def a_disk_for_images_runs_out(node: Node) -> None:
-    """With a disk of their own for images and layers, pods are ranked by their writable layers when
-    it runs out."""
+    """With a disk of their own for images and layers, pods are ranked by their writable layers, and
+    not by their logs, when it runs out."""
     await node.machine.separate_disks()
-    await node.api.run_pods(writer("small", 100), writer("large", 900))
+    await node.api.run_pods(writer("small", 1), writer("large", 3))
+    log_something(node, "small", 5 * MI)
     node.machine.leave_disk(LITTLE, disk="images")
     wanted = f"{LOW}Threshold quantity: 1Gi, available: 500Mi. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
     await has_condition(node, "DiskPressure")
 
 
-@conformance(id="imagefs-inodes", rules=["EVIC-023", "EVIC-045"], needs=[API, NODE, RESTART],
+@conformance(id="imagefs-inodes", rules=["EVIC-023.1", "EVIC-045.2"], needs=[API, NODE, RESTART],
              node_config={"evictionHard": {"imagefs.inodesFree": "1k"}})  # fmt: skip
 async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
     """With a disk of their own for images and layers, pods are ranked by their inodes when it runs
@@ -68,7 +73,7 @@ async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
 
 
-@conformance(id="nodefs-ranks-logs", rules=["EVIC-045", "EVIC-081"], needs=[API, NODE, RESTART],
+@conformance(id="nodefs-ranks-logs", rules=["EVIC-045.1", "EVIC-029.6"], needs=[API, NODE, RESTART],
              node_config=NODEFS)  # fmt: skip
 async def with_a_disk_for_images_logs_count_on_the_other(node: Node) -> None:
     """With a disk of their own for images and layers, pods are ranked by their logs and volumes
@@ -80,7 +85,7 @@ async def with_a_disk_for_images_logs_count_on_the_other(node: Node) -> None:
     expect_equal(node, await first_victim(node), "logs", "victim")
 
 
-@conformance(id="nodefs-reclaims-nothing", rules=["EVIC-045", "EVIC-070"],
+@conformance(id="nodefs-reclaims-nothing", rules=["EVIC-045.3"],
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC], node_config=NODEFS)  # fmt: skip
 async def removing_images_does_not_free_the_node_s_disk(node: Node) -> None:
     """With a disk of their own for images no image is removed when the node's disk runs out: that
@@ -95,7 +100,7 @@ async def removing_images_does_not_free_the_node_s_disk(node: Node) -> None:
 
 @conformance(
     id="imagefs-reclaims-images",
-    rules=["EVIC-045", "EVIC-070"],
+    rules=["EVIC-045.4", "EVIC-070.4", "EVIC-070.6", "EVIC-056.4"],
     needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
     node_config=IMAGEFS,
 )
@@ -113,19 +118,19 @@ async def unused_images_make_room_on_their_disk(node: Node) -> None:
     expect(node, node.events("EvictionThresholdMet"), "an event EvictionThresholdMet")
 
 
-@conformance(id="split-imagefs", rules=["EVIC-046", "EVIC-040"],
+@conformance(id="split-imagefs", rules=["EVIC-046.2", "EVIC-040.3"],
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
              node_config={**IMAGEFS, **CRIO})  # fmt: skip
 async def images_alone_on_a_disk(node: Node) -> None:
     """When a disk that has only images runs out, pods use nothing of it and are ranked by priority
     alone."""
     await node.machine.separate_disks(split=True)
-    await node.api.run_pods(writer("large", 900, priority=10), writer("low", 1, priority=1))
+    await node.api.run_pods(writer("large", 900, priority=10), writer("low", 0, priority=1))
     node.machine.leave_disk(LITTLE, disk="images")
     expect_equal(node, await first_victim(node), "low", "victim")
 
 
-@conformance(id="split-nodefs", rules=["EVIC-046", "EVIC-042"],
+@conformance(id="split-nodefs", rules=["EVIC-046.1", "EVIC-046.3"],
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
              node_config={**NODEFS, **CRIO})  # fmt: skip
 async def layers_with_the_node_s_files(node: Node) -> None:
@@ -139,7 +144,7 @@ async def layers_with_the_node_s_files(node: Node) -> None:
     expect_equal(node, node.count("RemoveImage"), 0, "removed images")
 
 
-@conformance(id="only-crio-splits", rules=["EVIC-040"], level=Level.DETAIL,
+@conformance(id="only-crio-splits", rules=["EVIC-040.3"], level=Level.DETAIL,
              needs=[API, NODE, RESTART, VIRTUAL], node_config=NODEFS)  # fmt: skip
 async def other_runtimes_do_not_split(node: Node) -> None:
     """Unless the runtime is CRI-O, the kubelet does not ask it for a disk of containers and takes
@@ -151,7 +156,7 @@ async def other_runtimes_do_not_split(node: Node) -> None:
     expect_equal(node, await first_victim(node), "logs", "victim")
 
 
-@conformance(id="layout-decided-once", rules=["EVIC-040"], level=Level.DETAIL,
+@conformance(id="layout-decided-once", rules=["EVIC-040.1"], level=Level.DETAIL,
              needs=[API, NODE, RESTART, VIRTUAL], node_config=NODEFS)  # fmt: skip
 async def the_layout_is_decided_at_the_start(node: Node) -> None:
     """The layout of the disks is read once, at the start: a disk for images that appears later
@@ -163,7 +168,7 @@ async def the_layout_is_decided_at_the_start(node: Node) -> None:
     expect_equal(node, await first_victim(node), "layer", "victim")
 
 
-@conformance(id="containerfs-not-yours", rules=["EVIC-042"], needs=[API],
+@conformance(id="containerfs-not-yours", rules=["EVIC-042.1", "EVIC-042.4"], needs=[API],
              node_config={"evictionHard": {"containerfs.available": "99.9%",
                                            "containerfs.inodesFree": "99.9%"}})  # fmt: skip
 async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
@@ -173,8 +178,12 @@ async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
     await nothing_happens(node, for_s=2 * limits.EVICTION_CYCLE_S + 2)
 
 
-@conformance(id="image-disk-frozen", rules=["EVIC-054"], needs=[API, NODE, RESTART],
-             node_config=IMAGEFS)  # fmt: skip
+@conformance(
+    id="image-disk-frozen",
+    rules=["EVIC-054", "EVIC-023.2", "EVIC-053.7"],
+    needs=[API, NODE, RESTART],
+    node_config=IMAGEFS,
+)
 async def an_old_measurement_acts_once(node: Node) -> None:
     """A measurement is acted on only once: while ImageFsInfo keeps its time stamp, no second pod is
     evicted for that disk."""
@@ -193,7 +202,7 @@ async def an_old_measurement_acts_once(node: Node) -> None:
     )
 
 
-@conformance(id="reclaim-then-unrelated", rules=["EVIC-070"], level=Level.DETAIL,
+@conformance(id="reclaim-then-unrelated", rules=["EVIC-070.5", "EVIC-070.6"], level=Level.DETAIL,
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
              node_config={
                  "evictionHard": {"nodefs.available": "1Gi"},

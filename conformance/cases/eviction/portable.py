@@ -34,7 +34,11 @@ def expect_condition(node: Node, kind: str, reason: str, message: str) -> None:
     expect_equal(node, (seen["reason"], seen["message"]), (reason, message), "reason and message")
 
 
-@conformance(id="pressure-pids", rules=["EVIC-025", "EVIC-062", "EVIC-056"], needs=[API, PRESSURE])
+@conformance(
+    id="pressure-pids",
+    rules=["EVIC-025.1", "EVIC-062.1", "EVIC-062.2", "EVIC-056.3"],
+    needs=[API, PRESSURE],
+)
 async def few_processes_left(node: Node) -> None:
     """Below a threshold of pid.available an ordinary pod is evicted, and the Node has
     PIDPressure."""
@@ -43,7 +47,11 @@ async def few_processes_left(node: Node) -> None:
     expect_condition(node, "PIDPressure", "KubeletHasInsufficientPID", message)
 
 
-@conformance(id="pressure-disk", rules=["EVIC-022", "EVIC-061", "EVIC-056"], needs=[API, PRESSURE])
+@conformance(
+    id="pressure-disk",
+    rules=["EVIC-022.1", "EVIC-061.1", "EVIC-061.2", "EVIC-056.3"],
+    needs=[API, PRESSURE],
+)
 async def little_disk_left(node: Node) -> None:
     """Below a threshold of nodefs.available an ordinary pod is evicted, and the Node has
     DiskPressure."""
@@ -52,21 +60,25 @@ async def little_disk_left(node: Node) -> None:
     expect_condition(node, "DiskPressure", "KubeletHasDiskPressure", message)
 
 
-@conformance(id="pressure-inodes", rules=["EVIC-022", "EVIC-056"], needs=[API, PRESSURE])
+@conformance(
+    id="pressure-inodes", rules=["EVIC-022.1", "EVIC-061.1", "EVIC-056.3"], needs=[API, PRESSURE]
+)
 async def few_inodes_left(node: Node) -> None:
     """Below a threshold of nodefs.inodesFree an ordinary pod is evicted, and the Node has
     DiskPressure."""
     await ends_pods(node, "nodefs.inodesFree", "inodes", "DiskPressure")
 
 
-@conformance(id="pressure-images", rules=["EVIC-023", "EVIC-028"], needs=[API, PRESSURE])
+@conformance(
+    id="pressure-images", rules=["EVIC-023.1", "EVIC-028.1", "EVIC-061.1"], needs=[API, PRESSURE]
+)
 async def little_disk_left_for_images(node: Node) -> None:
     """Below a threshold of imagefs.available an ordinary pod is evicted, and the Node has
     DiskPressure."""
     await ends_pods(node, "imagefs.available", "ephemeral-storage", "DiskPressure")
 
 
-@conformance(id="pressure-image-inodes", rules=["EVIC-023"], needs=[API, PRESSURE])
+@conformance(id="pressure-image-inodes", rules=["EVIC-023.1", "EVIC-061.1"], needs=[API, PRESSURE])
 async def few_inodes_left_for_images(node: Node) -> None:
     """Below a threshold of imagefs.inodesFree an ordinary pod is evicted, and the Node has
     DiskPressure."""
@@ -74,7 +86,9 @@ async def few_inodes_left_for_images(node: Node) -> None:
 
 
 @conformance(
-    id="pressure-soft", rules=["EVIC-053", "EVIC-087", "EVIC-004"], needs=[API, Feature.RESTART]
+    id="pressure-soft",
+    rules=["EVIC-053.4", "EVIC-053.6", "EVIC-087.2"],
+    needs=[API, Feature.RESTART],
 )
 async def below_a_soft_threshold(node: Node) -> None:
     """Below a soft threshold the condition shows at once; after the grace period a pod is evicted
@@ -116,7 +130,11 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
         expect_equal(node, first, "b", "first victim")
 
 
-@conformance(id="pressure-refuses-all", rules=["EVIC-110", "EVIC-111"], needs=[API, PRESSURE])
+@conformance(
+    id="pressure-refuses-all",
+    rules=["EVIC-110.3", "EVIC-110.6", "EVIC-111.1", "EVIC-111.4"],
+    needs=[API, PRESSURE],
+)
 async def pods_with_requests_are_refused_under_disk_pressure(node: Node) -> None:
     """Under DiskPressure a pod with requests is rejected: it is Failed with reason Evicted, and no
     CRI call is made for it."""

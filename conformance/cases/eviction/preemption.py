@@ -47,7 +47,10 @@ async def cpus_m(node: Node) -> int:
 
 
 @conformance(
-    id="preempt-one", rules=["PREE-001", "PREE-008", "LIFE-230"], needs=[API], node_config=TWO_PODS
+    id="preempt-one",
+    rules=["PREE-001.4", "PREE-002.3", "PREE-005.3", "PREE-008.2", "LIFE-230"],
+    needs=[API],
+    node_config=TWO_PODS,
 )
 async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
     """On a full node an ordinary pod is stopped for a critical one, before the sandbox of the
@@ -62,7 +65,12 @@ async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
     expect(node, stop.ended_s <= sandbox.started_s, "the critical sandbox after the victim's end")
 
 
-@conformance(id="preempt-status", rules=["PREE-007", "LIFE-230"], needs=[API], node_config=TWO_PODS)
+@conformance(
+    id="preempt-status",
+    rules=["PREE-007.1", "PREE-007.2", "PREE-007.3", "PREE-007.4", "LIFE-230"],
+    needs=[API],
+    node_config=TWO_PODS,
+)
 async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     """A preempted pod is Failed with reason, message and the condition DisruptionTarget, and is
     stopped with its own grace period."""
@@ -83,7 +91,7 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     expect_equal(node, timeouts, [4], "timeouts of StopContainer")
 
 
-@conformance(id="preempt-not-for-ordinary", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
+@conformance(id="preempt-not-for-ordinary", rules=["PREE-001.2"], needs=[API], node_config=TWO_PODS)
 async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
     """A pod whose priority is high but not a system priority is refused on a full node, and nothing
     is stopped for it."""
@@ -96,7 +104,10 @@ async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
 
 
 @conformance(
-    id="preempt-best-effort-first", rules=["PREE-005"], needs=[API], node_config={"maxPods": 3}
+    id="preempt-best-effort-first",
+    rules=["PREE-005.1", "PREE-005.2"],
+    needs=[API],
+    node_config={"maxPods": 3},
 )
 async def the_least_qos_class_ends_first(node: Node) -> None:
     """Of a Guaranteed, a Burstable and a BestEffort pod that would each free enough, the BestEffort
@@ -108,7 +119,7 @@ async def the_least_qos_class_ends_first(node: Node) -> None:
     expect_equal(node, preempted(node), ["besteffort"], "victims")
 
 
-@conformance(id="preempt-closest", rules=["PREE-002", "PREE-006"], needs=[API])
+@conformance(id="preempt-closest", rules=["PREE-002.1", "PREE-006.1", "PREE-006.2"], needs=[API])
 async def the_pod_that_comes_closest_ends(node: Node) -> None:
     """Of several pods of one QoS class the smallest one that frees enough is preempted."""
     cpus = await cpus_m(node)
@@ -122,7 +133,7 @@ async def the_pod_that_comes_closest_ends(node: Node) -> None:
 SHARES = {"small": 15, "large": 50, "middle": 25}  # percent of the node's CPUs; 20 are missing
 
 
-@conformance(id="preempt-in-order", rules=["PREE-005", "PREE-007"], needs=[API])
+@conformance(id="preempt-in-order", rules=["PREE-005.4", "PREE-007.1"], needs=[API])
 async def several_victims_end_one_after_the_other(node: Node) -> None:
     """When one QoS class alone does not free enough, Burstable pods are preempted before Guaranteed
     ones, one at a time."""
@@ -166,7 +177,7 @@ async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> Non
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
-@conformance(id="preempt-other-reason", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
+@conformance(id="preempt-other-reason", rules=["PREE-001.3"], needs=[API], node_config=TWO_PODS)
 async def no_pod_ends_for_one_that_is_refused_anyway(node: Node) -> None:
     """A critical pod that does not belong on this node is refused for that reason, and no pod is
     preempted for it."""
@@ -179,7 +190,9 @@ async def no_pod_ends_for_one_that_is_refused_anyway(node: Node) -> None:
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
-@conformance(id="preempt-static", rules=["PREE-001", "PREE-008"], needs=[API], node_config=TWO_PODS)
+@conformance(
+    id="preempt-static", rules=["PREE-001.4", "PREE-008.1"], needs=[API], node_config=TWO_PODS
+)
 async def a_static_pod_is_critical(node: Node) -> None:
     """An ordinary pod is preempted for a static one; pods that come later wait until it has
     stopped."""

@@ -18,7 +18,9 @@ from conformance.harness.kubelets.fake_network import FakeNetwork
 from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.config import ConfigError, KubeletConfiguration, load_config
+from refkubelet.config import ConfigError, load_config
+from refkubelet.config.eviction_grammar import ThresholdError
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
@@ -68,17 +70,25 @@ class InProcessKubelet:
         if self._task is not None:
             raise RuntimeError("the kubelet runs already")
         self._paths.config.write_text(json.dumps(config))
+        try:
+            loaded = load_config(self._paths.config)
+            self._kubelet = Kubelet(loaded, self._deps(loaded))
+        except (ConfigError, ThresholdError, ContainerManagerError) as refused:
+            raise KubeletDied(f"the kubelet does not start: {refused}") from None
+        self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
+
+    def _deps(self, config: KubeletConfiguration) -> KubeletDeps:
+        """What the kubelet works with. Raises ThresholdError."""
         world = self._world
         api = LightkubeApiClient.in_process(world.transport) if world.transport else None
-        loaded = self._loaded_config()
         facts = node_facts(
-            loaded,
+            config,
             world.node_name,
             world.machine,
             root_dir=str(self._paths.root),
             node_ip=HOST_IP,
         )
-        deps = KubeletDeps(
+        return KubeletDeps(
             target=world.target,
             machine=world.machine,
             clock=world.clock,
@@ -95,17 +105,6 @@ class InProcessKubelet:
             shutdown_source=world.machine.logind,
             mounts=SimulatedMounts(),
         )
-        try:
-            self._kubelet = Kubelet(loaded, deps)
-        except (ConfigError, ContainerManagerError) as refused:
-            raise KubeletDied(f"the kubelet does not start: {refused}") from None
-        self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
-
-    def _loaded_config(self) -> KubeletConfiguration:
-        try:
-            return load_config(self._paths.config)
-        except ConfigError as refused:
-            raise KubeletDied(f"the kubelet does not start: {refused}") from None
 
     async def stop(self) -> None:
         """As SIGTERM; returns when it has ended."""

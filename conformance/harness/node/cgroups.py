@@ -87,6 +87,11 @@ class NodeCgroups:
         """Write a file of the group."""
         (self._trees.directory(controller, *words) / file).write_text(text)
 
+    def fill_cache(self, cache_bytes: int, *words: str) -> None:
+        """Charge the group for so much page cache that nobody uses, as after files were read; on a
+        fake machine only (Feature.NODE_RESOURCES)."""
+        self._trees.directory("memory", *words).set_usage(cache_bytes=cache_bytes)
+
     # --- what the files say ---------------------------------------------------------------
 
     @looked_at

@@ -1,0 +1,74 @@
+"""The texts of evictions: the message, the annotations, and the status of an evicted pod."""
+
+from typing import Any
+
+from conformance.cases.eviction.common import MI, first_victim, hungry
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import container, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, conformance
+
+API, NODE, STATUS = Feature.API, Feature.NODE_RESOURCES, Feature.STATUS
+MEMORY = {"evictionHard": {"memory.available": "200Mi"}}
+DISK = {"evictionHard": {"nodefs.available": "1Gi"}}
+
+
+@conformance(id="message-containers", rules=["EVIC-091.2", "EVIC-091.4", "EVIC-093.1"],
+             needs=[API, NODE], node_config=MEMORY)  # fmt: skip
+async def the_message_names_each_container_above_its_request(node: Node) -> None:
+    """The message and the annotations of an eviction name every container that uses more than it
+    requests, sidecars too, with its request and not its limit."""
+    sizes = {"side": (20, "5Mi"), "a": (300, "100Mi"), "b": (10, "50Mi"), "c": (40, "")}
+    made = {}
+    for name, (uses_mi, request) in sizes.items():
+        resources: dict[str, Any] = {"limits": {"memory": "1Gi"}, "requests": {"memory": "0"}}
+        if request:
+            resources["requests"] = {"memory": request}
+        kind = sidecar if name == "side" else container
+        work = runs(memory_bytes=uses_mi * MI, stop_exit_code=1)
+        made[name] = kind(name, work, resources=resources)
+    side = made.pop("side")
+    await node.api.run_pods(pod("web", *made.values(), init=[side]))
+    node.machine.leave_memory(150 * MI)
+    await first_victim(node)
+    event = node.events("Evicted")[0]
+    begin = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 150Mi. "
+    parts = event["message"].removeprefix(begin).split("Container ")
+    requests = {"side": ("20Mi", "5Mi"), "a": ("300Mi", "100Mi"), "c": ("40Mi", "0")}
+    wanted = {
+        f"{name} was using {uses}, request is {request}, has larger consumption of memory. "
+        for name, (uses, request) in requests.items()
+    }
+    expect_equal(node, set(parts), {"", *wanted}, "parts of the message")
+    told = event["metadata"]["annotations"]
+    expect_equal(node, told["starved_resource"], "memory", "starved_resource")
+    names = told["offending_containers"].split(",")
+    usages = told["offending_containers_usage"].split(",")
+    seen = dict(zip(names, usages, strict=False))
+    expect_equal(node, seen, {name: uses for name, (uses, _) in requests.items()}, "annotations")
+
+
+@conformance(id="message-storage", rules=["EVIC-091.3", "EVIC-091.5"],
+             needs=[API, NODE, STATUS, Feature.CGROUPS], node_config=DISK)  # fmt: skip
+async def the_message_adds_logs_to_layers(node: Node) -> None:
+    """In the message of an eviction for the disk, writable layer and logs of a container are added
+    up; a request of memory by the pod plays no role."""
+    whole = {"requests": {"memory": "64Mi", "cpu": "1m"}}
+    await node.api.run_pods(hungry("web", disk_mi=4, resources=whole))
+    node.machine.write_log("web", "main", "0.log.old", "x" * 2 * MI)
+    node.machine.leave_disk(500 * MI)
+    await first_victim(node)
+    message = node.events("Evicted")[0]["message"]
+    begin = (
+        "The node was low on resource: ephemeral-storage. "
+        "Threshold quantity: 1Gi, available: 500Mi. "
+    )
+    part = message.removeprefix(begin)
+    words = part.split()
+    expect_equal(node, words[:4], ["Container", "main", "was", "using"], "words of the message")
+    used = words[4].rstrip(",")
+    kib = int(used.removesuffix("Ki")) if used.endswith("Ki") else 1024 * int(used.rstrip("Mi"))
+    expect_equal(node, 6 * 1024 <= kib <= 6 * 1024 + 64, True, f"{used} are 6 MiB and a little")
+    ending = "request is 0, has larger consumption of ephemeral-storage. "
+    expect_equal(node, part.partition(", ")[2], ending, "end of the message")

@@ -1,5 +1,7 @@
 """Pull secrets, and which pods may use an image that was pulled with one."""
 
+import base64
+import json
 from typing import Any
 
 from conformance.cases.images.seen import (
@@ -9,6 +11,7 @@ from conformance.cases.images.seen import (
     wait_event,
     wait_running,
     wait_waiting,
+    waiting,
 )
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.image_registry import USER, docker_config, pull_secret
@@ -40,7 +43,7 @@ def users(node: Node, image: str, pod: str | None = None) -> list[str]:
     return [call.request.auth.username for call in pulls(node, image, pod)]
 
 
-@conformance(id="pull-with-secret", rules=["BACK-209", "CRI-097"], needs=NEEDS)
+@conformance(id="pull-with-secret", rules=["BACK-209.1", "CRI-097"], needs=NEEDS)
 async def a_pull_secret_opens_its_registry(node: Node) -> None:
     """The user and password of a pull secret for the image's registry are sent with the pull."""
     image, host = await private_image(node)
@@ -50,7 +53,7 @@ async def a_pull_secret_opens_its_registry(node: Node) -> None:
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
-@conformance(id="pull-with-old-secret", rules=["BACK-209"], needs=NEEDS)
+@conformance(id="pull-with-old-secret", rules=["BACK-209.4", "BACK-209.5"], needs=NEEDS)
 async def a_secret_in_the_old_format_does_too(node: Node) -> None:
     """A pull secret of the old type kubernetes.io/dockercfg serves as well."""
     image, host = await private_image(node)
@@ -60,7 +63,7 @@ async def a_secret_in_the_old_format_does_too(node: Node) -> None:
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
-@conformance(id="pull-wrong-password", rules=["BACK-205", "BACK-209", "CRI-097.5"], needs=NEEDS)
+@conformance(id="pull-wrong-password", rules=["BACK-205.3", "BACK-209.1", "CRI-097.5"], needs=NEEDS)
 async def a_wrong_password_is_told(node: Node) -> None:
     """With a wrong password the container waits with ErrImagePull and the runtime's message, and no
     anonymous pull is tried."""
@@ -74,7 +77,7 @@ async def a_wrong_password_is_told(node: Node) -> None:
     expect_equal(node, set(users(node, image)), {USER}, "users of the pulls")
 
 
-@conformance(id="pull-without-secret", rules=["BACK-209"], needs=NEEDS)
+@conformance(id="pull-without-secret", rules=["BACK-209.1"], needs=NEEDS)
 async def without_a_secret_the_pull_is_anonymous(node: Node) -> None:
     """Without pull secrets there is one anonymous try, which a closed registry refuses."""
     image, _ = await private_image(node)
@@ -83,19 +86,23 @@ async def without_a_secret_the_pull_is_anonymous(node: Node) -> None:
     expect_equal(node, users(node, image)[0], "", "user of the first pull")
 
 
-@conformance(id="pull-secret-of-another-host", rules=["BACK-209"], needs=NEEDS)
+@conformance(id="pull-secret-of-another-host", rules=["BACK-209.5"], needs=NEEDS)
 async def a_login_goes_to_its_own_registry_only(node: Node) -> None:
-    """A login for another host, port or path is not sent, so that no registry learns the password
-    of another."""
+    """A login for another host, for the domain above it, for another port or path is not sent, so
+    that no registry learns the password of another."""
     image, host = await private_image(node)
-    others = (f"other.{host}", f"{host}:5000", f"{host}/another")
+    others = (f"other.{host}", host.partition(".")[2], f"{host}:5000", f"{host}/another")
     await node.api.create_secret(pull_secret("login", *others))
     await node.api.create_pod(with_secrets("web", image, "login"))
     await wait_waiting(node, "web", "ErrImagePull")
     expect_equal(node, set(users(node, image)), {""}, "users of the pulls")
 
 
-@conformance(id="pull-secrets-in-turn", rules=["BACK-209", "CRI-097.5"], needs=NEEDS)
+@conformance(
+    id="pull-secrets-in-turn",
+    rules=["BACK-209.1", "BACK-209.5", "BACK-209.6", "CRI-097.5"],
+    needs=NEEDS,
+)
 async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     """Several logins for one image are tried one after the other until one succeeds: those for the
     longer path first, equal ones in the order of the secrets."""
@@ -104,13 +111,93 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     await node.api.create_secret(pull_secret("host", host, user="host"))
     await node.api.create_secret(pull_secret("again", host))
     await node.api.create_secret(pull_secret("path", f"{host}/team", user="path"))
-    secrets = ("wide", "host", "again", "path")
+    await node.api.create_secret(pull_secret("text", f"{host}/te", user="text"))
+    secrets = ("wide", "host", "again", "text", "path")
     await node.api.create_pod(with_secrets("web", image, *secrets))
     await wait_running(node, "web")
-    expect_equal(node, users(node, image), ["path", "host", USER], "users of the pulls")
+    expect_equal(node, users(node, image), ["path", "text", "host", USER], "users of the pulls")
 
 
-@conformance(id="pull-with-node-login", rules=["BACK-209"], needs=[*NEEDS, Feature.RESTART])
+@conformance(id="pull-errors-together", rules=["BACK-209.2"], needs=[*NEEDS, Feature.FAULTS])
+async def the_errors_of_all_logins_are_told(node: Node) -> None:
+    """When every login fails the message has the errors of all of them, equal ones once."""
+    image, host = await private_image(node)
+    for name in ("one", "two", "three"):
+        await node.api.create_secret(pull_secret(name, host, user=name))
+    with node.runtime.on("PullImage").fails("UNKNOWN", "line is busy", times=1):
+        await node.api.create_pod(with_secrets("web", image, "one", "two", "three"))
+        message = await wait_waiting(node, "web", "ErrImagePull")
+    error = error_of(pulls(node, image)[1])
+    expect_equal(node, users(node, image)[:3], ["one", "two", "three"], "users of the pulls")
+    expect_equal(node, message, f"[line is busy, {error}]", "message")
+
+
+@conformance(id="pull-secret-of-another-type", rules=["BACK-209.4"], needs=NEEDS)
+async def only_pull_secrets_are_logins(node: Node) -> None:
+    """A Secret of another type is no login, although it has the same key."""
+    image, host = await private_image(node)
+    await node.api.create_secret({**pull_secret("login", host), "type": "Opaque"})
+    await node.api.create_pod(with_secrets("web", image, "login"))
+    await wait_waiting(node, "web", "ErrImagePull")
+    expect_equal(node, set(users(node, image)), {""}, "users of the pulls")
+
+
+@conformance(id="pull-secret-broken", rules=["BACK-209.4"], needs=NEEDS)
+async def a_secret_that_cannot_be_read_stops_the_pull(node: Node) -> None:
+    """With a pull secret that is not JSON no pull is tried, not even an anonymous one."""
+    registry = await node.runtime.registry()
+    await registry.add("app:1")
+    image = f"{registry.open_host}/app:1"
+    broken = base64.b64encode(b"no json").decode()
+    login = {**pull_secret("login", "any"), "data": {".dockerconfigjson": broken}}
+    await node.api.create_secret(login)
+    await node.api.create_pod(with_secrets("web", image, "login"))
+    await node.run_until(
+        lambda: waiting(node, "web").get("reason") not in (None, "ContainerCreating"),
+        within_s=PULLED_S,
+        what="the container waits for its image",
+    )
+    await node.run_for(2)
+    expect_equal(node, users(node, image), [], "users of the pulls")
+
+
+@conformance(id="pull-with-hub-login", rules=["BACK-209.7"], needs=[*NEEDS, Feature.FAULTS])
+async def the_login_of_the_hub_is_for_names_without_a_registry(node: Node) -> None:
+    """A login for https://index.docker.io/v1/ is sent with pulls of names that have no registry,
+    and with no others."""
+    registry = await node.runtime.registry()
+    plain, other = "not-there:1", f"{registry.open_host}/app:1"
+    await node.api.create_secret(pull_secret("hub", "https://index.docker.io/v1/"))
+    two = (container("main", image=plain), container("other", image=other))
+    with node.runtime.on("PullImage").fails("UNKNOWN", "not today"):
+        await node.api.create_pod(pod("web", *two, imagePullSecrets=[{"name": "hub"}]))
+        await node.run_until(
+            lambda: pulls(node, plain) and pulls(node, other), within_s=PULLED_S, what="both pulls"
+        )
+    expect_equal(node, set(users(node, plain)), {USER}, f"users of the pulls of {plain}")
+    expect_equal(node, set(users(node, other)), {""}, f"users of the pulls of {other}")
+
+
+@conformance(
+    id="pull-logins-and-rate",
+    rules=["BACK-208.5"],
+    needs=NEEDS,
+    node_config={"registryPullQPS": 1, "registryBurst": 1},
+)
+async def several_logins_are_one_pull_for_the_rate(node: Node) -> None:
+    """The rate limit counts a pull once, however many logins it tries."""
+    image, host = await private_image(node)
+    for name in ("one", "two"):
+        await node.api.create_secret(pull_secret(name, host, user=name))
+    await node.api.create_secret(pull_secret("login", host))
+    await node.api.create_pod(with_secrets("web", image, "one", "two", "login"))
+    await wait_running(node, "web")
+    expect_equal(node, users(node, image), ["one", "two", USER], "users of the pulls")
+
+
+@conformance(
+    id="pull-with-node-login", rules=["BACK-209.1", "BACK-209.8"], needs=[*NEEDS, Feature.RESTART]
+)
 async def a_login_of_the_node_is_for_every_pod(node: Node) -> None:
     """A Docker configuration in the kubelet's root directory is a login for all pods, tried after
     their own secrets, and an image pulled with it may be used by every pod."""
@@ -127,10 +214,39 @@ async def a_login_of_the_node_is_for_every_pod(node: Node) -> None:
     expect_equal(node, pulls(node, image, "guest"), [], "pulls of another pod")
 
 
-@conformance(id="pull-secret-missing", rules=["BACK-209", "LIFE-070"], needs=NEEDS)
+@conformance(
+    id="node-logins-reread",
+    rules=["BACK-209.8"],
+    needs=[*NEEDS, Feature.RESTART, Feature.VIRTUAL_TIME],
+)
+async def the_logins_of_the_node_are_read_every_five_minutes(node: Node) -> None:
+    """.dockercfg in the kubelet's root directory is used while there is no config.json; a new file
+    counts after 5 minutes."""
+    registry = await node.runtime.registry()
+    await registry.add("app:1")
+    image = f"{registry.open_host}/app:1"
+    old = json.loads(docker_config(registry.open_host, user="old"))["auths"]
+    await node.kubelet.stop()
+    node.machine.write_root_file(".dockercfg", json.dumps(old))
+    await node.kubelet.start()
+
+    async def user_of(name: str) -> str:
+        await node.api.create_pod(with_secrets(name, image, imagePullPolicy="Always"))
+        await wait_running(node, name)
+        return users(node, image, name)[0]
+
+    expect_equal(node, await user_of("web"), "old", "user of the first pull")
+    node.machine.write_root_file("config.json", docker_config(registry.open_host, user="new"))
+    await node.run_for(200)
+    expect_equal(node, await user_of("soon"), "old", "user after 200 s")
+    await node.run_for(100)
+    expect_equal(node, await user_of("later"), "new", "user after 5 min")
+
+
+@conformance(id="pull-secret-missing", rules=["BACK-209.3", "LIFE-070"], needs=NEEDS)
 async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
-    """When a pull secret does not exist, an event warns of it and the image is pulled without
-    it."""
+    """When a pull secret does not exist, an event warns of it and the image is pulled without it,
+    or with those that exist."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -143,9 +259,16 @@ async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
     event = await wait_event(node, "web", "FailedToRetrieveImagePullSecret", text)
     expect_equal(node, event["type"], "Warning", "type of the event")
     expect_equal(node, users(node, image), [""], "users of the pulls")
+    closed, host = await private_image(node)
+    await node.api.create_secret(pull_secret("login", host))
+    await node.api.create_pod(with_secrets("next", closed, "gone", "login"))
+    await wait_running(node, "next")
+    text = text.replace("gone, lost", "gone")
+    await wait_event(node, "next", "FailedToRetrieveImagePullSecret", text)
+    expect_equal(node, users(node, closed), [USER], "users of the pulls with another secret")
 
 
-@conformance(id="pull-secret-without-api", rules=["BACK-209", "NODE-207"], needs=NEEDS, node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
+@conformance(id="pull-secret-without-api", rules=["BACK-209.1", "NODE-207"], needs=NEEDS, node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
 async def a_known_secret_serves_while_the_api_is_away(node: Node) -> None:
     """While the API server cannot be reached, a restarted container still pulls with the pod's
     secret, which the kubelet remembers."""
@@ -166,63 +289,3 @@ async def a_known_secret_serves_while_the_api_is_away(node: Node) -> None:
             what="a second start",
         )
     expect_equal(node, users(node, image), [USER, USER], "users of the pulls")
-
-
-@conformance(id="image-not-for-everyone", rules=["BACK-210"], needs=NEEDS)
-async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
-    """A pod without the secret must pull an image that is present but was pulled with that secret,
-    and the registry refuses it; with policy Never the image counts as absent for that pod."""
-    image, host = await private_image(node)
-    await node.api.create_secret(pull_secret("login", host))
-    await node.api.create_pod(with_secrets("owner", image, "login"))
-    await wait_running(node, "owner")
-    await node.api.create_pod(with_secrets("guest", image))
-    await wait_waiting(node, "guest", "ErrImagePull")
-    expect_equal(node, users(node, image, "guest")[0], "", "user of the guest's pull")
-    await node.api.create_pod(with_secrets("quiet", image, imagePullPolicy="Never"))
-    text = f'Container image "{image}" is not present with pull policy of Never'
-    expect_equal(node, await wait_waiting(node, "quiet", "ErrImageNeverPull"), text, "message")
-
-
-@conformance(id="image-for-the-same-secret", rules=["BACK-210"], needs=NEEDS)
-async def the_same_login_needs_no_second_pull(node: Node) -> None:
-    """Pods with the same secret, or with the same login in another secret, use the present image
-    without a pull."""
-    image, host = await private_image(node)
-    await node.api.create_secret(pull_secret("login", host))
-    await node.api.create_secret(pull_secret("copy", host))
-    await node.api.create_pod(with_secrets("owner", image, "login"))
-    await wait_running(node, "owner")
-    await node.api.create_pod(with_secrets("same", image, "login"))
-    await node.api.create_pod(with_secrets("equal", image, "copy"))
-    await wait_running(node, "same")
-    await wait_running(node, "equal")
-    expect_equal(node, len(pulls(node, image)), 1, "pulls for three pods")
-
-
-@conformance(id="image-pulled-openly", rules=["BACK-210"], needs=NEEDS)
-async def an_image_pulled_anonymously_is_for_everyone(node: Node) -> None:
-    """An image that was pulled without credentials is used by other pods without a pull."""
-    registry = await node.runtime.registry()
-    await registry.add("app:1")
-    image = f"{registry.open_host}/app:1"
-    for name in ("owner", "guest"):
-        await node.api.create_pod(with_secrets(name, image))
-        await wait_running(node, name)
-    expect_equal(node, len(pulls(node, image)), 1, "pulls for two pods")
-
-
-@conformance(id="image-records-stay", rules=["BACK-211"], needs=[*NEEDS, Feature.RESTART])
-async def a_restarted_kubelet_knows_with_what_an_image_was_pulled(node: Node) -> None:
-    """After a restart of the kubelet an image that was pulled with a secret still may not be used
-    without it."""
-    image, host = await private_image(node)
-    await node.api.create_secret(pull_secret("login", host))
-    await node.api.create_pod(with_secrets("owner", image, "login"))
-    await wait_running(node, "owner")
-    await node.kubelet.restart()
-    await node.api.create_pod(with_secrets("guest", image))
-    await wait_waiting(node, "guest", "ErrImagePull")
-    await node.api.create_pod(with_secrets("same", image, "login"))
-    await wait_running(node, "same")
-    expect_equal(node, pulls(node, image, "same"), [], "pulls with the same secret")

@@ -1,6 +1,8 @@
 """Whether the kubelet looks for an image and pulls it: policies, names, and answers of the
 runtime."""
 
+from typing import Any
+
 from conformance.cases.images.seen import (
     PULLED_S,
     error_of,
@@ -14,7 +16,13 @@ from conformance.cases.images.seen import (
 )
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
-from conformance.harness.manifests import IMAGE, MISSING_IMAGE, container, pod
+from conformance.harness.manifests import (
+    IMAGE,
+    MISSING_IMAGE,
+    OTHER_IMAGE,
+    container,
+    pod,
+)
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
@@ -23,7 +31,7 @@ API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Fea
 NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 
 
-@conformance(id="image-policy-present", rules=["BACK-202"], needs=[API, STATUS])
+@conformance(id="image-policy-present", rules=["BACK-202.2"], needs=[API, STATUS])
 async def a_present_image_is_not_pulled(node: Node) -> None:
     """With IfNotPresent an image that is present is used, and an event says so."""
     await node.api.create_pod(pod("web"))
@@ -33,7 +41,7 @@ async def a_present_image_is_not_pulled(node: Node) -> None:
     expect_about(node, await wait_event(node, "web", "Pulled", text), "Normal")
 
 
-@conformance(id="image-policy-absent", rules=["BACK-202", "BACK-213"], needs=[STATUS, REGISTRY])
+@conformance(id="image-policy-absent", rules=["BACK-202.2", "BACK-213"], needs=[STATUS, REGISTRY])
 async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     """With IfNotPresent an absent image is looked for and pulled, then its size and its user are
     looked up, and the container is created."""
@@ -49,14 +57,15 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     expect_equal(node, (made.image, made.user_specified_image), (pulled, image), "image made from")
 
 
-@conformance(id="image-policy-always", rules=["BACK-202"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
+@conformance(id="image-policy-always", rules=["BACK-202.1"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
 async def always_pulls_at_every_start(node: Node) -> None:
     """With Always the image is pulled without looking for it first, again at every restart."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     work = in_turn(exits(1), runs())
-    await node.apply_static(pod("web", container("main", work, image=image, imagePullPolicy="Always")))  # fmt: skip  # noqa: E501
+    main = container("main", work, image=image, imagePullPolicy="Always")
+    await node.apply_static(pod("web", main))
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == 2,
         within_s=PULLED_S + limits.SYNC_ERROR_S,
@@ -66,7 +75,9 @@ async def always_pulls_at_every_start(node: Node) -> None:
     expect_equal(node, len(pulls(node, image)), 2, "pulls for two starts")
 
 
-@conformance(id="image-policy-never", rules=["BACK-202"], needs=[API, STATUS, REGISTRY])
+@conformance(
+    id="image-policy-never", rules=["BACK-202.3", "BACK-204.4"], needs=[API, STATUS, REGISTRY]
+)
 async def never_does_not_pull(node: Node) -> None:
     """With Never an absent image is not pulled, although the registry has it: the container waits
     with ErrImageNeverPull."""
@@ -83,7 +94,7 @@ async def never_does_not_pull(node: Node) -> None:
     expect_equal(node, node.api.phase("web"), "Pending", "phase")
 
 
-@conformance(id="image-policy-never-present", rules=["BACK-202"], needs=[STATUS])
+@conformance(id="image-policy-never-present", rules=["BACK-202.3"], needs=[STATUS])
 async def never_uses_what_is_there(node: Node) -> None:
     """With Never a present image is used."""
     await node.apply_static(pod("web", container("main", imagePullPolicy="Never")))
@@ -91,10 +102,12 @@ async def never_uses_what_is_there(node: Node) -> None:
     expect_equal(node, node.count("PullImage"), 0, "pulls")
 
 
-@conformance(id="image-default-tag", rules=["BACK-201", "BACK-202"], needs=[STATUS, REGISTRY])
+@conformance(
+    id="image-default-tag", rules=["BACK-201.1", "BACK-202.1"], needs=[API, STATUS, REGISTRY]
+)
 async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
     """Without a tag and a policy the image `:latest` is pulled without looking for it first; the
-    pod's spec stays as written."""
+    pod's spec and its events have the name as written."""
     registry = await node.runtime.registry()
     await registry.add("app:latest")
     image = f"{registry.open_host}/app"
@@ -102,18 +115,56 @@ async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
     del plan.manifest["spec"]["containers"][0]["imagePullPolicy"]
     await node.apply_static(plan)
     await wait_running(node, "web")
+    await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
     expect_equal(node, len(pulls(node, f"{image}:latest")), 1, "pulls of :latest")
     expect_equal(node, image_calls(node, f"{image}:latest")[0], "PullImage", "first call")
     made = node.calls("CreateContainer", pod="web")[0].request.config.image
     expect_equal(node, made.user_specified_image, image, "user_specified_image")
 
 
-@conformance(id="image-name-invalid", rules=["BACK-201"], needs=[STATUS])
+@conformance(id="image-name-short", rules=["BACK-201.1"], needs=[STATUS])
+async def a_short_name_is_not_made_longer(node: Node) -> None:
+    """A name without a registry is sent as it is, but for the tag."""
+    main = container("main", image="not-there", imagePullPolicy="Never")
+    await node.apply_static(pod("web", main))
+    await wait_waiting(node, "web", "ErrImageNeverPull")
+    asked = {c.request.image.image for c in node.calls("ImageStatus")}
+    expect(node, "not-there:latest" in asked, "a question for not-there:latest", asked)
+
+
+@conformance(id="image-name-digest", rules=["BACK-201.1", "BACK-210.3"], needs=[STATUS, REGISTRY])
+async def a_name_with_a_digest_gets_no_tag(node: Node) -> None:
+    """A name with a digest and without a tag is sent as it is; a present image that was pulled
+    under a tag of the same repository is used."""
+    registry = await node.runtime.registry()
+    await registry.add("app:1")
+    await node.apply_static(pod("web", container("main", image=f"{registry.open_host}/app:1")))
+    await wait_running(node, "web")
+    listed = [
+        name
+        for call in node.calls("ImageStatus")
+        for name in call.response.image.repo_digests
+        if name.startswith(f"{registry.open_host}/app@")
+    ]
+    expect(node, listed, "a digest of the image in ImageStatus", listed)
+    await node.apply_static(pod("next", container("main", image=listed[0])))
+    await wait_running(node, "next")
+    expect_equal(node, pulls(node, listed[0]), [], "pulls of the digest")
+    expect_equal(
+        node, image_calls(node, listed[0])[0], "ImageStatus", "first call about the digest"
+    )
+
+
+@conformance(id="image-name-invalid", rules=["BACK-201.2"], needs=[STATUS])
 async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
     """A container whose image is no valid reference waits with InvalidImageName, and no call about
     the image is made."""
     image = "localhost/Upper:1"
-    await node.apply_static(pod("web", container("main", image=image), container("fine")))
+    others = {"id": "0123456789abcdef" * 4, "url": "http://localhost/app"}
+    wrong = [container(name, image=other) for name, other in others.items()]
+    await node.apply_static(pod("web", container("main", image=image), *wrong, container("fine")))
+    for name in others:
+        await wait_waiting(node, "web", "InvalidImageName", name)
     message = await wait_waiting(node, "web", "InvalidImageName")
     wanted = (
         f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": '
@@ -121,11 +172,12 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
     )
     expect_equal(node, message, wanted, "message")
     asked = [c for c in node.calls() if c.method in ("ImageStatus", "PullImage")]
-    expect_equal(node, [c for c in asked if c.request.image.image == image], [], "calls about it")
+    names = {c.request.image.image for c in asked}
+    expect_equal(node, names, {IMAGE}, "images that the runtime is asked about")
     await wait_running(node, "web", "fine")
 
 
-@conformance(id="image-inspect-error", rules=["BACK-203"], needs=[API, STATUS, FAULTS])
+@conformance(id="image-inspect-error", rules=["BACK-203.1"], needs=[API, STATUS, FAULTS])
 async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     """While ImageStatus fails the container waits with ImageInspectError, and it is tried again."""
     with node.runtime.on("ImageStatus").fails("UNKNOWN", "store is broken"):
@@ -141,6 +193,44 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
         within_s=limits.SYNC_ERROR_S + PULLED_S,
         what="the container runs after the next try",
     )
+
+
+@conformance(id="image-incomplete", rules=["BACK-203.2"], needs=[STATUS, FAULTS])
+async def an_image_without_id_or_size_is_not_used(node: Node) -> None:
+    """An image whose id is empty or whose size is 0 in the answer is an error of ImageStatus."""
+
+    def change(answer: Any) -> None:
+        name = answer.image.repo_tags[0] if answer.image.repo_tags else ""
+        if name == IMAGE:
+            answer.image.size = 0
+        elif name == OTHER_IMAGE:
+            answer.image.id = ""
+
+    two = (container("main"), container("other", image=OTHER_IMAGE))
+    with node.runtime.on("ImageStatus").changes_answer(change):
+        await node.apply_static(pod("web", *two))
+        for name in ("main", "other"):
+            message = await wait_waiting(node, "web", "ImageInspectError", name)
+            start = 'Failed to inspect image "": '
+            expect(node, message.startswith(start), f"a message {start}...", message)
+    expect_equal(node, node.count("PullImage"), 0, "pulls")
+
+
+@conformance(id="pull-without-reference", rules=["BACK-203.3"], needs=[STATUS, FAULTS, REGISTRY])
+async def a_pull_must_name_what_was_pulled(node: Node) -> None:
+    """A pull whose answer has no image_ref has failed: ErrImagePull, and no container."""
+    registry = await node.runtime.registry()
+    await registry.add("app:1")
+    image = f"{registry.open_host}/app:1"
+    main = container("main", image=image, imagePullPolicy="Always")
+
+    def forget(answer: Any) -> None:
+        answer.image_ref = ""
+
+    with node.runtime.on("PullImage").changes_answer(forget):
+        await node.apply_static(pod("web", main))
+        await wait_waiting(node, "web", "ErrImagePull")
+    expect_equal(node, node.count("CreateContainer"), 0, "containers")
 
 
 async def _reason_of(node: Node, code: str, text: str) -> dict[str, str]:
@@ -168,16 +258,22 @@ def _expect_waiting(node: Node, state: dict[str, str], reason: str, why: str) ->
     expect(node, state in (wanted, back_off), f"waiting = {wanted} or {back_off}", state)
 
 
-@conformance(id="registry-unavailable", rules=["BACK-205"], needs=[STATUS, FAULTS])
+@conformance(
+    id="registry-unavailable",
+    rules=["BACK-205.1", "BACK-205.4", "BACK-204.3"],
+    needs=[API, STATUS, FAULTS],
+)
 async def a_registry_that_is_away_has_a_reason_of_its_own(node: Node) -> None:
     """The text of a pull error that begins with RegistryUnavailable becomes that reason, with the
     rest as the message."""
     state = await _reason_of(node, "UNKNOWN", "RegistryUnavailable: no route")
     why = "the registry is unavailable: no route"
     _expect_waiting(node, state, "RegistryUnavailable", why)
+    error = f'Failed to pull image "{MISSING_IMAGE}": RegistryUnavailable: no route'
+    await wait_event(node, "web", "Failed", error)
 
 
-@conformance(id="signature-refused", rules=["BACK-205"], needs=[STATUS, FAULTS])
+@conformance(id="signature-refused", rules=["BACK-205.2", "BACK-205.4"], needs=[STATUS, FAULTS])
 async def a_refused_signature_has_a_reason_of_its_own(node: Node) -> None:
     """The text of a pull error that begins with SignatureValidationFailed becomes that reason, with
     the rest as the message."""
@@ -186,7 +282,7 @@ async def a_refused_signature_has_a_reason_of_its_own(node: Node) -> None:
     _expect_waiting(node, state, "SignatureValidationFailed", why)
 
 
-@conformance(id="pull-error-with-code", rules=["BACK-205"], needs=[STATUS, FAULTS])
+@conformance(id="pull-error-with-code", rules=["BACK-205.3", "BACK-205.4"], needs=[STATUS, FAULTS])
 async def a_code_in_front_hides_the_special_reasons(node: Node) -> None:
     """With another code than UNKNOWN the text begins with the code, so the reason is
     ErrImagePull."""

@@ -11,17 +11,19 @@ from conformance.cases.images.seen import (
     wait_event,
     wait_running,
     wait_waiting,
+    waiting,
 )
 from conformance.harness.expect import expect, expect_equal, expect_spans
 from conformance.harness.limits import Span
-from conformance.harness.manifests import container, pod
+from conformance.harness.manifests import MISSING_IMAGE, container, pod
 from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
 
 API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.REGISTRY
 
 
-@conformance(id="pull-success", rules=["BACK-204"], needs=[API, STATUS, REGISTRY])
+@conformance(id="pull-success", rules=["BACK-204.1", "BACK-204.2"], needs=[API, STATUS, REGISTRY])
 async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     """A pull is reported by the events Pulling and Pulled; the second has its duration and the
     image's size."""
@@ -49,7 +51,9 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
 
 
 @conformance(
-    id="pull-missing-tag", rules=["BACK-204", "BACK-205", "CRI-096"], needs=[API, STATUS, REGISTRY]
+    id="pull-missing-tag",
+    rules=["BACK-204.3", "BACK-204.4", "BACK-205.3", "CRI-096"],
+    needs=[API, STATUS, REGISTRY],
 )
 async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
     """When the registry does not have the image, status and events have ErrImagePull with the
@@ -67,7 +71,11 @@ async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
     expect_about(node, await wait_event(node, "web", "Failed", "Error: ErrImagePull"), "Warning")
 
 
-@conformance(id="pull-outage", rules=["BACK-206", "BACK-207"], needs=[API, STATUS, REGISTRY])
+@conformance(
+    id="pull-outage",
+    rules=["BACK-206.5", "BACK-207", "BACK-204.1", "BACK-204.4"],
+    needs=[API, STATUS, REGISTRY],
+)
 async def an_outage_is_waited_out(node: Node) -> None:
     """While the registry does not answer, the pull fails and is backed off; once it is back, the
     next try succeeds."""
@@ -92,16 +100,19 @@ async def an_outage_is_waited_out(node: Node) -> None:
     first, second = pulls(node, image)[:2]
     gap_s = node.time_s(second) - node.ended_s(first)
     expect(node, gap_s >= 10, "the second pull at least 10 s after the first failed", gap_s)
+    told = node.event_count("Pulling", pod="web")
+    expect_equal(node, told, len(pulls(node, image)), "events Pulling, one for each pull")
 
 
 @conformance(
     id="pull-back-off-series",
-    rules=["BACK-206", "BACK-207"],
+    rules=["BACK-206.2", "BACK-207"],
     needs=[STATUS, REGISTRY, Feature.VIRTUAL_TIME],
+    node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "15s"}},
 )
 async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
     """Failing pulls are repeated after 10, 20, 40, 80, 160, 300 and 300 s, each at the next sync of
-    the pod, which comes every 10 to 15 s."""
+    the pod, which comes every 10 to 15 s; the delays of crash loops do not matter."""
     registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     await node.apply_static(pod("web", container("main", image=image)))
@@ -114,6 +125,73 @@ async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
     )
     times = [node.time_s(call) for call in pulls(node, image)]
     expect_spans(node, times, spans, "failing pulls")
+
+
+@conformance(id="pull-back-off-slow", rules=["BACK-206.2"], needs=[STATUS, FAULTS, REGISTRY])
+async def the_back_off_begins_with_the_failure(node: Node) -> None:
+    """The delay counts from the end of a pull that failed, however long it took."""
+    registry = await node.runtime.registry()
+    image = f"{registry.open_host}/nothing:1"
+    with node.runtime.on("PullImage").delays(16):
+        await node.apply_static(pod("web", container("main", image=image)))
+        await node.run_until(
+            lambda: len(pulls(node, image)) == 3,
+            within_s=PULLED_S + 10 + 20 + 2 * 16 + 2 * PULL_RETRY_S,
+            what="three pulls",
+        )
+    first, second, third = pulls(node, image)
+    gaps = [node.time_s(second) - node.ended_s(first), node.time_s(third) - node.ended_s(second)]
+    expect(node, gaps[0] >= 10 and gaps[1] >= 20, "10 and 20 s after the end of a pull", gaps)
+
+
+@conformance(id="pull-back-off-causes", rules=["BACK-206.5"], needs=[STATUS, FAULTS])
+async def the_back_off_tells_the_last_failure(node: Node) -> None:
+    """The message during a back-off has the reason and the text of the failure before it, also when
+    an earlier one was another."""
+    rules = node.runtime.on("PullImage")
+    rules.fails("UNKNOWN", "RegistryUnavailable: at first", times=1)
+    image = MISSING_IMAGE
+    start = f'Back-off pulling image "{image}": '
+    await node.apply_static(pod("web", container("main", image=image)))
+    text = await wait_waiting(node, "web", "ImagePullBackOff")
+    why = f"image pull failed for {image} because the registry is unavailable: at first"
+    expect_equal(node, text, f"{start}RegistryUnavailable: {why}", "message after the first pull")
+    with rules.fails("UNKNOWN", "no room"):
+        await node.run_until(
+            lambda: waiting(node, "web").get("message") == f"{start}ErrImagePull: no room",
+            within_s=20 + 3 * PULL_RETRY_S,
+            what="a message with the second failure",
+        )
+
+
+@conformance(
+    id="pull-back-off-kept",
+    rules=["BACK-206.3", "BACK-206.4"],
+    needs=[STATUS, FAULTS, REGISTRY, Feature.VIRTUAL_TIME],
+    node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+)
+async def the_back_off_outlives_a_success_and_ends_after_ten_minutes(node: Node) -> None:
+    """A pull that succeeds leaves the delay as it is: a failure minutes later doubles it. One that
+    comes more than 600 s after the last one begins with 10 s again."""
+    registry = await node.runtime.registry()
+    await registry.add("app:1")
+    image = f"{registry.open_host}/app:1"
+    work = in_turn(exits(1, after_s=30), exits(1, after_s=400), exits(1, after_s=700), runs())
+    main = container("main", work, image=image, imagePullPolicy="Always")
+    await node.apply_static(pod("web", main))
+    for run_s, delay_s in ((30, 20), (400, 40), (700, 10)):
+        await wait_running(node, "web")
+        starts = node.count("StartContainer", pod="web")
+        with node.runtime.on("PullImage").fails("UNKNOWN", "not now", times=1 if starts > 1 else 2):
+            await node.run_until(
+                lambda wanted=starts + 1: node.count("StartContainer", pod="web") == wanted,
+                within_s=run_s + 10 + delay_s + 3 * PULL_RETRY_S,
+                what=f"start {starts + 1}",
+            )
+        failed, good = pulls(node, image)[-2:]
+        gap_s = node.time_s(good) - node.ended_s(failed)
+        wanted = Span(delay_s, delay_s + PULL_RETRY_S)
+        expect(node, gap_s in wanted, f"the next pull {wanted} after the failure", f"{gap_s:.2f} s")
 
 
 @conformance(id="pull-pending", rules=["BACK-207", "LIFE-122"], needs=[STATUS, REGISTRY])
@@ -129,25 +207,28 @@ async def a_container_without_image_holds_no_other_up(node: Node) -> None:
     expect_equal(node, node.phase("web"), "Pending", "phase")
 
 
-@conformance(id="pull-back-off-shared", rules=["BACK-206"], needs=[STATUS, REGISTRY])
+@conformance(id="pull-back-off-shared", rules=["BACK-206.1"], needs=[STATUS, REGISTRY])
 async def the_back_off_is_one_per_pod_and_image(node: Node) -> None:
     """Two containers of a pod with the same missing image cause one pull, because they share its
-    back-off; another pod does not."""
+    back-off; another image does not, nor another pod."""
     registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
-    two = (container("main", image=image), container("other", image=image))
-    await node.apply_static(pod("web", *two))
+    another = f"{registry.open_host}/nothing:2"
+    names = {"main": image, "other": image, "third": another}
+    await node.apply_static(pod("web", *(container(name, image=i) for name, i in names.items())))
     await wait_waiting(node, "web", "ImagePullBackOff", "other")
+    first = node.time_s(pulls(node, image, "web")[0])
+    at_once = [c for c in pulls(node, another) if node.time_s(c) < first + 9]
+    expect_equal(node, len(at_once), 1, "pulls of the other image in 9 s")
     await node.apply_static(pod("next", container("main", image=image)))
     await node.run_until(
         lambda: pulls(node, image, "next"), within_s=PULLED_S, what="a pull of the other pod"
     )
-    first = node.time_s(pulls(node, image, "web")[0])
     soon = [c for c in pulls(node, image, "web") if node.time_s(c) < first + 10]
     expect_equal(node, len(soon), 1, "pulls of the pod in 10 s")
 
 
-@conformance(id="pull-deadline", rules=["CRI-006", "BACK-208"], needs=[STATUS, REGISTRY])
+@conformance(id="pull-deadline", rules=["CRI-006", "BACK-208.6"], needs=[STATUS, REGISTRY])
 async def a_pull_has_no_deadline(node: Node) -> None:
     """PullImage carries no deadline, because a big image may take its time."""
     registry = await node.runtime.registry()

@@ -116,6 +116,15 @@ class NodeApi:
         """Create the Secret in the namespace of the pods."""
         await self.create_object("secrets", manifest)
 
+    async def replace_data(self, secret: Mapping[str, Any]) -> None:
+        """Give the Secret of that name the data of this one."""
+        path = f"{_CORE}/secrets/{secret['metadata']['name']}"
+        await self._send("PATCH", path, {"data": secret["data"]}, MERGE_PATCH)
+
+    async def delete_secret(self, name: str) -> None:
+        """Delete the Secret."""
+        await self._send("DELETE", f"{_CORE}/secrets/{name}", {})
+
     async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
         """Create an object of the core group in the namespace of the pods; `plural` names its
         kind: `configmaps`, `services`."""

@@ -3,7 +3,8 @@
 from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
-from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.expect import expect, expect_equal, expect_order, expect_spans
+from conformance.harness.limits import Span
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
@@ -29,8 +30,8 @@ async def run_unknown_pod(node: Node) -> str:
     return str(answer.pod_sandbox_id)
 
 
-async def run_unknown_container(node: Node) -> str:
-    """Run a container in such a sandbox, and return its ID."""
+async def run_unknown_container(node: Node, *, start: bool = True) -> str:
+    """Run a container in such a sandbox, or with `start=False` only make it, and return its ID."""
     sandbox = await run_unknown_pod(node)
     config = cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name="main"),
@@ -50,8 +51,9 @@ async def run_unknown_container(node: Node) -> str:
         sandbox_config=cri.PodSandboxConfig(metadata=metadata),
     )
     made = await node.runtime.direct.call("CreateContainer", request)
-    start = cri.StartContainerRequest(container_id=made.container_id)
-    await node.runtime.direct.call("StartContainer", start)
+    if start:
+        request = cri.StartContainerRequest(container_id=made.container_id)
+        await node.runtime.direct.call("StartContainer", request)
     return str(made.container_id)
 
 
@@ -72,7 +74,7 @@ async def a_running_pod_without_source_is_killed(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of web")
 
 
-@conformance(id="removed-after-end", rules=["GC-003", "GC-020"], needs=[STATUS, VIRTUAL])
+@conformance(id="removed-after-end", rules=["GC-003.1", "GC-020"], needs=[STATUS, VIRTUAL])
 async def containers_of_a_removed_pod_are_removed_soon(node: Node) -> None:
     """When a removed static pod has stopped, its containers are removed at the next relist or by
     the next garbage collection."""
@@ -88,7 +90,11 @@ async def containers_of_a_removed_pod_are_removed_soon(node: Node) -> None:
     )
 
 
-@conformance(id="sandbox-collected", rules=["GC-010", "GC-001"], needs=[STATUS, VIRTUAL])
+@conformance(
+    id="sandbox-collected",
+    rules=["GC-010.2", "GC-010.4", "GC-010.5", "GC-001"],
+    needs=[STATUS, VIRTUAL],
+)
 async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
     """Garbage collection stops and removes the sandbox of a removed pod, after its containers."""
     await node.apply_static(pod("web"))
@@ -103,15 +109,21 @@ async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
     expect_order(node, node.writes("web"), wanted, "RemoveContainer before RemovePodSandbox")
 
 
-@conformance(id="finished-pod-kept", rules=["GC-002", "GC-010"], needs=[STATUS, VIRTUAL])
+@conformance(
+    id="finished-pod-kept",
+    rules=["GC-003.1", "GC-003.2", "GC-010.3", "GC-002.2"],
+    needs=[STATUS, VIRTUAL],
+)
 async def a_finished_pod_keeps_its_last_containers(node: Node) -> None:
-    """Garbage collection keeps the newest dead containers of a pod that still exists."""
+    """Garbage collection keeps the newest dead containers of a pod that still exists, also of one
+    that runs again."""
     job = pod("job", container("main", exits(0)), restartPolicy="Never")
     await node.apply_static(job)
     await node.apply_static(pod("web"))
+    await node.apply_static(pod("again", container("main", in_turn(exits(1), runs()))))
     await node.wait_running("web")
     await node.run_for(2 * limits.GC_PERIOD_S + 5)
-    expect_equal(node, node.count("RemoveContainer", pod="job"), 0, "removals")
+    expect_equal(node, node.count("RemoveContainer"), 0, "removed containers")
     expect_equal(node, node.count("RemovePodSandbox"), 0, "removed sandboxes")
     expect_equal(node, node.writes("web")[3:], [], "calls for the running pod after its start")
     expect_equal(node, node.phase("job"), "Succeeded", "phase")
@@ -135,16 +147,26 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
 
 @conformance(id="logs-removed-with-container", rules=["GC-005"], needs=[STATUS])
 async def the_log_goes_with_its_container(node: Node) -> None:
-    """When a dead container is removed its log is deleted; the logs of others stay."""
+    """When a dead container is removed its log is deleted with its rotated files; the logs of
+    others stay."""
     work = in_turn(exits(1), exits(1, after_s=2), runs())
     await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="a second start",
+    )
+    for attempt in (0, 1):
+        node.machine.write_log("web", "main", f"{attempt}.log.20200101-000000.gz", "old")
     await node.run_until(
         lambda: node.count("RemoveContainer", container="main"),
         within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
         what="RemoveContainer of attempt 0",
     )
     files = node.machine.log_files("web", "main")
-    expect(node, "0.log" not in files and "1.log" in files, "1.log, and no longer 0.log", files)
+    old = {file for file in files if file.startswith("0.log")}
+    kept = {"1.log", "1.log.20200101-000000.gz"} <= set(files)
+    expect(node, not old and kept, "the logs of attempt 1, and no longer those of 0", files)
 
 
 @conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL])
@@ -178,6 +200,8 @@ async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
             what="RemovePodSandbox twice",
         )
     expect_equal(node, node.events("ContainerGCFailed"), [], "events ContainerGCFailed")
+    gap = [Span(limits.GC_PERIOD_S - 1, limits.GC_PERIOD_S + 3)]
+    expect_spans(node, node.times_s("RemovePodSandbox"), gap, "two tries to remove the sandbox")
     await node.run_until(
         lambda: node.count("RemovePodSandbox") == 3,
         within_s=limits.GC_PERIOD_S + limits.NOTICE_S,

@@ -44,11 +44,22 @@ class NodeMachine:
 
     def write_log(self, pod: str, container: str, file: str, text: str) -> None:
         """Write a file beside the logs of a container."""
-        meta = self._watch.listed_pod(pod)["metadata"]
-        directory = f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
-        path = self._parts.paths.logs / directory / container / file
+        path = self._log_path(pod, container, file)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+    def log_text(self, pod: str, container: str, file: str) -> str:
+        """The text of a file beside the logs of a container. Raises FileNotFoundError."""
+        return self._log_path(pod, container, file).read_text()
+
+    def remove_log(self, pod: str, container: str, file: str) -> None:
+        """Remove a file beside the logs of a container."""
+        self._log_path(pod, container, file).unlink()
+
+    def _log_path(self, pod: str, container: str, file: str) -> Path:
+        meta = self._watch.listed_pod(pod)["metadata"]
+        directory = f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
+        return self._parts.paths.logs / directory / container / file
 
     @looked_at
     def log_files(self, pod: str, container: str) -> list[str]:

@@ -1,0 +1,214 @@
+"""What garbage collection does with leftovers that are not as usual: several dead instances,
+removals that fail, containers that never ran, containers in an unknown state."""
+
+from typing import Any
+
+from kubecri.v1 import api_pb2 as cri
+
+from conformance.cases.pleg.collection import run_unknown_container
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, Level, conformance
+
+STATUS, VIRTUAL, FAULTS = Feature.STATUS, Feature.VIRTUAL_TIME, Feature.FAULTS
+ROUND_S = limits.GC_PERIOD_S + limits.NOTICE_S
+CRASHES = in_turn(exits(1), exits(1, after_s=2), runs())
+
+
+def removed(node: Node, pod: str) -> set[tuple[str, int]]:
+    """The containers of the pod that were removed: name and attempt."""
+    calls = [c for c in node.calls("RemoveContainer", pod=pod) if c.error is None]
+    return {(c.container, c.attempt) for c in calls}
+
+
+@conformance(
+    id="collection-keeps-newest",
+    rules=["GC-003.2", "GC-002.1", "GC-020"],
+    needs=[STATUS, FAULTS, VIRTUAL],
+)
+async def the_newest_dead_instance_of_each_container_is_kept(node: Node) -> None:
+    """When several dead instances of a container are left, garbage collection removes all but the
+    newest, of each container of each pod; one that cannot be removed holds up no other."""
+    with node.runtime.on("RemoveContainer").fails("UNKNOWN", "busy"):
+        for name in ("web", "next"):
+            two = (container("one", CRASHES), container("two", CRASHES))
+            await node.apply_static(pod(name, *two))
+        for name in ("web", "next"):
+            await node.run_until(
+                lambda name=name: (
+                    node.count("StartContainer", pod=name) == 4
+                    and all(not node.running(name, each) for each in ("one", "two"))
+                ),
+                within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
+                what=f"both containers of {name} have ended twice",
+            )
+        await node.run_for(limits.NOTICE_S)
+    with node.runtime.on("RemoveContainer", pod="web", container="one").fails("UNKNOWN", "busy"):
+        await node.run_until(
+            lambda: removed(node, "next") and removed(node, "web"),
+            within_s=ROUND_S,
+            what="removed containers of both pods",
+        )
+        await node.run_for(1)
+    expect_equal(node, removed(node, "next"), {("one", 0), ("two", 0)}, "removed of next")
+    expect_equal(node, removed(node, "web"), {("two", 0)}, "removed of web")
+
+
+@conformance(
+    id="created-container-collected", rules=["GC-002.1", "GC-003.1"], needs=[STATUS, VIRTUAL]
+)
+async def a_container_that_never_ran_is_collected(node: Node) -> None:
+    """A container that was created and never started is collected with its pod."""
+    ghost = await run_unknown_container(node, start=False)
+    await node.run_until(
+        lambda: any(c.request.container_id == ghost for c in node.calls("RemoveContainer")),
+        within_s=2 * limits.GC_PERIOD_S + limits.NOTICE_S,
+        what="RemoveContainer of the created container",
+    )
+
+
+@conformance(id="unknown-state-collected", rules=["GC-002.3"], needs=[STATUS, FAULTS, VIRTUAL])
+async def a_container_in_an_unknown_state_is_stopped_first(node: Node) -> None:
+    """A container in state UNKNOWN is stopped before it is removed, and not removed while that
+    fails."""
+    ghost = await run_unknown_container(node, start=False)
+
+    def forget(answer: Any) -> None:
+        for item in answer.containers:
+            if item.id == ghost:
+                item.state = cri.CONTAINER_UNKNOWN
+
+    def of_ghost(method: str) -> list[Any]:
+        return [c for c in node.calls(method) if c.request.container_id == ghost]
+
+    with node.runtime.on("ListContainers").changes_answer(forget):
+        with node.runtime.on("StopContainer").fails("UNKNOWN", "no shim"):
+            await node.run_until(
+                lambda: of_ghost("StopContainer"),
+                within_s=2 * limits.GC_PERIOD_S,
+                what="StopContainer of the container",
+            )
+            await node.run_for(limits.NOTICE_S)
+            expect_equal(node, of_ghost("RemoveContainer"), [], "removals after a failed stop")
+        await node.run_until(
+            lambda: of_ghost("RemoveContainer"), within_s=ROUND_S, what="RemoveContainer"
+        )
+    stop, remove = of_ghost("StopContainer")[-1], of_ghost("RemoveContainer")[0]
+    expect(node, node.ended_s(stop) <= node.time_s(remove), "a stop before the removal", stop)
+
+
+@conformance(id="running-not-collected", rules=["GC-002.2"], needs=[STATUS, FAULTS, VIRTUAL])
+async def a_running_container_is_never_removed(node: Node) -> None:
+    """A container of an unknown pod that cannot be stopped is not removed while it runs."""
+    with node.runtime.on("StopContainer").fails("UNKNOWN", "no shim"):
+        ghost = await run_unknown_container(node)
+        await node.run_for(2 * limits.GC_PERIOD_S)
+        calls = [c for c in node.calls("RemoveContainer") if c.request.container_id == ghost]
+        expect_equal(node, calls, [], "removals of the running container")
+    await node.run_until(
+        lambda: node.count("RemoveContainer"), within_s=2 * ROUND_S, what="RemoveContainer"
+    )
+
+
+@conformance(id="sandbox-waits", rules=["GC-010.1", "GC-010.4"], needs=[STATUS, FAULTS, VIRTUAL])
+async def a_sandbox_goes_after_its_containers_and_its_stop(node: Node) -> None:
+    """The sandbox of a removed pod is not removed while a container of it is left, nor while it
+    cannot be stopped; that holds up no other pod's."""
+    for name in ("one", "two", "three"):
+        await node.apply_static(pod(name, grace_s=1))
+    for name in ("one", "two", "three"):
+        await node.wait_running(name)
+    keep = node.runtime.on("RemoveContainer", pod="one").fails("UNKNOWN", "busy")
+    for name in ("one", "two", "three"):
+        await node.remove_static(name)
+    await node.run_until(
+        lambda: all(node.count("StopPodSandbox", pod=n) for n in ("one", "two", "three")),
+        within_s=limits.STOP_S,
+        what="stopped sandboxes",
+    )
+    stuck = node.runtime.on("StopPodSandbox", pod="two").fails("UNKNOWN", "network is busy")
+    with keep, stuck:
+        await node.run_until(
+            lambda: node.count("RemovePodSandbox", pod="three"),
+            within_s=limits.GC_PERIOD_S + ROUND_S,
+            what="RemovePodSandbox of three",
+        )
+        await node.run_for(ROUND_S)
+        expect_equal(node, node.count("RemovePodSandbox", pod="one"), 0, "removals with containers")
+        expect_equal(node, node.count("RemovePodSandbox", pod="two"), 0, "removals without a stop")
+    await node.run_until(
+        lambda: all(node.count("RemovePodSandbox", pod=name) for name in ("one", "two")),
+        within_s=2 * ROUND_S,
+        what="RemovePodSandbox of one and two",
+    )
+
+
+@conformance(
+    id="old-sandbox-collected",
+    rules=["GC-010.3", "GC-010.1"],
+    needs=[STATUS, Feature.OUTSIDE_KILL, VIRTUAL],
+)
+async def an_old_sandbox_without_containers_goes(node: Node) -> None:
+    """Of a pod that is still wanted the older sandboxes are removed once they have no containers;
+    one with the newest dead container stays."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    for count in (2, 3):
+        await node.runtime.stop_sandbox("web")
+        await node.run_until(
+            lambda count=count: node.count("StartContainer", pod="web") == count,
+            within_s=limits.restart_after(10).high_s + limits.START_S,
+            what=f"start {count}",
+        )
+    await node.run_until(
+        lambda: node.count("RemovePodSandbox"), within_s=ROUND_S, what="RemovePodSandbox"
+    )
+    await node.run_for(ROUND_S)
+    attempts = {c.attempt for c in node.calls("RemovePodSandbox", pod="web")}
+    expect_equal(node, attempts, {0}, "attempts of removed sandboxes")
+    await node.wait_running("web")
+
+
+@conformance(
+    id="log-that-stays", rules=["GC-005"], level=Level.SHOULD, needs=[STATUS, FAULTS, VIRTUAL]
+)
+async def a_container_whose_log_cannot_be_deleted_stays(node: Node) -> None:
+    """While a file of its log cannot be deleted a dead container is kept."""
+    await node.apply_static(pod("web", container("main", CRASHES)))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="a second start",
+    )
+    node.machine.write_log("web", "main", "0.log.directory/file", "in the way")
+    await node.run_for(2 + limits.GC_PERIOD_S + limits.NOTICE_S)
+    expect_equal(node, removed(node, "web"), set(), "removed containers")
+
+
+@conformance(
+    id="evicted-pod-collected",
+    rules=["GC-003.1", "GC-010.2"],
+    needs=[Feature.API, STATUS, Feature.NODE_RESOURCES, VIRTUAL],
+    node_config={"evictionHard": {"memory.available": "1Gi"}},
+)
+async def what_is_left_of_an_evicted_pod_goes(node: Node) -> None:
+    """The containers and the sandbox of an evicted pod are removed although the pod is not
+    deleted."""
+    await node.api.create_pod(pod("web", grace_s=1))
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    node.machine.leave_memory(1024**2)
+    await node.run_until(
+        lambda: node.api.phase("web") == "Failed",
+        within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
+        what="web is evicted",
+    )
+    node.machine.leave_memory(4 * 1024**3)
+    await node.run_until(
+        lambda: node.count("RemovePodSandbox", pod="web"),
+        within_s=ROUND_S + limits.STOP_S,
+        what="RemovePodSandbox",
+    )
+    expect_equal(node, removed(node, "web"), {("main", 0)}, "removed containers")

@@ -197,7 +197,8 @@ async def a_container_whose_log_cannot_be_deleted_stays(node: Node) -> None:
 async def what_is_left_of_an_evicted_pod_goes(node: Node) -> None:
     """The containers and the sandbox of an evicted pod are removed although the pod is not
     deleted."""
-    await node.api.create_pod(pod("web", grace_s=1))
+    work = runs(stop_exit_code=1)
+    await node.api.create_pod(pod("web", container("main", work), grace_s=1))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     node.machine.leave_memory(1024**2)
     await node.run_until(

@@ -119,7 +119,7 @@ async def a_pod_stays_while_its_cgroup_does(node: Node) -> None:
 
 @conformance(
     id="cgroup-busy-shortly",
-    rules=["CG-042.3", "CG-102.1"],
+    rules=["CG-042.3", "CG-044.3", "CG-102.1"],
     needs=[API, CGROUPS, V1],
 )
 async def a_busy_cgroup_is_tried_again_at_once(node: Node) -> None:

@@ -59,7 +59,11 @@ async def the_greatest_init_container_counts(node: Node) -> None:
     expect_cpu(node, group, 512, 20)
 
 
-@conformance(id="cgroup-pod-level", rules=["CG-002", "CG-023.3", "CG-028"], needs=[CGROUPS])
+@conformance(
+    id="cgroup-pod-level",
+    rules=["CG-002.1", "CG-023.3", "CG-028", "CG-050.1", "CG-050.5"],
+    needs=[CGROUPS],
+)
 async def resources_of_the_pod_itself_count(node: Node) -> None:
     """Resources at the level of the pod decide its QoS class and its limits, whatever its
     containers lack."""
@@ -67,12 +71,17 @@ async def resources_of_the_pod_itself_count(node: Node) -> None:
     plan = pod(
         "web",
         container("main", **asking("100m")),
+        container("bare"),
         resources={"limits": amounts, "requests": amounts},
     )
     group = await cgroup_of(node, plan)
     expect_equal(node, len(group), 2, "words of the name of a Guaranteed pod's cgroup")
     expect_cpu(node, group, 512, 20)
     expect_limits(node, group, quota_us=50_000, memory_mi=128)
+    for name, shares in (("main", 102), ("bare", 512)):
+        told = node.calls("CreateContainer", container=name)[0].request.config.linux.resources
+        seen = told.cpu_shares, told.cpu_quota, told.memory_limit_in_bytes
+        expect_equal(node, seen, (shares, 50_000, 128 * MI), f"shares, quota, memory of {name}")
 
 
 @conformance(id="cgroup-init-phases", rules=["CG-023.1"], needs=[CGROUPS])

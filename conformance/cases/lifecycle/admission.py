@@ -23,6 +23,9 @@ async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
     status = (node.api.pod(name) or {})["status"]
     wanted = (reason, f"Pod was rejected: {message}")
     expect_equal(node, (status["reason"], status["message"]), wanted, "status")
+    await node.run_until(  # events take their time
+        lambda: node.events(reason, pod=name), within_s=limits.NOTICE_S, what=f"event {reason}"
+    )
     told = [(event["type"], event["message"]) for event in node.events(reason, pod=name)]
     expect_equal(node, told, [("Warning", message)], "event")
     expect_equal(node, node.count("RunPodSandbox", pod=name), 0, "sandboxes")

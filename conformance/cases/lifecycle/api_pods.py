@@ -1,5 +1,7 @@
 """Pods from the API server: deletion, terminal phases, and changes in place."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import OTHER_IMAGE, container, pod
@@ -52,7 +54,12 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
     expect_equal(node, [c.request.timeout for c in stops], [5], "timeouts of StopContainer")
     sandbox = node.calls("StopPodSandbox", pod="web")
     expect(node, sandbox, "StopPodSandbox before the pod is removed")
-    (removal,) = [r for r in node.api.requests("DELETE", "/pods/web$") if r.body != asked]
+
+    def removals() -> list[Any]:
+        return [r for r in node.api.requests("DELETE", "/pods/web$") if r.body != asked]
+
+    await node.run_until(removals, within_s=limits.NOTICE_S, what="the answer to a DELETE")
+    (removal,) = removals()
     seen = (removal.body.get("gracePeriodSeconds"), removal.body["preconditions"].get("uid"))
     expect_equal(node, seen, (0, uid), "grace period and UID in the kubelet's DELETE")
     written = [r for r in node.api.requests("PATCH", "/pods/web/status") if r.seq < removal.seq]

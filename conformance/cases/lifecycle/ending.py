@@ -123,13 +123,13 @@ def deletes(node: Node, name: str) -> list[Any]:
 async def the_hook_of_a_sidecar_runs_beside_the_stop_of_the_main_container(node: Node) -> None:
     """The preStop hook of a sidecar runs while the main container still stops; its StopContainer
     comes after that."""
-    main = container("main", runs(stop_takes_s=3))
+    main = container("main", runs(stop_takes_s=3.5))  # the rest of the grace is whole seconds
     side = sidecar("side", hooks={"preStop": hook(takes_s=1)})
     await node.apply_static(pod("web", main, init=[side], grace_s=12))
     await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
     await node.remove_static("web")
     await node.run_until(
-        lambda: node.count("StopContainer", container="side"), within_s=3 + limits.STOP_S
+        lambda: node.count("StopContainer", container="side"), within_s=4 + limits.STOP_S
     )
     (run,) = node.calls("ExecSync", container="side")
     (stop,) = node.calls("StopContainer", container="main")

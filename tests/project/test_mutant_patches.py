@@ -110,7 +110,10 @@ def test_what_a_run_must_reach(tmp_path: Path) -> None:
     excused = Answer(replace(mutant, survives="nothing shows it"))
     assert not_good_enough([seen] * 19 + [excused], whole=True) == ""
     assert not_good_enough([seen] * 18 + [excused] * 2, whole=True) == "fewer than 95% are noticed"
-    assert not_good_enough([seen] * 19 + [unseen], whole=False) == ""
+    known = [mutant.name]
+    assert not_good_enough([seen] * 19 + [unseen], whole=False, known=known) == ""
+    assert "fewer" in not_good_enough([seen] * 18 + [unseen] * 2, whole=False, known=known)
+    assert not_good_enough([unseen] * 20, whole=False, known=["another"]) == ""
     assert "do not agree" in not_good_enough([seen] * 19 + [unseen], whole=True)
     assert "do not agree" in not_good_enough([replace(excused, noticed=("a",))], whole=True)
     broken = Answer(mutant, error="does not fit")

@@ -58,9 +58,9 @@ def remarks(answers: Sequence[Answer]) -> Iterable[str]:
 
 
 def not_good_enough(answers: Sequence[Answer], *, whole: bool, known: Collection[str] = ()) -> str:
-    """Why the run has failed; "" when it has not. A sample asks whether the suite still notices what
-    it has noticed (`known`); one seed may hide what others show, so there a single mutant does not
-    count."""
+    """Why the run has failed; "" when it has not. A sample asks whether the suite still notices
+    what it has noticed (`known`); one seed may hide what others show, so there a single mutant does
+    not count."""
     if any(answer.error for answer in answers):
         return "a mutant could not be asked about"
     if whole and any(remarks(answers)):

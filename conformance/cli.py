@@ -85,6 +85,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
     )
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
+    running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
     running.add_argument("--results", metavar="FILE", help="write each case's outcome, as JSON")
     return list_cases(parser.parse_args(words))

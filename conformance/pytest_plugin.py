@@ -33,6 +33,7 @@ from conformance.registry import (
     SelectionError,
     load_cases,
     select,
+    shard_of,
 )
 from conformance.summary import print_summary
 
@@ -145,6 +146,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rule", action="append", default=[], help="only cases of this rule (BACK-009) or family (BACK)")  # fmt: skip  # noqa: E501
     group.addoption("--id", action="append", default=[], dest="case_id", help="only this case")
     group.addoption("--disable", action="append", default=[], help="report this case as disabled")
+    group.addoption("--shard", type=shard_of, default=(1, 1), metavar="K/N", help="the K-th of N parts of the chosen cases")  # fmt: skip  # noqa: E501
     group.addoption("--results", type=Path, metavar="FILE", help="write the outcome of each case to this JSON file")  # fmt: skip  # noqa: E501
 
 
@@ -166,6 +168,7 @@ def pytest_configure(config: pytest.Config) -> None:
         rules=tuple(option.rule),
         level=Level[option.level.upper()],
         disabled=tuple(option.disable),
+        shard=option.shard,
     )
     choices = [replace(choice, seed=seed) for seed in option.seeds or (option.seed,)]
     config.stash[RUN] = Run(choices, selection)

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from argparse import ArgumentTypeError
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -33,6 +34,7 @@ __all__ = [
     "first_sentence",
     "load_cases",
     "select",
+    "shard_of",
 ]
 
 CaseBody = Callable[["Node"], Awaitable[None]]
@@ -188,6 +190,12 @@ class Selection:
     rules: tuple[str, ...] = ()  # a clause (BACK-009.2), a rule (BACK-009) or a prefix (BACK)
     level: Level = Level.MUST  # this level and the stricter ones
     disabled: tuple[str, ...] = ()  # IDs the user switched off: reported as disabled
+    shard: tuple[int, int] = (1, 1)  # the first of two parts: (1, 2); parts have cases of all areas
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all cases of its level."""
+        return not (self.ids or self.areas or self.rules or self.shard != (1, 1))
 
     def check(self, cases: Sequence[Case]) -> None:
         """Raise SelectionError when a chosen name matches no case at all, whatever its level."""
@@ -229,4 +237,21 @@ def select(cases: Sequence[Case], selection: Selection) -> list[Case]:
             "this selection leaves no case to run; a case of a lower level needs --level should "
             "or --level detail"
         )
-    return chosen
+    number, count = selection.shard
+    part = chosen[number - 1 :: count]
+    if not part:
+        raise SelectionError(f"--shard {number}/{count} of {len(chosen)} cases has none")
+    return part
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Which of how many parts of the cases: `--shard 2/5`. Raises ArgumentTypeError.
+
+    >>> shard_of("2/5")
+    (2, 5)
+    """
+    found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
+    number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= count:
+        raise ArgumentTypeError(f"wanted a part such as 2/5 (from 1/5 to 5/5), got {text!r}")
+    return number, count

@@ -56,7 +56,7 @@ def document(
         "latency": choice.latency,
         **_seeds(results, choice),
         "level": selection.level.name.lower(),
-        "whole": not (selection.ids or selection.areas or selection.rules),
+        "whole": selection.is_whole,
         "long": choice.long,
         "date": f"{now:%Y-%m-%d}",
         "real_s": round(real_s, 3),

@@ -1,6 +1,7 @@
 """The register of cases and the selection; no kubelet is needed for any of it."""
 
 import re
+from argparse import ArgumentTypeError
 
 import pytest
 from places import SPEC
@@ -15,6 +16,7 @@ from conformance.registry import (
     SelectionError,
     load_cases,
     select,
+    shard_of,
 )
 
 CASES = load_cases()
@@ -104,6 +106,8 @@ def test_two_cases_with_one_id_are_refused() -> None:
         (Selection(rules=("PLEG-001",)), ["pleg"]),
         (Selection(areas=("pleg",)), ["pleg"]),
         (Selection(ids=("detail",)), ["detail"]),
+        (Selection(level=Level.DETAIL, shard=(1, 2)), ["back", "detail"]),
+        (Selection(level=Level.DETAIL, shard=(2, 2)), ["pleg"]),
         (Selection(rules=("BACK", "PLEG"), areas=("pleg",)), ["pleg"]),
     ],
 )
@@ -135,3 +139,14 @@ def test_missing_features_are_listed_in_a_fixed_order() -> None:
     needy = case(needs=frozenset({Feature.VIRTUAL_TIME, Feature.API}))
     assert needy.missing([Feature.API]) == [Feature.VIRTUAL_TIME]
     assert needy.missing([]) == [Feature.API, Feature.VIRTUAL_TIME]
+
+
+def test_a_part_without_cases_is_told() -> None:
+    with pytest.raises(SelectionError, match="--shard 3/3 of 2 cases has none"):
+        select([case("one"), case("two")], Selection(shard=(3, 3)))
+
+
+@pytest.mark.parametrize("text", ["3/2", "0/2", "1/0", "1", "a/b", "1/2/3", ""])
+def test_parts_that_cannot_be(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="wanted a part such as 2/5"):
+        shard_of(text)

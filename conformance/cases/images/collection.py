@@ -176,6 +176,22 @@ async def thresholds_must_differ(node: Node) -> None:
     expect(node, "imageGCLowThresholdPercent" in log, "the field in the log", log)
 
 
+def told_too_little(node: Node, whole: int, freed: int) -> None:
+    """Expect the events of a disk of so many bytes on which too few were freed."""
+    told = node.events("FreeDiskSpaceFailed")[0]["message"]
+    size = f"{whole / 1024**3:.1f} GiB"
+    wanted = (
+        rf"Insufficient free disk space on the node's image filesystem \(7[56]% of {size} used\)\. "
+        rf"Failed to free sufficient space by deleting unused images \(freed {freed} bytes\)"
+        r"\. Investigate disk usage, as it could be used by active images, logs, volumes, or other "
+        r"data\."
+    )
+    expect(node, re.fullmatch(wanted, told), f"message like {wanted}", told)
+    for event in (*node.events("FreeDiskSpaceFailed"), *node.events("ImageGCFailed")):
+        about = (event["type"], event["involvedObject"]["kind"], event["message"])
+        expect_equal(node, about, ("Warning", "Node", told), "type, object, message")
+
+
 @conformance(
     id="image-gc-not-enough",
     rules=["GC-105.1", "GC-105.3", "GC-106", "GC-101.1"],
@@ -209,18 +225,7 @@ async def too_little_freed_is_told(node: Node) -> None:
         await node.run_until(
             lambda: node.events("ImageGCFailed"), within_s=ROUND_S, what="an event ImageGCFailed"
         )
-    told = node.events("FreeDiskSpaceFailed")[0]["message"]
-    size = f"{whole / 1024**3:.1f} GiB"
-    wanted = (
-        rf"Insufficient free disk space on the node's image filesystem \(7[56]% of {size} used\)\. "
-        rf"Failed to free sufficient space by deleting unused images \(freed {whole // 10} bytes\)"
-        r"\. Investigate disk usage, as it could be used by active images, logs, volumes, or other "
-        r"data\."
-    )
-    expect(node, re.fullmatch(wanted, told), f"message like {wanted}", told)
-    for event in (*node.events("FreeDiskSpaceFailed"), *node.events("ImageGCFailed")):
-        about = (event["type"], event["involvedObject"]["kind"], event["message"])
-        expect_equal(node, about, ("Warning", "Node", told), "type, object, message")
+    told_too_little(node, whole, freed=whole // 10)
     times = node.times_s("RemoveImage")
     gap = [Span(PERIOD_S - 1, PERIOD_S + 3)]
     expect_spans(node, [times[0], times[-1]], gap, "rounds of collection")

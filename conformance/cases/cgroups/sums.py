@@ -1,5 +1,7 @@
 """Sums over the containers of a pod, and the QoS class that follows from them."""
 
+from typing import Any
+
 from conformance.cases.cgroups.pods import (
     MI,
     asking,
@@ -107,7 +109,8 @@ async def the_overhead_of_a_pod_counts(node: Node) -> None:
     sandbox it is told apart from the resources of the containers."""
     await node.api.create_runtime_class("heavy", "")
     free = container("main", **limited("200m", asks_cpu="100m"))
-    fields = {"runtimeClassName": "heavy", "overhead": {"cpu": "250m", "memory": "32Mi"}}
+    overhead = {"cpu": "250m", "memory": "32Mi"}
+    fields: dict[str, Any] = {"runtimeClassName": "heavy", "overhead": overhead}
     await node.api.create_pod(pod("web", free, **fields))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")

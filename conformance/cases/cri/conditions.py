@@ -72,7 +72,7 @@ async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
     await node.api.create_runtime_class("with-mounts", "mounts")
     classes = {"plain": None, "able": "with-users", "unable": "with-mounts"}
     for name, each in classes.items():
-        fields = {"runtimeClassName": each} if each else {}
+        fields: dict[str, Any] = {"runtimeClassName": each} if each else {}
         await node.api.create_pod(pod(name, hostUsers=False, **fields))
     await node.run_until(
         lambda: (

@@ -1,5 +1,7 @@
 """The configuration of a container: names, image, command, what is noted on it."""
 
+from typing import Any
+
 from conformance.cases.cri.common import container_config, started
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -69,7 +71,12 @@ async def a_container_is_created_with_what_the_pull_has_answered(node: Node) -> 
 async def what_a_process_starts_with_is_passed_on(node: Node) -> None:
     """workingDir, stdin, stdinOnce and tty reach the runtime, and are unset where the spec has
     none."""
-    fields = {"workingDir": "/tmp", "stdin": True, "stdinOnce": True, "tty": True}
+    fields: dict[str, Any] = {
+        "workingDir": "/tmp",
+        "stdin": True,
+        "stdinOnce": True,
+        "tty": True,
+    }
     await node.apply_static(pod("web", container("main", **fields), container("plain")))
     await node.wait_running("web", "main", "plain")
     seen = {}

@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from conformance.cases.cri.common import container_config, started
 from conformance.harness import limits
@@ -24,7 +25,7 @@ async def mounts_have_the_order_and_the_fields_of_the_spec(node: Node) -> None:
     """Mounts come in the order of the spec, then the hosts file and the file for the termination
     message; readOnly and mountPropagation reach the runtime, and a path without a slash gets
     one."""
-    fields = [
+    fields: list[dict[str, Any]] = [
         {"mountPath": "/z"},
         {"mountPath": "/a", "readOnly": True},
         {"mountPath": "/m", "mountPropagation": "HostToContainer"},

@@ -125,7 +125,10 @@ async def the_more_a_container_asks_for_the_later_it_is_killed(node: Node) -> No
     await node.apply_static(pod("sure", sized("alike", alike, alike)))
     served = sized("served", {"memory": "1Gi"}, {})
     await node.apply_static(pod("with-side", served, init=[sidecar("side")]))
-    critical = {"priorityClassName": "system-node-critical", "priority": 2_000_001_000}
+    critical: dict[str, Any] = {
+        "priorityClassName": "system-node-critical",
+        "priority": 2_000_001_000,
+    }
     await node.apply_static(pod("vital", sized("vital", {"cpu": "1m"}, {}), **critical))
     names = ("none", "quarter", "half", "nothing", "alike", "side", "served", "vital")
     await node.run_until(

@@ -1,5 +1,6 @@
 """The configuration of a sandbox: names, labels, host name, ports, namespaces, resources."""
 
+from functools import partial
 from typing import Any
 
 from conformance.cases.cri.common import container_config, sandbox_config, started
@@ -54,7 +55,7 @@ async def a_host_name_is_short_and_cut_to_63_characters(node: Node) -> None:
     wins over all."""
     dashed, long = "a" * 62 + "-tail", "b" * 70
     sub = {"subdomain": "sub"}
-    plans = {
+    plans: dict[str, tuple[dict[str, Any], str]] = {
         dashed: ({}, "a" * 62),
         long: ({}, "b" * 63),
         "own": ({"hostname": "shop"}, "shop"),
@@ -77,7 +78,7 @@ async def a_full_host_name_of_more_than_64_characters_is_refused(node: Node) -> 
     there is no sandbox, and an event says so."""
     room = 64 - len(f"fits.{IN_DOMAIN}")
     for name, length in (("fits", room), ("over", room + 1)):
-        fields = {"subdomain": "s" * length, "setHostnameAsFQDN": True}
+        fields: dict[str, Any] = {"subdomain": "s" * length, "setHostnameAsFQDN": True}
         await node.api.create_pod(pod(name, **fields))
     await started(node, "fits")
     expect_equal(node, len(sandbox_config(node, "fits").hostname), 64, "length of the host name")
@@ -205,10 +206,14 @@ async def each_new_sandbox_is_the_next_attempt(node: Node) -> None:
     in, and its containers go on counting from the last ones."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
+
+    def started_after(count: int) -> bool:
+        return node.count("StartContainer", pod="web") > count
+
     for wanted in (1, 2):
         await node.runtime.stop_sandbox("web")
         await node.run_until(
-            lambda wanted=wanted: node.count("StartContainer", pod="web") > wanted,
+            partial(started_after, wanted),
             within_s=limits.STOP_S + 4 * limits.SYNC_ERROR_S,
             what=f"sandbox {wanted} and its container",
         )

@@ -1,5 +1,6 @@
 """Users, groups, profiles and privileges of containers, as the runtime is told."""
 
+from functools import partial
 from typing import Any
 
 from conformance.cases.cri.common import container_config, started, waiting
@@ -108,13 +109,16 @@ async def without_a_user_in_the_spec_the_images_counts(node: Node) -> None:
         answer.image.ClearField("uid")
         answer.image.username = ""
 
+    def created(name: str) -> bool:
+        return node.count("CreateContainer", pod=name) >= 2
+
     seen = {}
     for name, change in (("numbered", numbered), ("named", named), ("nothing", nothing)):
         with node.runtime.on("ImageStatus").changes_answer(change):
             own = container("own", securityContext={"runAsUser": 12})
             await node.apply_static(pod(name, container(f"in-{name}"), own))
             await node.run_until(
-                lambda name=name: node.count("CreateContainer", pod=name) >= 2,
+                partial(created, name),
                 within_s=limits.START_S,
                 what=f"containers of {name}",
             )
@@ -173,7 +177,8 @@ async def seccomp_profiles_are_the_containers_or_the_pods_or_the_default(node: N
     kubelet's directory."""
     kinds = {"none": "", "open": "Unconfined"}
     for name, kind in kinds.items():
-        fields = {"securityContext": {"seccompProfile": {"type": kind}}} if kind else {}
+        context = {"seccompProfile": {"type": kind}}
+        fields: dict[str, Any] = {"securityContext": context} if kind else {}
         await node.apply_static(pod(name, container(f"in-{name}", **fields)))
     own = {"seccompProfile": {"type": "RuntimeDefault"}}
     shared = {"seccompProfile": {"type": "Unconfined"}}

@@ -147,7 +147,8 @@ async def fields_of_the_pod_are_its_own(node: Node) -> None:
     }
     env = [variable(name, fieldRef={"fieldPath": path}) for name, path in names.items()]
     metadata = {"labels": {"word": "label"}, "annotations": {"word": "note"}}
-    for name, fields in (("web", {}), ("on-node", {"hostNetwork": True})):
+    pods: dict[str, dict[str, Any]] = {"web": {}, "on-node": {"hostNetwork": True}}
+    for name, fields in pods.items():
         plan = pod(name, container("main", env=env), metadata=metadata, **fields)
         await node.apply_static(plan)
     await node.wait_running("web")
@@ -232,7 +233,9 @@ async def a_file_in_a_volume_gives_variables(node: Node) -> None:
         variable("MAYBE", fileKeyRef=from_file("shared", "OTHER", optional=True)),
     ]
     lost = container("lost", env=[variable("MODE", fileKeyRef=from_file("unused", "MODE"))])
-    volumes = [{"name": name, "emptyDir": {}} for name in ("shared", "unused")]
+    volumes: list[dict[str, Any]] = [
+        {"name": name, "emptyDir": {}} for name in ("shared", "unused")
+    ]
     main = container("main", env=env)
     await node.apply_static(pod("web", main, lost, init=[setup], volumes=volumes))
     await node.wait_running("web", "setup")

@@ -59,8 +59,8 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
         names = ("status", "reason", "message", "observedGeneration")
         generation = (node.api.pod("web") or {})["metadata"]["generation"]
         wanted_target = ("True", "TerminationByKubelet", status["message"], generation)
-        seen = tuple(target.get(name) for name in names)
-        expect_equal(node, seen, wanted_target, "DisruptionTarget")
+        told = tuple(target.get(name) for name in names)
+        expect_equal(node, told, wanted_target, "DisruptionTarget")
         await node.run_until(
             lambda: node.count("RemoveContainer", pod="web"),
             within_s=limits.STATUS_PASS_S,

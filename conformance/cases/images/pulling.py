@@ -1,6 +1,7 @@
 """Pulls that succeed, fail, and succeed again, and the delays between them."""
 
 import re
+from functools import partial
 
 from conformance.cases.images.seen import (
     PULL_RETRY_S,
@@ -179,12 +180,16 @@ async def the_back_off_outlives_a_success_and_ends_after_ten_minutes(node: Node)
     work = in_turn(exits(1, after_s=30), exits(1, after_s=400), exits(1, after_s=700), runs())
     main = container("main", work, image=image, imagePullPolicy="Always")
     await node.apply_static(pod("web", main))
+
+    def started(times: int) -> bool:
+        return node.count("StartContainer", pod="web") == times
+
     for run_s, delay_s in ((30, 20), (400, 40), (700, 10)):
         await wait_running(node, "web")
         starts = node.count("StartContainer", pod="web")
         with node.runtime.on("PullImage").fails("UNKNOWN", "not now", times=1 if starts > 1 else 2):
             await node.run_until(
-                lambda wanted=starts + 1: node.count("StartContainer", pod="web") == wanted,
+                partial(started, starts + 1),
                 within_s=run_s + 10 + delay_s + 3 * PULL_RETRY_S,
                 what=f"start {starts + 1}",
             )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from conformance.cases.images.seen import (
@@ -214,7 +215,7 @@ async def the_rate_counts_when_the_turn_comes(node: Node) -> None:
             await node.api.create_pod(pod(name, container("main", image=image)))
         for name in images:
             await node.run_until(
-                lambda name=name: node.running(name),
+                partial(node.running, name),
                 within_s=2 * TAKES_S + PULLED_S,
                 what=f"{name} runs",
             )

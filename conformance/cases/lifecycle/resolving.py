@@ -1,5 +1,6 @@
 """Names inside pods: DNS by policy, the hosts file; and what host paths must be."""
 
+from functools import partial
 from typing import Any
 
 from conformance.harness import limits
@@ -126,7 +127,7 @@ async def a_file_is_no_directory(node: Node) -> None:
         )
     for name, path, _, what in rows:
         await node.run_until(
-            lambda name=name: node.events("FailedMount", pod=name),
+            partial(node.events, "FailedMount", pod=name),
             within_s=limits.START_S,
             what=f"an event FailedMount of {name}",
         )

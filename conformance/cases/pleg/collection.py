@@ -52,8 +52,8 @@ async def run_unknown_container(node: Node, *, start: bool = True) -> str:
     )
     made = await node.runtime.direct.call("CreateContainer", request)
     if start:
-        request = cri.StartContainerRequest(container_id=made.container_id)
-        await node.runtime.direct.call("StartContainer", request)
+        started = cri.StartContainerRequest(container_id=made.container_id)
+        await node.runtime.direct.call("StartContainer", started)
     return str(made.container_id)
 
 

@@ -1,6 +1,7 @@
 """What garbage collection does with leftovers that are not as usual: several dead instances,
 removals that fail, containers that never ran, containers in an unknown state."""
 
+from functools import partial
 from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
@@ -32,16 +33,19 @@ def removed(node: Node, pod: str) -> set[tuple[str, int]]:
 async def the_newest_dead_instance_of_each_container_is_kept(node: Node) -> None:
     """When several dead instances of a container are left, garbage collection removes all but the
     newest, of each container of each pod; one that cannot be removed holds up no other."""
+
+    def ended_twice(name: str) -> bool:
+        return node.count("StartContainer", pod=name) == 4 and all(
+            not node.running(name, each) for each in ("one", "two")
+        )
+
     with node.runtime.on("RemoveContainer").fails("UNKNOWN", "busy"):
         for name in ("web", "next"):
             two = (container("one", CRASHES), container("two", CRASHES))
             await node.apply_static(pod(name, *two))
         for name in ("web", "next"):
             await node.run_until(
-                lambda name=name: (
-                    node.count("StartContainer", pod=name) == 4
-                    and all(not node.running(name, each) for each in ("one", "two"))
-                ),
+                partial(ended_twice, name),
                 within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
                 what=f"both containers of {name} have ended twice",
             )
@@ -156,10 +160,14 @@ async def an_old_sandbox_without_containers_goes(node: Node) -> None:
     one with the newest dead container stays."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
+
+    def started(times: int) -> bool:
+        return node.count("StartContainer", pod="web") == times
+
     for count in (2, 3):
         await node.runtime.stop_sandbox("web")
         await node.run_until(
-            lambda count=count: node.count("StartContainer", pod="web") == count,
+            partial(started, count),
             within_s=limits.restart_after(10).high_s + limits.START_S,
             what=f"start {count}",
         )

@@ -1,5 +1,7 @@
 """HTTP probes: what they send, and what status, redirects and errors mean."""
 
+from typing import Any
+
 from conformance.cases.probes.common import RUN_S, becomes_ready, pod_ip, ready, says
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -276,7 +278,9 @@ async def the_host_of_the_manifest_is_asked(node: Node) -> None:
     await node.wait_running("db")
     host = pod_ip(node, "db")
     probes = {"startup": tcp_probe(8080), "readiness": http_probe(8080)}
-    fields = {f"{kind}Probe": probe.manifest(kind) for kind, probe in probes.items()}
+    fields: dict[str, Any] = {
+        f"{kind}Probe": probe.manifest(kind) for kind, probe in probes.items()
+    }
     fields["startupProbe"]["tcpSocket"]["host"] = host
     fields["readinessProbe"]["httpGet"]["host"] = host
     await node.apply_static(pod("web", container("main", **fields)))

@@ -1,5 +1,7 @@
 """Pods of the API server as a source: which are this node's, and what a change of one does."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
@@ -15,7 +17,8 @@ SOURCE, SEEN = "kubernetes.io/config.source", "kubernetes.io/config.seen"
 async def pods_of_other_nodes_are_not_run(node: Node) -> None:
     """Of the pods at the API server only those that are bound to this node are run; the status of
     the others is not touched."""
-    for name, fields in (("far", {"nodeName": "elsewhere"}), ("unbound", {})):
+    bindings: dict[str, dict[str, Any]] = {"far": {"nodeName": "elsewhere"}, "unbound": {}}
+    for name, fields in bindings.items():
         plan = pod(name, **fields)
         await node.api.create_object("pods", plan.manifest)
     await node.api.run_pods(pod("web"))

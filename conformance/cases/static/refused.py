@@ -1,5 +1,7 @@
 """Manifests that are refused: with fields that no API server takes, or that name API objects."""
 
+from typing import Any
+
 from conformance.cases.static.sources import OFTEN, PERIOD_S, listed
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -64,14 +66,14 @@ async def what_an_api_server_would_refuse_never_runs(node: Node) -> None:
 
 
 NAMED = {"name": "s", "key": "k"}
-REFERENCES = {
+REFERENCES: dict[str, dict[str, Any]] = {
     "secret": {"env": [{"name": "X", "valueFrom": {"secretKeyRef": NAMED}}]},
     "from": {"envFrom": [{"secretRef": {"name": "s"}}]},
     "map": {"envFrom": [{"configMapRef": {"name": "c"}}]},
 }
 TOKEN = {"serviceAccountToken": {"path": "t"}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-OF_THE_POD = {
+OF_THE_POD: dict[str, dict[str, Any]] = {
     "account": {"serviceAccountName": "robot"},
     "old-account": {"serviceAccount": "robot"},
     "pull": {"imagePullSecrets": [{"name": "p"}]},

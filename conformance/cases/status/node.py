@@ -1,5 +1,6 @@
 """What the Node object shows, and when it is written."""
 
+from functools import partial
 from itertools import pairwise
 
 from kubecri.v1 import api_pb2 as cri
@@ -119,6 +120,12 @@ async def the_report_after_a_change_comes_earlier_or_later(node: Node) -> None:
     def writes() -> list[float]:
         return [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
 
+    def written_after(count: int) -> bool:
+        return len(writes()) > count
+
+    def shown(wanted: str) -> bool:
+        return node.api.capacity("example.com/widget") == wanted
+
     plugin = FakeDevicePlugin("example.com/widget", ["w0"])
     await node.plugins.plug_in(plugin)
     await node.run_for(3)
@@ -126,15 +133,14 @@ async def the_report_after_a_change_comes_earlier_or_later(node: Node) -> None:
     for number in range(2, 32):
         count = len(writes())
         plugin.set_devices(*(f"w{n}" for n in range(number)))
-        wanted = str(number)
         await node.run_until(
-            lambda wanted=wanted: node.api.capacity("example.com/widget") == wanted,
+            partial(shown, str(number)),
             within_s=2 * 1.04 + 1,
-            what=f"{wanted} devices",
+            what=f"{number} devices",
         )
         await node.run_for(0.5)  # until that write was answered
         count = len(writes())
-        await node.run_until(lambda count=count: len(writes()) > count, within_s=1.5 * 8 + 2)
+        await node.run_until(partial(written_after, count), within_s=1.5 * 8 + 2)
         gap = round(writes()[count] - writes()[count - 1], 2)
         if gap > 2 * 1.04 + node.slack_s:  # else something else has changed, too
             gaps.append(gap)

@@ -142,7 +142,7 @@ class NodeApi:
 
     async def create_node(self, metadata: Mapping[str, Any]) -> None:
         """Create a Node with the name of this node, as another client would."""
-        body = {"apiVersion": "v1", "kind": "Node", "metadata": dict(metadata)}
+        body: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": dict(metadata)}
         body["metadata"]["name"] = self._parts.node_name
         await self._send("POST", _NODES, body)
 

@@ -10,7 +10,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, in_turn, runs
+from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 STATUS, FAULTS, RESTART = Feature.STATUS, Feature.FAULTS, Feature.RESTART
@@ -33,8 +33,9 @@ async def in_order(node: Node, *, newest_first: bool) -> None:
     restart the kubelet: nothing is made anew."""
     for method, field in (("ListPodSandbox", "items"), ("ListContainers", "containers")):
         node.runtime.on(method).changes_answer(ordered(field, newest_first=newest_first))
-    work = in_turn(exits(3, after_s=1), runs())
-    await node.apply_static(pod("web", container("main", work)))
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: node.running("web") and node.container("web", "main").get("restartCount") == 1,
         within_s=limits.START_S + limits.NOTICE_S,

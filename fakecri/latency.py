@@ -1,5 +1,6 @@
-"""How long a container runtime takes for its calls, as seen on containerd with runc on a quiet
-machine: `FakeCRI(latency=cri_latency(Rng(1)))`."""
+"""How long a container runtime takes for its calls: `FakeCRI(latency=cri_latency(Rng(1)))`.
+
+The means are of the size that containerd with runc shows; they are chosen, not measured."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""How long an API server takes for its requests, as seen on a kube-apiserver with an etcd beside
-it: `FakeApi(latency=api_latency(Rng(1)))`."""
+"""How long an API server takes for its requests: `FakeApi(latency=api_latency(Rng(1)))`.
+
+The means are of the size that kube-apiserver with an etcd beside it shows; they are chosen, not
+measured."""
 
 from __future__ import annotations
 

@@ -115,6 +115,7 @@ async def the_message_names_threshold_and_consumption(node: Node) -> None:
     expect(node, message.startswith(wanted), f"message {wanted!r}...", message)
     ending = "Container main was using 300Mi, request is 100Mi, has larger consumption of memory. "
     expect(node, message.endswith(ending), f"message ...{ending!r}", message)
+    await node.events_arrive()
     event = node.events("Evicted")[0]
     seen = event["type"], event["message"]
     expect_equal(node, seen, ("Warning", message), "type and message of the event")

@@ -212,6 +212,7 @@ async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> No
     )
     last = node.container("web", "main")["lastState"]["terminated"]
     expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+    await node.events_arrive()
     texts = [event["message"] for event in node.events("SystemOOM")]
     expect_equal(node, texts, [f"System OOM encountered, victim process: {victim}"], "events")
     expect(node, node.running("sure", "main"), "the other pod runs on")

@@ -126,6 +126,7 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
     async with node.kubelet.pressure("memory.available"):
         await evicted_for(node, "b", "The node was low on resource: memory. ", within_s=EVICTED_S)
         expect(node, node.count("ListPodSandboxStats"), "a call of ListPodSandboxStats")
+        await node.events_arrive()
         first = node.events("Evicted")[0]["involvedObject"]["name"]
         expect_equal(node, first, "b", "first victim")
 

@@ -31,8 +31,9 @@ def sized(name: str, cpu_m: int, *, limited: bool = False, **spec: Any) -> PodPl
 
 
 async def running(node: Node, name: str) -> None:
-    """Run until the pod is Running, though others must be stopped first."""
+    """Run until the pod is Running, though others must be stopped first, and the events are there."""
     await node.run_until(lambda: node.api.phase(name) == "Running", within_s=GONE_S, what=name)
+    await node.events_arrive()
 
 
 def preempted(node: Node) -> list[str]:
@@ -85,6 +86,7 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     seen = target.get("status"), target.get("reason"), target.get("message")
     text = "Pod was preempted by Kubelet to accommodate a critical pod."
     expect_equal(node, seen, ("True", "TerminationByKubelet", text), "DisruptionTarget")
+    await node.events_arrive()
     event = node.events("Preempting")[0]
     expect_equal(node, (event["type"], event["message"]), ("Warning", PREEMPTED), "type, message")
     timeouts = [call.request.timeout for call in node.calls("StopContainer", pod="web")]

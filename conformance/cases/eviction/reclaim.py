@@ -139,6 +139,9 @@ async def a_failed_removal_does_not_keep_pods(node: Node) -> None:
     node.machine.leave_disk(JUST_BELOW)
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
     expect(node, node.count("RemoveImage"), "an attempt to remove an image")
+    await node.run_until(
+        lambda: node.events("EvictionThresholdMet"), within_s=limits.EVENTS_S, what="its event"
+    )
     expect_equal(node, node.event_count("EvictionThresholdMet"), 1, "acting cycles")
 
 

@@ -96,6 +96,7 @@ async def pods_may_not_use_what_is_reserved(node: Node) -> None:
     await node.api.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    await node.events_arrive()
     told = {event["message"] for event in node.events("EvictionThresholdMet")}
     expect_equal(node, told, {"Attempting to reclaim memory"}, "events of the node")
     await has_condition(node, "MemoryPressure")
@@ -133,6 +134,7 @@ async def inodes_run_out(node: Node) -> None:
     node.machine.leave_inodes(200)
     wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    await node.events_arrive()
     told = node.events("EvictionThresholdMet")[0]
     expect_equal(node, told["message"], "Attempting to reclaim inodes", "event of the node")
     await has_condition(node, "DiskPressure")

@@ -91,6 +91,9 @@ async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
     expect_equal(node, timeouts, [2], "timeout of StopContainer")
+    await node.run_until(
+        lambda: node.events("EvictionThresholdMet"), within_s=limits.EVENTS_S, what="its event"
+    )
     expect_equal(node, node.event_count("EvictionThresholdMet"), 1, "acting cycles")
 
 

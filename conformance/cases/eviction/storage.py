@@ -47,6 +47,7 @@ async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
     expect_equal(node, status["message"], VOLUME, "message")
     kinds = [c["type"] for c in status["conditions"]]
     expect(node, "DisruptionTarget" not in kinds, "no condition DisruptionTarget", kinds)
+    await node.events_arrive()
     event = node.events("Evicted")[0]
     expect_equal(node, event["message"], VOLUME, "message of the event")
     expect_equal(node, event["metadata"].get("annotations"), None, "annotations of the event")

@@ -35,6 +35,7 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     await wait_running(node, "web")
     pulling = await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
     expect_about(node, pulling, "Normal")
+    await node.events_arrive()
     found = list(node.events("Pulled", pod="web"))
     expect_equal(node, len(found), 1, "events Pulled")
     expect_about(node, found[0], "Normal")

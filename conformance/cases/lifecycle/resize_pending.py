@@ -40,12 +40,13 @@ async def free_m(node: Node, share: float) -> int:
 
 
 async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
-    """Run until the condition PodResizePending has that reason."""
+    """Run until the condition PodResizePending has that reason, and its event is there."""
     await until(
         node,
         lambda: api_condition(node, pod_name, PENDING).get("reason") == reason,
         f"{PENDING} {reason} of {pod_name}",
     )
+    await node.events_arrive()
     return api_condition(node, pod_name, PENDING)
 
 

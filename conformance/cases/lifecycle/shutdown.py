@@ -124,6 +124,7 @@ async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
     ready = node.api.node_condition("Ready")
     seen = ready["reason"], ready["message"]
     expect_equal(node, seen, ("KubeletNotReady", "node is shutting down"), "reason, message")
+    await node.events_arrive()
     event = node.events("Shutdown")[0]
     expect_equal(node, event["message"], "Shutdown manager detected shutdown event", "its message")
     await node.api.create_pod(pod("late"))

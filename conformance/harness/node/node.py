@@ -231,6 +231,11 @@ class Node:
         ]
         return Seen(found, self, _phrase("event", reason, pod))
 
+    async def events_arrive(self) -> None:
+        """Let a second pass, in which the events of what was seen arrive at the API server: they
+        are sent beside the work and in turn, so a status may be there before its event."""
+        await self.run_for(limits.EVENTS_S)
+
     @looked_at
     def event_count(self, reason: str, *, pod: str | None = None) -> int:
         """How often that was reported: an event with a count stands for so many (BACK-012)."""

@@ -31,7 +31,7 @@ def sized(name: str, cpu_m: int, *, limited: bool = False, **spec: Any) -> PodPl
 
 
 async def running(node: Node, name: str) -> None:
-    """Run until the pod is Running, though others must be stopped first, and the events are there."""
+    """Run until the pod is Running, though others must be stopped first, and their events came."""
     await node.run_until(lambda: node.api.phase(name) == "Running", within_s=GONE_S, what=name)
     await node.events_arrive()
 

@@ -1,0 +1,7 @@
+"""`python -m timewarp`."""
+
+import sys
+
+from timewarp.cli import main
+
+sys.exit(main())

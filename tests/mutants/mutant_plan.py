@@ -1,13 +1,13 @@
 """Which cases are asked about a mutant, and in which order. Pure.
 
 First those that cite one of its rules: all of them, because the link from a clause to its cases is
-made here. Then, until one of them fails: cases that noticed it in the last kept run, cases of its
-area, all others.
+made here; then, until one of them fails, those that noticed it in the last kept run. Where none of
+these notices it, the others that reach what it changes: those of its area, then all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mutant_patches import Mutant
@@ -30,6 +30,8 @@ class Plan:
 
     mutant: Mutant
     questions: tuple[Question, ...]
+    anew: bool = False
+    """Import it in any case, rather than exchange functions."""
 
 
 def rule_of(clause: str) -> str:
@@ -41,17 +43,27 @@ def rule_of(clause: str) -> str:
     return clause.partition(".")[0]
 
 
-def plan_of(
-    mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterable[str]], *, whole: bool = True
-) -> Plan:
-    """The plan for one mutant. `kept`: by mutant, the cases that noticed it before. `whole=False`
-    and a mutant that is said to survive: no others than those that cite its rules and its area."""
+def first_plan(mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterable[str]]) -> Plan:
+    """The plan for every mutant. `kept`: by mutant, the cases that noticed it before."""
     rules = {rule_of(clause) for clause in mutant.rules}
     citing = [case.id for case in cases if rules & {rule_of(cited) for cited in case.rules}]
-    others = list(kept.get(mutant.name, ()))
-    others += [case.id for case in cases if case.area == mutant.area]
-    if whole and not mutant.survives:
-        others += [case.id for case in cases]
-    questions = [Question(case) for case in dict.fromkeys(citing)]
-    questions += [Question(case, True) for case in dict.fromkeys(others) if case not in citing]
+    questions = [Question(case) for case in citing]
+    questions += [Question(case, True) for case in kept.get(mutant.name, ()) if case not in citing]
     return Plan(mutant, tuple(questions))
+
+
+def second_plan(first: Plan, cases: Sequence[Case], reaching: Collection[str] | None) -> Plan:
+    """The plan for a mutant that was not noticed with the first one: it is imported, and cases of
+    its area are asked and then others, as far as they reach it. `reaching=None`: which ones do is
+    not known, and no others than those of its area are asked. A mutant that is said to survive is
+    asked about in its area only."""
+    mutant = first.mutant
+    asked = {question.case for question in first.questions}
+    own = [case.id for case in cases if case.area == mutant.area]
+    others = [] if reaching is None or mutant.survives else [case.id for case in cases]
+    names = list(dict.fromkeys([*own, *others]))
+    if reaching is not None:
+        names = [name for name in names if name in reaching]
+    again = [q.case for q in first.questions if reaching is None or q.case in reaching]
+    later = [name for name in names if name not in asked]
+    return Plan(mutant, tuple(Question(name, True) for name in [*again, *later]), anew=True)

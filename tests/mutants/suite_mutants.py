@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mutant_patches import Mutant, MutantError, read_all
-from mutant_plan import plan_of
-from suite_run import Answer, ask, failing_without
+from mutant_plan import Plan, first_plan, second_plan
+from suite_run import Answer, ask, failing_without, reach_of
 
 from conformance.registry import load_cases
 from simclock import RealClock, Rng
@@ -122,8 +122,8 @@ def main(words: Sequence[str]) -> int:
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     before = {name: answer["noticed"] for name, answer in kept.items()}
     cases = load_cases()
-    plans = [plan_of(m, cases, before, whole=not options.area_only) for m in mutants]
-    answers = _all_answers(plans, options)
+    plans = [first_plan(mutant, cases, before) for mutant in mutants]
+    answers = _all_answers(plans, cases, options)
     print("\n".join(lines_by_area(answers)))
     print(f"{len(mutants)} mutants in {CLOCK.monotonic_s() - began_s:.0f} s, seed {options.seed}")
     if options.keep:
@@ -139,19 +139,33 @@ def main(words: Sequence[str]) -> int:
     return 1 if wrong else 0
 
 
-def _all_answers(plans: Sequence[Any], options: argparse.Namespace) -> list[Answer]:
-    answers = []
-    for answer in ask(plans, options.seed, options.jobs):
-        answers.append(answer)
-        if options.v:
-            told = answer.error or ", ".join(answer.noticed) or "not noticed"
-            print(f"{answer.mutant.name}: {told}", flush=True)
-    witnesses = sorted({case for answer in answers for case in answer.noticed})
+def _all_answers(
+    plans: Sequence[Plan], cases: Sequence[Any], options: argparse.Namespace
+) -> list[Answer]:
+    answers = {a.mutant.name: a for a in _asked(plans, options)}
+    unnoticed = {name for name, a in answers.items() if not a.noticed and not a.error}
+    open_ones = [plan for plan in plans if plan.mutant.name in unnoticed]
+    if open_ones:
+        reach = None
+        if not options.area_only:
+            mutants = [plan.mutant for plan in open_ones]
+            reach = reach_of(mutants, cases, options.seed, options.jobs)
+        again = [second_plan(p, cases, reach.of(p.mutant) if reach else None) for p in open_ones]
+        answers |= {a.mutant.name: a for a in _asked(again, options)}
+    witnesses = sorted({case for answer in answers.values() for case in answer.noticed})
     for case in sorted(failing_without(witnesses, options.seed, options.jobs)):
         print(f"case {case} fails without any mutant: it does not count")
-        for answer in answers:
+        for answer in answers.values():
             answer.noticed = tuple(name for name in answer.noticed if name != case)
-    return sorted(answers, key=lambda answer: answer.mutant.name)
+    return sorted(answers.values(), key=lambda answer: answer.mutant.name)
+
+
+def _asked(plans: Sequence[Plan], options: argparse.Namespace) -> Iterable[Answer]:
+    for answer in ask(plans, options.seed, options.jobs):
+        if options.v:
+            told = answer.error or ", ".join(answer.noticed) or f"not noticed by {answer.ran}"
+            print(f"{answer.mutant.name}: {told}", flush=True)
+        yield answer
 
 
 if __name__ == "__main__":

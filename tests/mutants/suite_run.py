@@ -1,7 +1,8 @@
 """Asks the suite about one mutant: a process that imports it, and runs cases in virtual time.
 
-The process is a fork of one that has everything else imported, so it is there in a third of a
-second. A case in which the mutant hangs counts as failed: virtual time does not go on there.
+The process is a fork of one that has everything imported; the functions that the mutant changes are
+exchanged there, or, where that is not possible, all is imported anew. A case in which the mutant
+hangs counts as failed: virtual time does not go on there.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any, Final
 
 from mutant_import import become
+from mutant_in_place import Functions, become_in_place, functions_of
 from mutant_patches import Mutant, MutantError
 from mutant_plan import Plan, Question
+from mutant_reach import Line, Reach, lines_of, recorded
 
 CASE_WITHIN_S: Final = 20
 """Seconds of processor time for one case; the longest take two."""
@@ -42,6 +45,9 @@ class Answer:
 
 def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:
     """The answers about all mutants, each as soon as it is there; `jobs` processes at a time."""
+    from conformance.harness.runs import virtual  # noqa: F401  # for all processes at once
+
+    functions = functions_of("refkubelet")
     waiting = list(reversed(plans))
     running: dict[Any, tuple[Plan, Any]] = {}
     try:
@@ -49,7 +55,9 @@ def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:
             while waiting and len(running) < jobs:
                 plan = waiting.pop()
                 receiver, sender = CONTEXT.Pipe(duplex=False)
-                process = CONTEXT.Process(target=_answer, args=(plan, seed, sender), daemon=True)
+                process = CONTEXT.Process(
+                    target=_answer, args=(plan, functions, seed, sender), daemon=True
+                )
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads
                     process.start()
@@ -72,13 +80,13 @@ def _received(plan: Plan, receiver: Any) -> Answer:
     return Answer(plan.mutant, noticed, ran, error)
 
 
-def _answer(plan: Plan, seed: int, sender: Connection) -> None:
+def _answer(plan: Plan, functions: Functions, seed: int, sender: Connection) -> None:
     """Become the mutant, ask, and send the answer. Runs in the process of the mutant."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdin.close()
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         try:
-            sender.send((*_noticed(plan, seed), ""))
+            sender.send((*_noticed(plan, functions, seed), ""))
         except MutantError as problem:
             sender.send(((), 0, str(problem)))
         except Exception as problem:  # a module of the mutant that cannot be imported
@@ -86,8 +94,10 @@ def _answer(plan: Plan, seed: int, sender: Connection) -> None:
     os._exit(0)  # what belongs to the parent is not to be cleaned up here
 
 
-def _noticed(plan: Plan, seed: int) -> tuple[tuple[str, ...], int]:
-    finder = become(plan.mutant)
+def _noticed(plan: Plan, functions: Functions, seed: int) -> tuple[tuple[str, ...], int]:
+    finder = None
+    if plan.anew or not become_in_place(plan.mutant, functions):
+        finder = become(plan.mutant)
     from conformance.harness.runs.choice import Choice
     from conformance.registry import load_cases
 
@@ -102,8 +112,7 @@ def _noticed(plan: Plan, seed: int) -> tuple[tuple[str, ...], int]:
             ran += 1
             if _fails(cases[question.case], choice):
                 noticed.append(question.case)
-    unseen = plan.mutant.modules.keys() - finder.found
-    if unseen:
+    if finder and (unseen := plan.mutant.modules.keys() - finder.found):
         raise MutantError(f"{', '.join(sorted(unseen))}: not imported by the suite")
     return tuple(noticed), ran
 
@@ -132,6 +141,32 @@ def _fails(case: Any, choice: Any) -> bool:
 def failing_without(cases: Sequence[str], seed: int, jobs: int) -> set[str]:
     """Those of the cases that fail on refkubelet as it is: they prove nothing about mutants."""
     none = Mutant("", (), "", "", ())
-    shares = [cases[n::jobs] for n in range(jobs)]
-    plans = [Plan(none, tuple(Question(case) for case in share)) for share in shares if share]
+    plans = [
+        Plan(none, tuple(Question(case) for case in share)) for share in _shares(cases, 4 * jobs)
+    ]
     return {case for answer in ask(plans, seed, jobs) for case in answer.noticed}
+
+
+def reach_of(mutants: Sequence[Mutant], cases: Sequence[Any], seed: int, jobs: int) -> Reach:
+    """Which cases reach what the mutants change. Runs all cases."""
+    from conformance.harness.runs.choice import Choice
+
+    wanted = {line for mutant in mutants for line in lines_of(mutant)}
+    reach = Reach()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with CONTEXT.Pool(jobs) as pool:
+            shares = [(share, Choice(seed=seed), wanted) for share in _shares(cases, 8 * jobs)]
+            for found in pool.imap_unordered(_recorded, shares):
+                for case, lines in found:
+                    reach.add(case, lines)
+    return reach
+
+
+def _recorded(share: tuple[Sequence[Any], Any, set[Line]]) -> list[tuple[str, set[Line]]]:
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        return recorded(*share)
+
+
+def _shares(cases: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    return [share for n in range(count) if (share := cases[n::count])]

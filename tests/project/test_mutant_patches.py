@@ -6,10 +6,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from mutant_patches import Mutant, MutantError, applied, read, read_all
-from mutant_plan import plan_of
+from mutant_patches import Hunk, Mutant, MutantError, applied, read, read_all
+from mutant_plan import first_plan, second_plan
+from mutant_reach import ANY, Reach, Tracer, concerned, lines_of
 from places import ROOT
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
@@ -81,11 +83,71 @@ def test_every_mutant_of_the_catalogue_fits() -> None:
 def test_cases_that_cite_the_rule_are_all_asked(tmp_path: Path) -> None:
     mutant = read(written(tmp_path, GOOD))
     cases = load_cases()
-    questions = plan_of(mutant, cases, {"backoff/doubled": ["static-created"]}).questions
-    citing = [q.case for q in questions if not q.enough]
+    first = first_plan(mutant, cases, {"backoff/doubled": ["static-created"]})
+    citing = [q.case for q in first.questions if not q.enough]
     assert citing == [c.id for c in cases if any(r.startswith("BACK-001") for r in c.rules)]
-    assert questions[len(citing)].case == "static-created"
-    assert len(questions) >= len(cases)
+    assert first.questions[len(citing)].case == "static-created"
+
+
+def test_then_the_cases_that_reach_it(tmp_path: Path) -> None:
+    mutant = read(written(tmp_path, GOOD))
+    cases = load_cases()
+    first = first_plan(mutant, cases, {})
+    area = [c.id for c in cases if c.area == "backoff"]
+    own = [q.case for q in second_plan(first, cases, None).questions]
+    assert set(area) < set(own) < {c.id for c in cases}
+    reaching = {area[0], "static-created"}
+    assert {q.case for q in second_plan(first, cases, reaching).questions} == reaching
+    excused = replace(first, mutant=replace(mutant, survives="nothing shows it"))
+    assert [q.case for q in second_plan(excused, cases, reaching).questions] == [area[0]]
+
+
+SOURCE = """\
+LIMIT = 1
+
+def far(x):
+    if x:
+        y = near(
+            x)
+        return y
+    return 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("            x)", "            -x)", {5, 6}),
+        ("    if x:", "    if not x:", {4}),
+        ("        return y\n    return 2", "        return y\n    print()\n    return 2", {7, 8}),
+        ("LIMIT = 1", "LIMIT = 2", set()),
+    ],
+)
+def test_lines_that_a_change_concerns(old: str, new: str, lines: set[int]) -> None:
+    hunk = Hunk("refkubelet/x.py", tuple(old.splitlines()), tuple(new.splitlines()))
+    assert concerned(SOURCE, hunk) == lines
+
+
+def test_cases_that_reach_a_mutant() -> None:
+    """What is executed at import is reached by every case that executes a function of the module;
+    another line by those that execute it."""
+    constant, line = read_all(["backoff/first-delay-doubled", "backoff/from-the-last-start"])
+    reach = Reach()
+    reach.add("one", [(constant.hunks[0].file, ANY)])
+    reach.add("two", lines_of(line))
+    assert (reach.of(constant), reach.of(line)) == ({"one"}, {"two"})
+
+
+def test_the_tracer_sees_wanted_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mutant_reach.ROOT", Path("/made/up"))
+    space: dict[str, Any] = {}
+    exec(compile(SOURCE, "/made/up/x.py", "exec"), space)
+    tracer = Tracer([("x.py", 4), ("x.py", 7), ("x.py", 8), ("other.py", ANY)])
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    space["far"](0)
+    sys.settrace(before)
+    assert tracer.seen == {("x.py", 4), ("x.py", 8)}
 
 
 def test_the_catalogue_is_asked_about_in_processes() -> None:

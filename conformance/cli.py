@@ -23,6 +23,7 @@ examples:
   kubelet-conformance run --kubelet refkubelet-process --runtime fake-socket
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd --containerd-version 2.1
+  kubelet-conformance run --kubelet /usr/bin/kubelet --runtime fake --time jump
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
 
 exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
@@ -84,6 +85,8 @@ def _main(arguments: Sequence[str] | None) -> int:
         type=int,
         help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
     )
+    running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
+    running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
     running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")

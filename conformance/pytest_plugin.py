@@ -25,6 +25,7 @@ from conformance.harness.runs.offered import IN_PROCESS
 from conformance.harness.runs.processes import processors, run_virtual_cases
 from conformance.harness.runs.seeds import seeds_of
 from conformance.harness.runs.virtual import run_virtual_case
+from conformance.harness.runs.warped import require_warped_kubelet, run_warped_cases
 from conformance.registry import (
     REGISTRY,
     Case,
@@ -140,6 +141,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--seeds", type=seeds_of, metavar="SEEDS", help="a virtual run for each of these seeds: 1:20 (from 1 to 20), 3,7; instead of --seed")  # fmt: skip  # noqa: E501
     group.addoption("--latency", type=float, default=DEFAULT.latency, metavar="FACTOR", help="factor on how long the calls of a virtual run take (default 1; 0: no time)")  # fmt: skip  # noqa: E501
     group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run (default 8); in a virtual one at most one per processor")  # fmt: skip  # noqa: E501
+    group.addoption(
+        "--time",
+        default=DEFAULT.time,
+        help="of a kubelet binary: real, or jump: its time jumps over waiting",
+    )
+    group.addoption(
+        "--speed",
+        type=float,
+        default=DEFAULT.speed,
+        metavar="N",
+        help="of a kubelet binary: its time passes N times as fast, roughly",
+    )
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
     group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
     group.addoption("--area", action="append", default=[], help="only this area (may be repeated)")
@@ -159,6 +172,8 @@ def pytest_configure(config: pytest.Config) -> None:
         seed=option.seed,
         latency=option.latency,
         jobs=option.jobs,
+        time=option.time,
+        speed=option.speed,
         long=option.long,
         containerd_version=option.containerd_version,
     )
@@ -228,6 +243,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         _run_virtual(run, items, count, session)
         return True
     try:
+        if run.choice.warped:
+            _run_warped(run, items, session)
+            return True
         asyncio.run(_until_sigterm(_run_real(run, items, session)))
     except EnvironmentProblem as problem:
         pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
@@ -287,11 +305,7 @@ async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session
     # processes must be forked before gRPC has threads.
     from conformance.harness.runs.real import real_environment, require_kubelet, run_real_cases
 
-    waiting = {item.case.id: item for item in items}
-    for item in list(waiting.values()):
-        item.result = not_to_run(item.case, run.choice, run.selection.disabled)
-        if item.result is not None:
-            _report(waiting.pop(item.case.id), session)
+    waiting = _to_run(run, items, session)
     if not waiting:
         return
     async with real_environment(run.choice) as environment:
@@ -303,6 +317,31 @@ async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session
                 item.result = result
                 _report(item, session)
                 _stop_if_asked(session)
+
+
+def _run_warped(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
+    """The same with each case in a time of its own."""
+    waiting = _to_run(run, items, session)
+    if not waiting:
+        return
+    require_warped_kubelet(run.choice)
+    cases = [item.case for item in waiting.values()]
+    with closing(run_warped_cases(cases, run.choice, run.choice.jobs)) as results:
+        for result in results:
+            item = waiting.pop(result.case.id)
+            item.result = result
+            _report(item, session)
+            _stop_if_asked(session)
+
+
+def _to_run(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> dict[str, CaseItem]:
+    """The items of cases that are to run, by case; the others are reported."""
+    waiting = {item.case.id: item for item in items}
+    for item in list(waiting.values()):
+        item.result = not_to_run(item.case, run.choice, run.selection.disabled)
+        if item.result is not None:
+            _report(waiting.pop(item.case.id), session)
+    return waiting
 
 
 def _report(item: CaseItem, session: pytest.Session) -> None:

@@ -20,7 +20,6 @@ class SystemCalls:
     tgkill: int
     pidfd_open: int
     pidfd_getfd: int
-    read: int
     epoll_waits: frozenset[int]
     """Calls that sleep with a time-out in milliseconds as their fourth argument."""
     waits: frozenset[int]
@@ -76,7 +75,6 @@ X86_64: Final = Architecture(
         tgkill=234,
         pidfd_open=434,
         pidfd_getfd=438,
-        read=0,
         epoll_waits=frozenset({232, 281}),
         # read, poll, select, accept, recvfrom, recvmsg, futex, epoll_wait, pselect6, ppoll,
         # epoll_pwait, accept4, rt_sigtimedwait, epoll_pwait2

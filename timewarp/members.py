@@ -56,13 +56,15 @@ class Row:
 
 def born(pid: int) -> int:
     """When the process started, in clock ticks since the machine did; 0: it has ended, or there is
-    none. With the PID this names a process for ever."""
+    none. With the PID this names a process for ever. One whose first thread has ended before others
+    has not ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             words = file.read().rsplit(b")", 1)[1].split()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    return 0 if words[0] in (b"Z", b"X") else int(words[19])
+    ended = words[0] in (b"Z", b"X") and int(words[17]) <= 1
+    return 0 if ended else int(words[19])
 
 
 class Members:

@@ -65,7 +65,6 @@ class Threads:
         allowed = calls.waits | calls.child_waits if child_waits else calls.waits
         self._waits = frozenset(b"%d" % number for number in allowed)
         self._epoll_waits = frozenset(b"%d" % number for number in calls.epoll_waits)
-        self._read = b"%d" % calls.read
         self._with_children = child_waits
         self._children: dict[int, int] = {}
         self._threads: list[Thread] = []
@@ -168,12 +167,11 @@ class Threads:
             raise self._hidden(error) from None
         number = call.split(b" ", 1)[0]
         thread.call = call
-        if number not in self._waits:
-            return False
-        return number != self._read or self._sleeps_for_others(thread)
+        return number in self._waits and self._sleeps_for_others(thread)
 
     def _sleeps_for_others(self, thread: Thread) -> bool:
-        """Whether a thread in `read` waits for others, and not for a disk."""
+        """Whether a thread in such a call waits for others, and not for a disk, nor for the kernel
+        while its process is being ended."""
         same = thread.call + thread.ran
         if thread.known_to_wait == same:
             return True

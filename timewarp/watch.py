@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,8 @@ from timewarp.threads import Sleep, Threads
 ROUNDING_NS: Final = 1_000_000
 """A Go program sleeps whole milliseconds, rounded down, and the rest in a sleep of one more."""
 MILLISECOND: Final = 1_000_000
+ASKED_WITHIN_S: Final = 0.1
+"""Real seconds in which a parent asks for the exit code of a child that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Watch:
         self.rows: list[Row] = []
         self._threads: dict[int, Threads] = {}
         self._children: dict[int, Threads] = {}
+        self._ended: dict[int, float] = {}
         self._begun: dict[bytes, int] = {}
         self._worked_last: Threads | None = None
         self.busy: Counter[str] = Counter()
@@ -150,9 +154,18 @@ class Watch:
         pids -= self._threads.keys()
         for pid in self._children.keys() - pids:
             self._children.pop(pid).close()
+            self._ended.pop(pid, None)
         for pid in pids - self._children.keys():
             self._children[pid] = Threads(pid, self._calls)
-        return [child for child in self._children.values() if child.alive()]
+        return [child for child in self._children.values() if not self._is_over(child)]
+
+    def _is_over(self, child: Threads) -> bool:
+        """Whether a child has ended, and its parent has had time to ask for its exit code, if it
+        ever does."""
+        if child.alive():
+            return False
+        now_s = time.monotonic()
+        return now_s - self._ended.setdefault(child.pid, now_s) > ASKED_WITHIN_S
 
     # -- members -----------------------------------------------------------------------------------
 

@@ -68,6 +68,14 @@ VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0, overload=lambda:
 SETTLE_S: Final = 8.0
 REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, overload=overload_now, settle_s=SETTLE_S)
 REAL_LONG: Final = replace(REAL, limit_s=2400.0)
+# In jumping time what works is never overtaken, however busy the machine is.
+JUMPING: Final = replace(VIRTUAL, slack_s=0.5, settle_s=SETTLE_S)
+
+
+def hurried(pace: Pace, speed: float) -> Pace:
+    """That pace of real time in a time that passes `speed` times as fast: what the machine is late
+    by counts so many times."""
+    return replace(pace, slack_s=pace.slack_s * speed, limit_s=pace.limit_s * speed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from simclock import Clock, ManualLoop, RealClock, VirtualLoop
+from simclock import Clock, RealClock, VirtualLoop
 from simclock.clock import NANOSECONDS
 
 
@@ -61,7 +61,8 @@ class LoopClock(Clock):
             _refuse_trio()
             return
         before, first = self._chosen, self._runs is _none_runs
-        after = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
+        own = getattr(loop, "clock", None)
+        after = own if isinstance(own, Clock) else RealClock()
         both_real = isinstance(before, RealClock) and isinstance(after, RealClock)
         if not first and not both_real:
             # A virtual loop begins at 0 s; what passed there before the first question has passed.

@@ -47,7 +47,8 @@ class ProcessKubelet:
     """`Kubelet` over a process.
 
     `kubeconfig`: that of the API server, None for a kubelet without one. `pods_asked`: how many
-    requests for pods the API server has answered.
+    requests for pods the API server has answered. `patience`: a factor on how long it may take to
+    start and to end.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ProcessKubelet:
         node_name: str,
         kubeconfig: Path | None,
         pods_asked: Callable[[], int] | None = None,
+        patience: float = 1.0,
     ) -> None:
         self._program = program
         self._paths = paths
@@ -66,6 +68,7 @@ class ProcessKubelet:
         self._node_name = node_name
         self._kubeconfig = kubeconfig
         self._pods_asked = pods_asked
+        self._patience = patience
         self._process: asyncio.subprocess.Process | None = None
         self._http: aiohttp.ClientSession | None = None
         self._read_only_port = 0
@@ -121,7 +124,7 @@ class ProcessKubelet:
     async def _wait_healthy(self, port: int) -> None:
         """Wait until healthz and /pods answer. Raises KubeletDied."""
         try:
-            async with asyncio.timeout(START_WITHIN_S):
+            async with asyncio.timeout(START_WITHIN_S * self._patience):
                 for url in (f":{port}/healthz", f":{self._read_only_port}/pods"):
                     while not await self._answers(url):
                         self._check_alive()
@@ -130,14 +133,14 @@ class ProcessKubelet:
             await self.kill()
             raise KubeletDied(
                 "the kubelet did not answer on its healthz and its read-only port within "
-                f"{START_WITHIN_S:g} s:\n"
+                f"{START_WITHIN_S * self._patience:g} s:\n"
                 f"{self._last_words()}"
             ) from None
 
     async def _wait_asked(self, before: int) -> None:
         """Wait until it has asked the API server for pods, at most ASKS_WITHIN_S seconds."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ASKS_WITHIN_S):
+            async with asyncio.timeout(ASKS_WITHIN_S * self._patience):
                 while self._pods_asked is not None and self._pods_asked() == before:
                     self._check_alive()
                     await asyncio.sleep(0.1)
@@ -182,7 +185,7 @@ class ProcessKubelet:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(with_signal)
         try:
-            async with asyncio.timeout(STOP_WITHIN_S):
+            async with asyncio.timeout(STOP_WITHIN_S * self._patience):
                 await process.wait()
         except TimeoutError:
             process.kill()

@@ -58,10 +58,10 @@ def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
     return replace(program, config={**fixed, "cgroupRoot": cgroup_root})
 
 
-def external(path: Path) -> Program:
-    """A kubelet binary that takes the upstream flags."""
+def external(path: Path, prefix: tuple[str, ...] = ()) -> Program:
+    """A kubelet binary that takes the upstream flags, behind the words of `prefix`."""
     return Program(
-        (str(path),),
+        (*prefix, str(path)),
         own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
         config=SIDE_BY_SIDE,
         device_plugins="device-plugins",

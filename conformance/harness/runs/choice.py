@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.features import Feature
+from conformance.harness import limits
 from conformance.harness.containerd.docker_host import NodeError, docker_problem
 from conformance.harness.containerd.versions import release_of
 from conformance.harness.runs.offered import (
@@ -25,7 +26,10 @@ from conformance.harness.runs.offered import (
     runtime_features,
 )
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
+from timewarp import why_not
 
+REAL_TIME: Final = "real"
+JUMPING_TIME: Final = "jump"
 LATENCY: Final = 1.0
 """The factor on how long calls take, unless --latency says another."""
 
@@ -50,6 +54,10 @@ class Choice:
     """The number of cases at a time in a real run, the most processes of a virtual one."""
     long: bool = False
     """Whether a real run takes the minutes that some cases last."""
+    time: str = REAL_TIME
+    """Of a kubelet program: `real`, or `jump`: it jumps over waiting."""
+    speed: float | None = None
+    """Of a kubelet program: how fast its time passes; None: as `time` says."""
     containerd_version: str = ""
     """`1.6`, `1.7` or `2.1`; "" is the default one."""
 
@@ -59,13 +67,31 @@ class Choice:
         return self.kubelet == IN_PROCESS
 
     @property
+    def warped(self) -> bool:
+        """Whether the kubelet program and the suite are in a time of their own."""
+        return self.time == JUMPING_TIME or self.speed is not None
+
+    @property
+    def patience(self) -> float:
+        """A factor on how long a kubelet may take to start and to end."""
+        return self.speed or 1.0
+
+    def pace(self, *, long: bool) -> limits.Pace:
+        """The pace of a case with a kubelet program; `long`: of one that takes minutes."""
+        if self.speed is None and self.time == JUMPING_TIME:
+            return limits.JUMPING
+        pace = limits.REAL_LONG if long else limits.REAL
+        return pace if self.speed is None else limits.hurried(pace, self.speed)
+
+    @property
     def features(self) -> frozenset[Feature]:
         """What this pair offers to cases on this machine."""
-        patience = {Feature.VIRTUAL_TIME} if self.long else set()
+        patience = {Feature.VIRTUAL_TIME} if self.long or self.warped else set()
+        runtime = FAKE_SOCKET if self.warped else self.runtime
         return frozenset().union(
             kubelet_features(self.kubelet),
             machine_features(virtual=self.virtual),
-            runtime_features(self.runtime, self.containerd_version),
+            runtime_features(runtime, self.containerd_version),
             patience,
         )
 
@@ -77,6 +103,7 @@ class Choice:
                 f"--kubelet {self.kubelet}: no such program; wanted {IN_PROCESS}, {PROCESS} or the "
                 "path of a kubelet binary"
             )
+        self._check_time()
         self._check_pair()
         if not 0 <= self.latency < math.inf:
             raise EnvironmentProblem(f"--latency {self.latency}: wanted a factor from 0, such as 1")
@@ -85,6 +112,29 @@ class Choice:
         if self.runtime.startswith("unix://"):
             self._check_endpoint()
         self._check_containerd()
+
+    def _check_time(self) -> None:
+        """Whether kubelet and runtime can be in the chosen time on this machine."""
+        if self.time not in (REAL_TIME, JUMPING_TIME):
+            raise EnvironmentProblem(f"--time {self.time}: wanted {REAL_TIME} or {JUMPING_TIME}")
+        if not self.warped:
+            return
+        option = "--time jump" if self.speed is None else f"--speed {self.speed:g}"
+        if self.speed is not None and (self.time == JUMPING_TIME or not 1 < self.speed <= 1024):
+            raise EnvironmentProblem(
+                f"{option}: wanted more than 1, at most 1024, and no --time jump beside it"
+            )
+        if self.kubelet in (IN_PROCESS, PROCESS):
+            raise EnvironmentProblem(
+                f"{option} is for kubelets built by Go, given by their path; --kubelet "
+                f"{IN_PROCESS} is in virtual time without it"
+            )
+        if self.runtime not in (FAKE, FAKE_SOCKET):
+            raise EnvironmentProblem(
+                f"{option} needs --runtime {FAKE}: {self.runtime} is in real time"
+            )
+        if problem := why_not(self.kubelet):
+            raise EnvironmentProblem(f"{option}: {problem}")
 
     def _check_pair(self) -> None:
         """Whether kubelet and runtime fit together: both virtual or both real."""
@@ -98,7 +148,7 @@ class Choice:
                 f"--kubelet {IN_PROCESS} runs in virtual time, which needs --runtime {FAKE}; for "
                 f"--runtime {self.runtime} choose --kubelet {PROCESS}"
             )
-        if not self.virtual and self.runtime == FAKE:
+        if not self.virtual and not self.warped and self.runtime == FAKE:
             raise EnvironmentProblem(
                 f"--kubelet {self.kubelet} is a process of its own and needs a socket: choose "
                 f"--runtime {FAKE_SOCKET}"
@@ -133,11 +183,13 @@ class Choice:
         line = f"kubelet-conformance run --id {case_id}"
         if self.kubelet != IN_PROCESS:
             line += f" --kubelet {self.kubelet}"
-        if self.runtime != FAKE:
+        if self.runtime != FAKE or self.warped:
             line += f" --runtime {self.runtime}"
         if self.containerd_version:
             line += f" --containerd-version {self.containerd_version}"
         if self.virtual:
             slower = "" if self.latency == LATENCY else f" --latency {self.latency:g}"
             return f"{line} --seed {self.seed}{slower}"
+        if self.warped:
+            return f"{line} --time jump" if self.speed is None else f"{line} --speed {self.speed:g}"
         return f"{line} --long" if self.long else line

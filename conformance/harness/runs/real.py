@@ -27,7 +27,7 @@ from conformance.harness.machines.disks import shared_mounts, why_no_disk
 from conformance.harness.node import Node
 from conformance.harness.runs.case_run import Outcome, Result, run_case
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
-from conformance.harness.runs.offered import CONTAINERD, FAKE_SOCKET
+from conformance.harness.runs.offered import CONTAINERD, FAKE, FAKE_SOCKET
 from conformance.harness.runs.real_parts import RealEnvironment
 from conformance.harness.runtimes.fake import server_context
 from conformance.registry import Case, Level
@@ -62,7 +62,7 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
     base = Path(tempfile.mkdtemp(prefix="kc-", dir="/tmp"))
     try:
         async with AsyncExitStack() as stack:
-            if choice.runtime == FAKE_SOCKET:
+            if choice.runtime in (FAKE, FAKE_SOCKET):
                 yield RealEnvironment(choice, base, tls=server_context(base))
             elif choice.runtime == CONTAINERD:
                 yield await _with_containerd(choice, base, stack)
@@ -130,7 +130,7 @@ async def run_real_cases(
     gate = asyncio.Semaphore(jobs)
 
     async def one(case: Case) -> Result:
-        async with gate, _directory(environment.shared) as directory:
+        async with gate, case_directory(environment.shared) as directory:
             return await run_case(case, environment.parts, directory)
 
     tasks = [asyncio.create_task(one(case)) for case in cases]
@@ -177,7 +177,8 @@ async def end_all(
 
 
 @asynccontextmanager
-async def _directory(base: Path) -> AsyncIterator[Path]:
+async def case_directory(base: Path) -> AsyncIterator[Path]:
+    """A new directory below `base`, until the block ends."""
     # Removed with errors ignored: a real runtime may leave files of other users behind.
     with tempfile.TemporaryDirectory(
         prefix="case-", dir=base, ignore_cleanup_errors=True

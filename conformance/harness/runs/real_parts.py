@@ -6,6 +6,7 @@ Each case has its own proxy socket, kubelet, API server and directories; what al
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.harness import limits
 from conformance.harness.api_server import ApiServer
 from conformance.harness.image_registry import ImageRegistries
 from conformance.harness.kubelets.base import NodePaths
@@ -41,9 +41,16 @@ from fakecri.server import serve as serve_cri
 from fakekubeapi import FakeApi
 from fakekubeapi.cli import kubeconfig
 from fakekubeapi.http import serve as serve_api
-from simclock import Ids, RealClock, Rng
+from simclock import Clock, Ids, RealClock, Rng
+from timewarp import WarpedLoop
 
 NO_END_S: Final = 3600.0  # kubelets that want more write into this machine's /etc
+
+
+def running_clock() -> Clock:
+    """The clock of the running loop: the machine's, unless the loop is in warped time."""
+    loop = asyncio.get_running_loop()
+    return loop.clock if isinstance(loop, WarpedLoop) else RealClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,7 @@ class RealEnvironment:
     @asynccontextmanager
     async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
         """Parts for `case` on the running loop; everything is ended and removed afterwards."""
-        clock = RealClock()
+        clock = running_clock()
         endpoint = f"unix://{paths.base}/cri.sock"
         runtime = self._runtime(clock, endpoint, paths)
         async with AsyncExitStack() as stack:
@@ -81,10 +88,11 @@ class RealEnvironment:
                 node_name=NODE_NAME,
                 kubeconfig=api_config,
                 pods_asked=api.pod_lists if api is not None else None,
+                patience=self.choice.patience,
             )
             stack.push_async_callback(kubelet.close)
             config = kubelet_config(paths, case.node_config)
-            pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
+            pace = self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
             yield Parts(
                 kubelet=kubelet,
                 runtime=runtime,
@@ -102,14 +110,16 @@ class RealEnvironment:
     def _program(self) -> Program:
         if self.choice.kubelet == PROCESS:
             return REFKUBELET
-        return external(Path(self.choice.kubelet))
+        loop = asyncio.get_running_loop()
+        prefix = loop.page.prefix if isinstance(loop, WarpedLoop) else ()
+        return external(Path(self.choice.kubelet), prefix)
 
-    def _runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> Any:
+    def _runtime(self, clock: Clock, endpoint: str, paths: NodePaths) -> Any:
         if self.upstream is None:
             return self._fake_runtime(clock, endpoint, paths)
         return RealRuntime(self.upstream, clock, endpoint, self.registries)
 
-    def _fake_runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> FakeRuntime:
+    def _fake_runtime(self, clock: Clock, endpoint: str, paths: NodePaths) -> FakeRuntime:
         """A fake with loopback addresses of its own: cases run side by side, and so may suites."""
         rng = Rng.from_system()
         number = rng.stream("pod network").randint
@@ -162,7 +172,7 @@ async def _api_server(
     """The API server of a case that needs one, and the kubeconfig that leads to it."""
     if Feature.API not in case.needs:
         return None, None
-    fake = FakeApi(RealClock(), Ids(Rng.from_system()))
+    fake = FakeApi(running_clock(), Ids(Rng.from_system()))
     server = await stack.enter_async_context(await serve_api(fake, "127.0.0.1", 0))
     file = paths.base / "kubeconfig"
     file.write_text(kubeconfig(server.url))

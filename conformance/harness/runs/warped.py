@@ -1,0 +1,154 @@
+"""Kubelet programs in warped time (`--time jump`, `--speed N`): each case in a time of its own.
+
+The cases run in some processes at a time, one after the other in each, so that no kubelet waits for
+the work of another case. A process has an asyncio loop and a clock page for each case; the kubelet,
+the fake runtime, the fake API server and the case live in that time (`timewarp`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole time
+import os
+import signal
+import struct
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait  # noqa: TID251
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.harness.expect import expect
+from conformance.harness.node import Node
+from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
+from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from conformance.registry import Case, Level
+
+END_WITHIN_S: Final = 60.0
+"""Real seconds for the cases that still run when no further result is wanted: they stop their
+kubelets and undo their mounts."""
+TICKET: Final = struct.Struct("=i")
+MINUTE_S: Final = 60.0
+RELISTS: Final = 50
+"""A kubelet lists its sandboxes once a second (PLEG-001)."""
+MINUTE_WITHIN_S: Final = 30.0
+"""Real seconds; about one on an idle machine."""
+
+
+async def _minute(node: Node) -> None:
+    """A minute of the case is one of the kubelet, and takes less in reality."""
+    before = node.count("ListPodSandbox")
+    real_s = REAL_CLOCK.monotonic_s()
+    await node.run_for(MINUTE_S)
+    real_s = REAL_CLOCK.monotonic_s() - real_s
+    seen = node.count("ListPodSandbox") - before
+    expect(node, seen >= RELISTS, f"{RELISTS} relists or more in a minute", f"{seen} relists")
+    expect(node, real_s <= MINUTE_WITHIN_S, f"a minute in {MINUTE_WITHIN_S:g} s", f"{real_s:.1f} s")
+
+
+SELF_TEST: Final = Case(
+    id="a-minute-passes",
+    area="harness",
+    title="The kubelet lives in the time of its case.",
+    rules=(),
+    level=Level.MUST,
+    needs=frozenset(),
+    body=_minute,
+)
+
+
+def require_warped_kubelet(choice: Choice) -> None:
+    """Run the kubelet for a minute of its time. Raises EnvironmentProblem when it does not start or
+    does not live in that time: every case would fail for that."""
+    with closing(run_warped_cases([SELF_TEST], choice, 1)) as results:
+        result = next(results)
+    if result.outcome is not Outcome.PASSED:
+        raise EnvironmentProblem(
+            f"--kubelet {choice.kubelet}: wanted a kubelet that runs in warped time, takes "
+            f"--config and answers on its healthz and its read-only port; {result.detail.strip()}"
+        )
+
+
+def run_warped_cases(
+    cases: Sequence[Case], choice: Choice, count: int
+) -> Generator[Result, None, None]:
+    """Run the cases in `count` processes; yields the results as they come. The cases of a process
+    that dies are errors."""
+    context = multiprocessing.get_context("fork")
+    tickets, sold = os.pipe()
+    os.write(sold, b"".join(TICKET.pack(number) for number in range(len(cases))))
+    os.close(sold)
+    workers: dict[Connection, Any] = {}
+    try:
+        for _ in range(min(count, len(cases))):
+            results, sender = context.Pipe(duplex=False)
+            work = (cases, choice, tickets, sender)
+            worker = context.Process(target=_work, args=work, daemon=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # see processes.py
+                worker.start()
+            sender.close()
+            workers[results] = worker
+        yield from _results(cases, workers)
+    finally:
+        os.close(tickets)
+        for worker in workers.values():
+            worker.terminate()
+        for worker in workers.values():
+            worker.join(END_WITHIN_S)
+            worker.kill()
+            worker.join()
+
+
+def _results(
+    cases: Sequence[Case], workers: dict[Connection, Any]
+) -> Generator[Result, None, None]:
+    """The results as they come, in the end errors for the cases whose process has died."""
+    left = dict(enumerate(cases))
+    open_ends = list(workers)
+    while open_ends:
+        for end in wait(open_ends):
+            assert isinstance(end, Connection)
+            try:
+                number, found = end.recv()
+            except EOFError:
+                open_ends.remove(end)
+                continue
+            yield replace(found, case=left.pop(number))
+    for case in left.values():
+        yield Result(case, Outcome.ERROR, "the process that ran it has ended")
+
+
+def _work(cases: Sequence[Case], choice: Choice, tickets: int, results: Connection) -> None:
+    """Run the cases whose numbers are drawn from `tickets`, until there are none left."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
+    try:
+        while ticket := os.read(tickets, TICKET.size):
+            (number,) = TICKET.unpack(ticket)
+            result = run_warped_case(cases[number], choice)
+            results.send((number, replace(result, case=None)))  # type: ignore[arg-type]
+    except (BrokenPipeError, asyncio.CancelledError):
+        return
+
+
+def run_warped_case(case: Case, choice: Choice) -> Result:
+    """Run one case on a new loop, in a new time. SIGTERM ends it, with its clean-up."""
+    from timewarp import TimePage, WarpedLoop
+
+    with closing(TimePage.create(choice.speed)) as page:
+        with asyncio.Runner(loop_factory=lambda: WarpedLoop(page)) as runner:
+            return runner.run(_case(case, choice))
+
+
+async def _case(case: Case, choice: Choice) -> Result:
+    # Here, not above: the processes must be forked before gRPC has threads.
+    from conformance.harness.runs.real import case_directory, real_environment
+
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    async with real_environment(choice) as environment:
+        async with case_directory(Path(environment.shared)) as directory:
+            return await run_case(case, environment.parts, directory)

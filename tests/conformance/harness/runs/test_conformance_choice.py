@@ -1,9 +1,13 @@
 """The options of a run: pairs that cannot run are refused in words, and a line repeats a case."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from conformance.features import Feature
+from conformance.harness import limits
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
 
 
@@ -60,6 +64,39 @@ def test_a_repeat_line_holds_everything_that_matters() -> None:
     )
     newer = Choice(kubelet="refkubelet-process", runtime="containerd", containerd_version="2.1")
     assert newer.repeat("x") == f"{real.repeat('x')} --containerd-version 2.1"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"time": "fast"}, "--time fast: wanted real or jump"),
+        ({"time": "jump"}, "--time jump is for kubelets built by Go"),
+        ({"kubelet": "refkubelet-process", "speed": 20.0}, "--speed 20 is for kubelets built by"),
+        ({"kubelet": sys.executable, "speed": 1.0}, "--speed 1: wanted more than 1, at most 1024"),
+        ({"kubelet": sys.executable, "speed": 2.0, "time": "jump"}, "no --time jump beside it"),
+        (
+            {"kubelet": sys.executable, "time": "jump", "runtime": "containerd"},
+            "--time jump needs --runtime fake: containerd is in real time",
+        ),
+        ({"kubelet": sys.executable, "time": "jump"}, "--time jump: .* was not built by Go"),
+    ],
+)
+def test_a_time_that_cannot_be_had_is_told_in_words(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(EnvironmentProblem, match=text):
+        Choice(**options).check()
+
+
+def test_a_run_in_jumping_time_takes_long_cases_and_repeats_itself() -> None:
+    choice = Choice(kubelet="/usr/bin/kubelet", time="jump")
+    assert Feature.VIRTUAL_TIME in choice.features
+    assert Feature.MEMORY_USE not in choice.features
+    assert choice.pace(long=True) == choice.pace(long=False) == limits.JUMPING
+    assert choice.repeat("x") == (
+        "kubelet-conformance run --id x --kubelet /usr/bin/kubelet --runtime fake --time jump"
+    )
+    hurried = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket", speed=20)
+    assert hurried.pace(long=False).slack_s == 20 * limits.REAL.slack_s
+    assert hurried.repeat("x").endswith("--runtime fake-socket --speed 20")
 
 
 def test_a_directory_is_no_kubelet(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Builds the Go program of these tests."""
+"""Builds the Go program that tests of warped time run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent / "sleeper.go"
+SOURCE = Path(__file__).parent / "timewarp" / "sleeper.go"
 
 
 def built(target: Path, *options: str) -> Path:

@@ -24,6 +24,9 @@ class Feature(Enum):
     STATUS = "a readable pod status (/pods)"
     FAULTS = "a runtime whose calls can be made to fail"
     NODE_RESOURCES = "a node whose memory and disks can be set"
+    SHORTAGE = (
+        "a node that runs short when told so, and pods whose use is what they declare (a fake's)"
+    )
     MEMORY_USE = "containers that really take the node's memory and processes"
     OWN_DISK = "a disk for the kubelet's root directory that a case may fill"
     PRESSURE = "a node that can be put under pressure by configuration"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from typing import Final
-from urllib.parse import urlsplit
 
 from lightkube.models.core_v1 import HTTPGetAction
 
@@ -20,7 +19,6 @@ from refkubelet.golang.strconv import quoted
 from refkubelet.host.addresses import UrlError
 from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
 from refkubelet.host.network import HttpRequest, NetworkError
-from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
@@ -42,7 +40,6 @@ class HookRunner:
         self._client = client
         self._clock = deps.clock
         self._network = deps.network
-        self._events = deps.events
         self._pods = PodReader(client)
         self._complaints = Complaints(log, deps.clock)
 
@@ -106,8 +103,6 @@ class HookRunner:
             if NO_TLS not in str(error):
                 raise
             await http_get(self._network, without_tls(request), None)
-            message = reasons.http_fallback(urlsplit(request.url).netloc)
-            self._events.pod_event(pod, "Warning", reasons.EVENT_HTTP_FALLBACK, message)
 
     async def _pod_ip(self, pod: Pod) -> str:
         """The pod's first address, from the runtime, because it may not be in a status yet."""

@@ -6,6 +6,7 @@ from functools import partial
 from conformance.cases.cgroups.life import is_deleted
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
+from conformance.harness.machines.idle_processes import IdleProcess
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
@@ -23,25 +24,12 @@ def with_volume(name: str) -> PodPlan:
     return pod(name, container("main", volumeMounts=mounts), volumes=volumes)
 
 
-async def lend(node: Node, to: str, *, by: str = "lender") -> tuple[list[str], tuple[str, ...]]:
-    """Run a pod that lends its processes to the pod `to`: they move into a group below that pod's
-    cgroup (with v1 in the tree of memory). Returns them, and the cgroup of `to`."""
-    await node.api.create_pod(pod(by, restartPolicy="Never"))
-    await node.wait_running(by)
-    container_id = str(node.container(by, "main")["containerID"]).rpartition("/")[2]
-    lender = (*node.cgroups.of_pod(by), container_id)
-    pids = node.cgroups.read("memory", "cgroup.procs", *lender).split()
-    group = node.cgroups.of_pod(to)
+def leave_process(node: Node, name: str) -> tuple[IdleProcess, tuple[str, ...]]:
+    """Start a process in a group below the cgroup of the pod (with v1 in the tree of memory).
+    Returns it, and the cgroup of the pod."""
+    group = node.cgroups.of_pod(name)
     node.cgroups.make(*group, "left")
-    for pid in pids:
-        node.cgroups.write("memory", "cgroup.procs", pid, *group, "left")
-    return pids, group
-
-
-def ends_killed(node: Node, name: str) -> bool:
-    """Whether the pod's container was ended by SIGKILL."""
-    state = node.api.container(name, "main").get("state", {})
-    return bool(state.get("terminated", {}).get("exitCode") == 137)
+    return node.cgroups.start_process(*group, "left"), group
 
 
 @conformance(id="cgroup-leftover-killed", rules=["CG-042.2", "CG-042.3"], needs=[API, CGROUPS])
@@ -50,32 +38,27 @@ async def processes_that_are_left_are_killed(node: Node) -> None:
     started, is killed, and the cgroup is removed with all below it."""
     await node.api.create_pod(with_volume("web"))
     await node.wait_running("web")
-    _, group = await lend(node, "web")
+    process, group = leave_process(node, "web")
     await node.api.delete_pod("web")
     await node.run_until(partial(is_deleted, node, "web"), within_s=GONE_S, what="web is gone")
     expect_equal(node, node.cgroups.is_gone(*group), True, "the cgroup of web is gone")
-    await node.run_until(
-        lambda: ends_killed(node, "lender"),
-        within_s=limits.NOTICE_S + limits.STATUS_PASS_S,
-        what="the process was killed (exit code 137)",
-    )
+    expect_equal(node, process.was_killed(), True, "the process was killed")
 
 
-async def freeze(node: Node, pids: list[str]) -> None:
-    """Freeze the processes, which keeps them from dying until `thaw`."""
+async def freeze(node: Node, process: IdleProcess) -> None:
+    """Freeze the process, which keeps it from dying until `thaw`."""
     node.cgroups.make("ice")
-    for pid in pids:
-        node.cgroups.write("freezer", "cgroup.procs", pid, "ice")
+    node.cgroups.write("freezer", "cgroup.procs", process.pid, "ice")
     node.cgroups.write("freezer", "freezer.state", "FROZEN", "ice")
     await node.run_until(
         lambda: node.cgroups.read("freezer", "freezer.state", "ice").strip() == "FROZEN",
         within_s=limits.NOTICE_S,
-        what="the processes are frozen",
+        what="the process is frozen",
     )
 
 
 def thaw(node: Node) -> None:
-    """Let the frozen processes go on, and die if they were killed."""
+    """Let the frozen process go on, and die if it was killed."""
     node.cgroups.write("freezer", "freezer.state", "THAWED", "ice")
 
 
@@ -101,8 +84,8 @@ async def a_pod_stays_while_its_cgroup_does(node: Node) -> None:
     pod are removed, but neither its cgroup nor its API object; both go when the process dies."""
     await node.api.create_pod(with_volume("web"))
     await node.wait_running("web")
-    pids, group = await lend(node, "web")
-    await freeze(node, pids)
+    process, group = leave_process(node, "web")
+    await freeze(node, process)
     await delete_until_the_volume_is_gone(node, "web")
     await node.run_for(2 * TRIES_S + limits.NOTICE_S)
     expect_equal(node, node.cgroups.is_gone(*group), False, "the cgroup of web is gone")
@@ -132,8 +115,8 @@ async def a_busy_cgroup_is_tried_again_at_once(node: Node) -> None:
     for name in ("one", "two", "three"):
         await node.api.create_pod(with_volume(name))
         await node.wait_running(name)
-        pids, group = await lend(node, name, by=f"lender-{name}")
-        await freeze(node, pids)
+        process, group = leave_process(node, name)
+        await freeze(node, process)
         await delete_until_the_volume_is_gone(node, name)
         thaw(node)
         await node.run_until(

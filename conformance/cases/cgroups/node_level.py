@@ -7,6 +7,7 @@ from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
 from fakecri.machine.topology import HugePages
+from refkubelet.model.quantity import NANO, parse_nano
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 API, NODE = Feature.API, Feature.NODE_RESOURCES
@@ -19,26 +20,41 @@ RESERVED = {
 }
 
 
-async def limits_of_all_pods(node: Node, cpu: int) -> None:
-    """Expect the limits of the cgroup of all pods on a node with RESERVED; `cpu`: its CPU shares
-    (v1) or weight (v2)."""
+async def limits_of_all_pods(node: Node) -> tuple[int, int, int]:
+    """Run a pod, and return the CPU shares (v1) or weight (v2), memory and processes that are left
+    to all pods on a node with RESERVED."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
+    expect_equal(node, node.cgroups.cpu_quota_us(*PODS), None, "CPU quota of all pods")
+    return what_all_pods_may_use(node)
+
+
+def what_all_pods_may_use(node: Node) -> tuple[int, int, int]:
+    """The CPU shares or weight, memory and processes of the cgroup of all pods."""
     groups = node.cgroups
-    expect_equal(node, groups.cpu(*PODS), cpu, "CPU of all pods")
-    expect_equal(node, groups.memory_limit_bytes(*PODS), 7 * GI, "memory of all pods")
-    expect_equal(node, groups.pids_limit(*PODS), 31_768, "processes of all pods")
-    expect_equal(node, groups.cpu_quota_us(*PODS), None, "CPU quota of all pods")
+    memory, pids = groups.memory_limit_bytes(*PODS) or 0, groups.pids_limit(*PODS) or 0
+    return groups.cpu(*PODS), memory, pids
+
+
+async def capacity(node: Node) -> tuple[int, int, int]:
+    """The CPUs, the bytes of memory and the processes of the node."""
+    await node.run_until(lambda: node.api.capacity("cpu"), within_s=limits.START_S)
+    memory = parse_nano(node.api.capacity("memory")) // NANO
+    pids = (await node.kubelet.summary())["node"]["rlimit"]["maxpid"]
+    return int(node.api.capacity("cpu")), memory, pids
 
 
 @conformance(
-    id="node-limits-v1", rules=["CG-024", "CG-034"], needs=[CGROUPS, V1, NODE],
+    id="node-limits-v1", rules=["CG-024", "CG-034"], needs=[API, CGROUPS, V1],
     node_config=RESERVED,
 )  # fmt: skip
 async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
     """The cgroup of all pods is limited to the node's capacity minus both reservations; eviction
     thresholds are not subtracted."""
-    await limits_of_all_pods(node, 3072)
+    seen = await limits_of_all_pods(node)
+    cpus, memory, pids = await capacity(node)
+    wanted = ((cpus - 1) * 1024 or 2, memory - GI, pids - 1000)
+    expect_equal(node, seen, wanted, "CPU shares, memory and processes of all pods")
 
 
 @conformance(
@@ -48,20 +64,20 @@ async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
 async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
     """With cgroup v2 the cgroup of all pods is limited to the node's capacity minus both
     reservations, with a CPU weight instead of shares."""
-    await limits_of_all_pods(node, 118)
+    seen = await limits_of_all_pods(node)
+    expect_equal(node, seen, (118, 7 * GI, 31_768), "CPU weight, memory and processes of all pods")
 
 
 @conformance(
-    id="node-limits-not-enforced", rules=["CG-034"], needs=[CGROUPS, NODE],
+    id="node-limits-not-enforced", rules=["CG-034"], needs=[API, CGROUPS],
     node_config={**RESERVED, "enforceNodeAllocatable": ["none"]},
 )  # fmt: skip
 async def without_enforcement_pods_get_all(node: Node) -> None:
     """Without `pods` in enforceNodeAllocatable the cgroup of all pods is limited to the whole
     capacity."""
-    await node.apply_static(pod("web"))
-    await node.wait_running("web")
-    seen = (node.cgroups.memory_limit_bytes(*PODS), node.cgroups.pids_limit(*PODS))
-    expect_equal(node, seen, (8 * GI, 32_768), "memory and processes of all pods")
+    _, *seen = await limits_of_all_pods(node)
+    _, *wanted = await capacity(node)
+    expect_equal(node, seen, wanted, "memory and processes of all pods")
 
 
 @conformance(
@@ -188,7 +204,7 @@ async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
-@conformance(id="node-cgroup-root-missing", rules=["CG-015"], needs=[CGROUPS, NODE])
+@conformance(id="node-cgroup-root-missing", rules=["CG-015"], needs=[CGROUPS])
 async def a_missing_root_ends_the_kubelet(node: Node) -> None:
     """When the cgroupRoot does not exist, the kubelet does not start."""
     said = await node.kubelet.refused_start(cgroupRoot="/nowhere")
@@ -196,13 +212,13 @@ async def a_missing_root_ends_the_kubelet(node: Node) -> None:
     expect(node, wanted in said and "nowhere" in said, f"a kubelet that ends with {wanted!r}", said)
 
 
-@conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS, NODE])
+@conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS])
 async def all_cgroups_are_below_the_configured_root(node: Node) -> None:
     """All cgroups lie below the cgroupRoot, and so does the parent cgroup in RunPodSandbox."""
     # A kubelet with cgroupRoot / gives the groups below it their controllers (v2).
     await node.run_until(lambda: node.cgroups.exists(*PODS), within_s=limits.START_S)
     node.cgroups.make("below")
-    await node.kubelet.restart(cgroupRoot="/below")
+    await node.kubelet.restart(cgroupRoot=node.cgroups.path("below"))
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     group = ("below", *node.cgroups.of_pod("web"))

@@ -31,6 +31,7 @@ API, NODE, VIRTUAL, FAULTS = (
     Feature.VIRTUAL_TIME,
     Feature.FAULTS,
 )
+SHORT = Feature.SHORTAGE
 MEMORY = "memory.available"
 HARD: dict[str, Any] = {"evictionHard": {MEMORY: "200Mi"}}
 LOW = "The node was low on resource: memory. "
@@ -71,14 +72,14 @@ async def an_event_in_every_cycle(node: Node) -> None:
 
 
 @conformance(
-    id="evictions-follow-at-once", rules=["EVIC-050.1"], needs=[API, NODE, VIRTUAL],
+    id="evictions-follow-at-once", rules=["EVIC-050.1"], needs=[API, SHORT, VIRTUAL],
     node_config=HARD,
 )  # fmt: skip
 async def the_next_cycle_follows_an_eviction(node: Node) -> None:
     """When an evicted pod is gone and memory is still short, the next pod is evicted without
     another pause."""
     await node.api.run_pods(hungry("one", memory_mi=60), hungry("two", memory_mi=50))
-    node.machine.leave_memory(20 * MI)
+    await node.machine.run_short(MEMORY, 20 * MI)
     for name in ("one", "two"):
         await evicted_for(node, name, LOW, within_s=2 * CYCLE_S)
     one, two = (node.calls("StopContainer", pod=name)[0] for name in ("one", "two"))
@@ -89,7 +90,7 @@ async def the_next_cycle_follows_an_eviction(node: Node) -> None:
 
 
 @conformance(
-    id="eviction-waits-for-cleanup", rules=["EVIC-051.1"], needs=[API, NODE, VIRTUAL, FAULTS],
+    id="eviction-waits-for-cleanup", rules=["EVIC-051.1"], needs=[API, SHORT, VIRTUAL, FAULTS],
     node_config=HARD,
 )  # fmt: skip
 async def the_next_eviction_waits_for_the_cleanup(node: Node) -> None:
@@ -97,7 +98,7 @@ async def the_next_eviction_waits_for_the_cleanup(node: Node) -> None:
     is still short."""
     await node.api.run_pods(hungry("one", memory_mi=60), hungry("two", memory_mi=50))
     node.runtime.on("StopPodSandbox", pod="one").delays(20)
-    node.machine.leave_memory(20 * MI)
+    await node.machine.run_short(MEMORY, 20 * MI)
     await evicted_for(node, "two", LOW, within_s=2 * CYCLE_S + 30)
     began_s = node.times_s("StopPodSandbox", pod="one")[0]
     waited_s = node.times_s("StopContainer", pod="two")[0] - began_s
@@ -105,7 +106,7 @@ async def the_next_eviction_waits_for_the_cleanup(node: Node) -> None:
 
 
 @conformance(
-    id="cleanup-wait-ends", rules=["EVIC-051.2", "EVIC-089.2"], needs=[API, NODE, VIRTUAL, FAULTS],
+    id="cleanup-wait-ends", rules=["EVIC-051.2", "EVIC-089.2"], needs=[API, SHORT, VIRTUAL, FAULTS],
     node_config=HARD,
 )  # fmt: skip
 async def the_wait_for_a_cleanup_has_a_limit(node: Node) -> None:
@@ -113,7 +114,7 @@ async def the_wait_for_a_cleanup_has_a_limit(node: Node) -> None:
     and 30 s more."""
     await node.api.run_pods(hungry("one", memory_mi=60), hungry("two", memory_mi=50))
     rule = node.runtime.on("StopPodSandbox", pod="one").hangs()
-    node.machine.leave_memory(20 * MI)
+    await node.machine.run_short(MEMORY, 20 * MI)
     await first_victim(node)
     began_s = node.times_s("StopContainer", pod="one")[0]
     await node.run_for(50)
@@ -187,13 +188,13 @@ async def during_the_grace_period_the_threshold_is_enough(node: Node) -> None:
 @conformance(
     id="soft-grace-of-pods-least",
     rules=["EVIC-087.4", "EVIC-007.2"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=soft("1s"),
 )
 async def a_soft_eviction_without_time(node: Node) -> None:
     """Without evictionMaxPodGracePeriod a soft threshold leaves pods no time to stop."""
     await node.api.run_pods(hungry("web", memory_mi=50, grace_s=20))
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short(MEMORY, 100 * MI)
     await evicted_for(node, "web", LOW, within_s=3 * CYCLE_S)
     found = [call.request.timeout for call in node.calls("StopContainer", pod="web")]
     expect_equal(node, found, [2], "timeouts of StopContainer")
@@ -206,7 +207,7 @@ async def stop_of_an_evicted_pod(node: Node, grace_s: int) -> int:
     for stop in ("StopContainer", "StopPodSandbox"):  # the second one would end the container, too
         node.runtime.on(stop, pod="slow").fails("UNKNOWN", "not now")
     await node.run_until(lambda: node.count("StopContainer", pod="slow"), within_s=limits.NOTICE_S)
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short(MEMORY, 100 * MI)
     expect_equal(node, await first_victim(node), "slow", "victim")
     await node.run_for(limits.SYNC_ERROR_S + 1)  # the kubelet tries again
     return int(node.calls("StopContainer", pod="slow")[-1].request.timeout)
@@ -215,7 +216,7 @@ async def stop_of_an_evicted_pod(node: Node, grace_s: int) -> int:
 @conformance(
     id="ending-pod-evicted",
     rules=["EVIC-052.4", "EVIC-087.5"],
-    needs=[API, NODE, FAULTS],
+    needs=[API, SHORT, FAULTS],
     node_config=HARD,
 )
 async def a_pod_that_ends_can_be_evicted(node: Node) -> None:
@@ -233,7 +234,7 @@ async def a_pod_that_ends_can_be_evicted(node: Node) -> None:
 @conformance(
     id="ending-pod-gets-no-more-time",
     rules=["EVIC-087.5"],
-    needs=[API, NODE, FAULTS],
+    needs=[API, SHORT, FAULTS],
     node_config=soft("1s", evictionMaxPodGracePeriod=50),
 )
 async def an_eviction_does_not_lengthen_a_grace_period(node: Node) -> None:
@@ -243,19 +244,19 @@ async def an_eviction_does_not_lengthen_a_grace_period(node: Node) -> None:
     expect_equal(node, seen, 25, "timeout of StopContainer after the eviction")
 
 
-@conformance(id="ended-pod-not-evicted", rules=["EVIC-052.3"], needs=[API, NODE], node_config=HARD)
+@conformance(id="ended-pod-not-evicted", rules=["EVIC-052.3"], needs=[API, SHORT], node_config=HARD)
 async def a_pod_that_has_ended_is_not_evicted(node: Node) -> None:
     """A pod that has ended is no candidate, though it has no statistics."""
     await node.api.create_pod(pod("done", container("main", exits(0)), restartPolicy="Never"))
     await node.run_until(lambda: node.api.phase("done") == "Succeeded", within_s=2 * limits.START_S)
     await node.api.run_pods(hungry("web", memory_mi=50))
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short(MEMORY, 100 * MI)
     expect_equal(node, await first_victim(node), "web", "victim")
     expect_equal(node, node.event_count("Evicted", pod="done"), 0, "evictions of the ended pod")
 
 
 @conformance(
-    id="limits-before-thresholds", rules=["EVIC-055.1", "EVIC-055.2"], needs=[API, NODE, VIRTUAL],
+    id="limits-before-thresholds", rules=["EVIC-055.1", "EVIC-055.2"], needs=[API, SHORT, VIRTUAL],
     node_config=HARD,
 )  # fmt: skip
 async def storage_limits_come_before_thresholds(node: Node) -> None:
@@ -264,7 +265,7 @@ async def storage_limits_come_before_thresholds(node: Node) -> None:
     limited = hungry("limited", limits={"ephemeral-storage": "1Mi"}, requests={"memory": "8Mi"})
     await node.api.run_pods(limited, hungry("web", memory_mi=50))
     node.machine.write_log("limited", "main", "0.log.old", "x" * 2 * MI)
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short(MEMORY, 100 * MI)
     expect_equal(node, await first_victim(node), "limited", "victim")
     expect_equal(node, node.event_count("EvictionThresholdMet"), 0, "events EvictionThresholdMet")
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from conformance.cases.eviction.common import comparable
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -10,6 +11,7 @@ from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
 
 API, NODE, VIRTUAL = Feature.API, Feature.NODE_RESOURCES, Feature.VIRTUAL_TIME
+SHORT = Feature.SHORTAGE
 MI = 1024 * 1024
 HARD = {"evictionHard": {"nodefs.available": "1Gi"}}
 PLENTY, LITTLE = 5000 * MI, 500 * MI
@@ -25,14 +27,13 @@ def writer(name: str, written_mi: int, **spec: Any) -> PodPlan:
 @conformance(
     id="disk-larger-first",
     rules=["EVIC-081.3", "EVIC-044.1", "EVIC-091.1"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=HARD,
 )
 async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     """Under disk pressure the pod that uses most is evicted first."""
-    node.machine.leave_disk(PLENTY)
     await node.api.run_pods(writer("small", 100), writer("large", 900))
-    node.machine.leave_disk(LITTLE)
+    await node.machine.run_short("nodefs.available", LITTLE)
     await node.run_until(
         lambda: node.events("Evicted"),
         within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
@@ -40,26 +41,27 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     )
     event = node.events("Evicted")[0]
     expect_equal(node, event["involvedObject"]["name"], "large", "victim")
-    wanted = "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: "
-    expect(node, event["message"].startswith(wanted), f"message {wanted!r}...", event["message"])
+    begin = "The node was low on resource: ephemeral-storage. "
+    wanted = comparable(node, f"{begin}Threshold quantity: 1Gi, available: 500Mi. ")
+    seen = comparable(node, event["message"])
+    expect(node, seen.startswith(wanted), f"message {wanted!r}...", event["message"])
 
 
 @conformance(
     id="disk-request-counts",
     rules=["EVIC-081.1", "EVIC-081.3"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=HARD,
 )
 async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
     """Pods are ranked by how far they are above their ephemeral-storage request: the one furthest
     above is evicted though it wrote less, and one within its request comes last."""
     asked = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
-    node.machine.leave_disk(PLENTY)
     for name, (request, written_mi) in asked.items():
         work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
         fields: dict[str, Any] = {"resources": {"requests": {"ephemeral-storage": request}}}
         await node.api.run_pods(pod(name, container("main", work, **fields)))
-    node.machine.leave_disk(LITTLE)
+    await node.machine.run_short("nodefs.available", LITTLE)
     await node.run_until(
         lambda: node.events("Evicted"),
         within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
@@ -123,12 +125,12 @@ async def the_event_comes_before_the_reclaim(node: Node) -> None:
 @conformance(
     id="disk-refuses-all",
     rules=["EVIC-110.6", "EVIC-111.1", "EVIC-111.3"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=HARD,
 )
 async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
     """Under disk pressure every ordinary pod is rejected, whatever its requests."""
-    node.machine.leave_disk(LITTLE)
+    await node.machine.run_short("nodefs.available", LITTLE)
     await node.run_until(
         lambda: node.api.node_condition("DiskPressure").get("status") == "True",
         within_s=2 * limits.EVICTION_CYCLE_S + 2,

@@ -3,7 +3,7 @@ reported."""
 
 from typing import Any
 
-from conformance.cases.eviction.common import CYCLE_S, MI, first_victim
+from conformance.cases.eviction.common import CYCLE_S, MI, comparable, first_victim
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -12,6 +12,7 @@ from conformance.harness.workload import runs
 from conformance.registry import Feature, Level, conformance
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
+SHORT = Feature.SHORTAGE
 HARD = {"evictionHard": {"memory.available": "200Mi"}}
 
 
@@ -42,7 +43,7 @@ async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
 
 
 @conformance(
-    id="memory-over-request-first", rules=["EVIC-080.1"], needs=[API, NODE], node_config=HARD
+    id="memory-over-request-first", rules=["EVIC-080.1"], needs=[API, SHORT], node_config=HARD
 )
 async def the_pod_above_its_request_is_evicted(node: Node) -> None:
     """A pod that uses more than it requests, though less than its limit, is evicted before a larger
@@ -51,38 +52,38 @@ async def the_pod_above_its_request_is_evicted(node: Node) -> None:
         eater("within", 300, requests_mi=400, priority=1),
         eater("above", 100, requests_mi=50, limits_mi=200, priority=1000),
     )
-    node.machine.leave_memory(150 * MI)
+    await node.machine.run_short("memory.available", 150 * MI)
     expect_equal(node, await first_victim(node), "above", "victim")
     expect_equal(node, node.count("StopContainer", pod="within"), 0, "stops of the other")
 
 
 @conformance(
-    id="memory-lower-priority-first", rules=["EVIC-080.2"], needs=[API, NODE], node_config=HARD
+    id="memory-lower-priority-first", rules=["EVIC-080.2"], needs=[API, SHORT], node_config=HARD
 )
 async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
     """Of two pods above their requests the one of lower priority is evicted, though it uses
     less."""
     await node.api.run_pods(eater("important", 300, priority=100), eater("other", 100, priority=1))
-    node.machine.leave_memory(150 * MI)
+    await node.machine.run_short("memory.available", 150 * MI)
     expect_equal(node, await first_victim(node), "other", "victim")
 
 
-@conformance(id="memory-larger-first", rules=["EVIC-080.3"], needs=[API, NODE], node_config=HARD)
+@conformance(id="memory-larger-first", rules=["EVIC-080.3"], needs=[API, SHORT], node_config=HARD)
 async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
     """At equal priority the pod furthest above its request is evicted, though it uses less."""
     await node.api.run_pods(
         eater("large", 300, requests_mi=250), eater("small", 120, requests_mi=10)
     )
-    node.machine.leave_memory(150 * MI)
+    await node.machine.run_short("memory.available", 150 * MI)
     expect_equal(node, await first_victim(node), "small", "victim")
 
 
-@conformance(id="memory-class-not-asked", rules=["EVIC-084"], needs=[API, NODE],
+@conformance(id="memory-class-not-asked", rules=["EVIC-084"], needs=[API, SHORT],
              node_config=HARD)  # fmt: skip
 async def the_qos_class_plays_no_role(node: Node) -> None:
     """A Burstable pod far above its request is evicted before a BestEffort pod that uses little."""
     await node.api.run_pods(eater("any", 40), eater("burst", 200, requests_mi=50))
-    node.machine.leave_memory(150 * MI)
+    await node.machine.run_short("memory.available", 150 * MI)
     expect_equal(node, await first_victim(node), "burst", "victim")
     expect_equal(node, node.count("StopContainer", pod="any"), 0, "stops of the other")
 
@@ -101,18 +102,19 @@ async def one_pod_is_evicted_at_a_time(node: Node) -> None:
 @conformance(
     id="memory-message",
     rules=["EVIC-091.1", "EVIC-091.2", "EVIC-090.1"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=HARD,
 )
 async def the_message_names_threshold_and_consumption(node: Node) -> None:
     """The message of an evicted pod names the resource that was low, the threshold, and what each
     container used."""
     await node.api.run_pods(eater("web", 300, requests_mi=100))
-    node.machine.leave_memory(50 * MI)
+    await node.machine.run_short("memory.available", 50 * MI)
     await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=2 * CYCLE_S)
     message = (node.api.pod("web") or {})["status"]["message"]
-    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: "
-    expect(node, message.startswith(wanted), f"message {wanted!r}...", message)
+    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 50Mi. "
+    begins = comparable(node, message).startswith(comparable(node, wanted))
+    expect(node, begins, f"message {wanted!r}...", message)
     ending = "Container main was using 300Mi, request is 100Mi, has larger consumption of memory. "
     expect(node, message.endswith(ending), f"message ...{ending!r}", message)
     await node.events_arrive()
@@ -149,13 +151,13 @@ async def the_condition_stays_for_the_transition_period(node: Node) -> None:
     id="evicted-exit-zero",
     rules=["LIFE-163"],
     level=Level.DETAIL,
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=HARD,
 )
 async def an_evicted_pod_that_exits_zero_has_succeeded(node: Node) -> None:
     """An evicted pod whose containers all exit 0 on SIGTERM is shown as Succeeded, without a
     reason."""
     await node.api.run_pods(pod("web", container("main", runs(memory_bytes=300 * MI))))
-    node.machine.leave_memory(50 * MI)
+    await node.machine.run_short("memory.available", 50 * MI)
     await node.run_until(lambda: node.api.phase("web") == "Succeeded", within_s=2 * CYCLE_S)
     expect_equal(node, (node.api.pod("web") or {})["status"].get("reason"), None, "reason")

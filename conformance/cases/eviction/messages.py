@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from conformance.cases.eviction.common import MI, first_victim, hungry
+from conformance.cases.eviction.common import MI, comparable, first_victim, hungry
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
 
-API, NODE, STATUS = Feature.API, Feature.NODE_RESOURCES, Feature.STATUS
+API, SHORT, STATUS = Feature.API, Feature.SHORTAGE, Feature.STATUS
 MEMORY = {"evictionHard": {"memory.available": "200Mi"}}
 DISK = {"evictionHard": {"nodefs.available": "1Gi"}}
 
 
 @conformance(id="message-containers", rules=["EVIC-091.2", "EVIC-091.4", "EVIC-093.1"],
-             needs=[API, NODE], node_config=MEMORY)  # fmt: skip
+             needs=[API, SHORT], node_config=MEMORY)  # fmt: skip
 async def the_message_names_each_container_above_its_request(node: Node) -> None:
     """The message and the annotations of an eviction name every container that uses more than it
     requests, sidecars too, with its request and not its limit."""
@@ -30,11 +30,12 @@ async def the_message_names_each_container_above_its_request(node: Node) -> None
         made[name] = kind(name, work, resources=resources)
     side = made.pop("side")
     await node.api.run_pods(pod("web", *made.values(), init=[side]))
-    node.machine.leave_memory(150 * MI)
+    await node.machine.run_short("memory.available", 150 * MI)
     await first_victim(node)
     event = node.events("Evicted")[0]
     begin = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 150Mi. "
-    parts = event["message"].removeprefix(begin).split("Container ")
+    text = comparable(node, event["message"])
+    parts = text.removeprefix(comparable(node, begin)).split("Container ")
     requests = {"side": ("20Mi", "5Mi"), "a": ("300Mi", "100Mi"), "c": ("40Mi", "0")}
     wanted = {
         f"{name} was using {uses}, request is {request}, has larger consumption of memory. "
@@ -50,21 +51,21 @@ async def the_message_names_each_container_above_its_request(node: Node) -> None
 
 
 @conformance(id="message-storage", rules=["EVIC-091.3", "EVIC-091.5"],
-             needs=[API, NODE, STATUS, Feature.CGROUPS], node_config=DISK)  # fmt: skip
+             needs=[API, SHORT, STATUS, Feature.CGROUPS], node_config=DISK)  # fmt: skip
 async def the_message_adds_logs_to_layers(node: Node) -> None:
     """In the message of an eviction for the disk, writable layer and logs of a container are added
     up; a request of memory by the pod plays no role."""
     whole = {"requests": {"memory": "64Mi", "cpu": "1m"}}
     await node.api.run_pods(hungry("web", disk_mi=4, resources=whole))
     node.machine.write_log("web", "main", "0.log.old", "x" * 2 * MI)
-    node.machine.leave_disk(500 * MI)
+    await node.machine.run_short("nodefs.available", 500 * MI)
     await first_victim(node)
     message = node.events("Evicted")[0]["message"]
     begin = (
         "The node was low on resource: ephemeral-storage. "
         "Threshold quantity: 1Gi, available: 500Mi. "
     )
-    part = message.removeprefix(begin)
+    part = comparable(node, message).removeprefix(comparable(node, begin))
     words = part.split()
     expect_equal(node, words[:4], ["Container", "main", "was", "using"], "words of the message")
     used = words[4].rstrip(",")

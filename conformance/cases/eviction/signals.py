@@ -2,7 +2,9 @@
 reported."""
 
 from conformance.cases.eviction.common import (
+    BY_CONTAINER,
     MI,
+    comparable,
     evicted_for,
     first_victim,
     has_condition,
@@ -16,6 +18,7 @@ from conformance.harness.node import Node
 from conformance.registry import Feature, Level, conformance
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
+SHORT = Feature.SHORTAGE
 REQUEST = {"memory": "8Mi", "cpu": "1m"}
 PIDS = {"evictionHard": {"pid.available": "1k"}}
 INODES = {"evictionHard": {"nodefs.inodesFree": "1k"}}
@@ -25,18 +28,19 @@ EVICTED_S = 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
 @conformance(
     id="pid-pressure",
     rules=["EVIC-025.1", "EVIC-056.3", "EVIC-062.1", "EVIC-062.2", "EVIC-091.3", "EVIC-092"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=PIDS,
 )
 async def processes_run_out(node: Node) -> None:
     """When fewer process IDs are left than the threshold, the Node has PIDPressure and a pod is
     evicted."""
     await node.api.run_pods(hungry("web", requests=REQUEST))
-    node.machine.leave_pids(500)
+    await node.machine.run_short("pid.available", 500)
     wanted = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
     message = (node.api.pod("web") or {})["status"]["message"]
-    expect_equal(node, message, wanted, "message, which does not name containers")
+    shown, wanted = comparable(node, message), comparable(node, wanted)
+    expect_equal(node, shown, wanted, "message, which does not name containers")
     await has_condition(node, "PIDPressure")
     seen = node.api.node_condition("PIDPressure")
     text = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
@@ -46,34 +50,34 @@ async def processes_run_out(node: Node) -> None:
 
 
 @conformance(
-    id="pid-lower-priority-first", rules=["EVIC-082.1"], needs=[API, NODE], node_config=PIDS
+    id="pid-lower-priority-first", rules=["EVIC-082.1"], needs=[API, SHORT], node_config=PIDS
 )
 async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
     """Of two pods the one of lower priority is evicted, though it has fewer processes."""
     low = hungry("low", processes=2, requests=REQUEST, priority=1)
     await node.api.run_pods(hungry("high", processes=90, requests=REQUEST, priority=9), low)
-    node.machine.leave_pids(500)
+    await node.machine.run_short("pid.available", 500)
     expect_equal(node, await first_victim(node), "low", "victim")
 
 
 @conformance(
-    id="pid-more-first", rules=["EVIC-082.2", "EVIC-082.3"], needs=[API, NODE], node_config=PIDS
+    id="pid-more-first", rules=["EVIC-082.2", "EVIC-082.3"], needs=[API, SHORT], node_config=PIDS
 )
 async def under_pid_pressure_the_pod_with_most_processes_goes_first(node: Node) -> None:
     """At equal priority the pod with more processes is evicted, whatever it requests."""
     small = hungry("few", processes=3, memory_mi=50)
     large = hungry("many", processes=40, requests=REQUEST)
     await node.api.run_pods(small, large)
-    node.machine.leave_pids(500)
+    await node.machine.run_short("pid.available", 500)
     expect_equal(node, await first_victim(node), "many", "victim")
 
 
 @conformance(
-    id="pid-refuses", rules=["EVIC-110.6", "EVIC-111.1"], needs=[API, NODE], node_config=PIDS
+    id="pid-refuses", rules=["EVIC-110.6", "EVIC-111.1"], needs=[API, SHORT], node_config=PIDS
 )
 async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
     """Under PIDPressure a pod with requests is rejected, too."""
-    node.machine.leave_pids(500)
+    await node.machine.run_short("pid.available", 500)
     await has_condition(node, "PIDPressure")
     await node.api.create_pod(hungry("web", requests=REQUEST))
     wanted = "Pod was rejected: The node had condition: [PIDPressure]. "
@@ -124,14 +128,14 @@ async def without_enforcement_nothing_is_reserved(node: Node) -> None:
 @conformance(
     id="inodes-pressure",
     rules=["EVIC-022.1", "EVIC-056.3", "EVIC-061.1", "EVIC-081.3"],
-    needs=[API, NODE],
+    needs=[API, SHORT],
     node_config=INODES,
 )
 async def inodes_run_out(node: Node) -> None:
     """When the disk has few inodes left, the pod that has most of them is evicted."""
     small = hungry("small", inodes=10, disk_mi=50, requests=REQUEST)
     await node.api.run_pods(small, hungry("large", inodes=700, requests=REQUEST))
-    node.machine.leave_inodes(200)
+    await node.machine.run_short("nodefs.inodesFree", 200)
     wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
     await node.events_arrive()
@@ -144,14 +148,15 @@ async def inodes_run_out(node: Node) -> None:
 
 
 @conformance(
-    id="inodes-less-storage-requested", rules=["EVIC-081.5"], level=Level.DETAIL, needs=[API, NODE],
+    id="inodes-less-storage-requested", rules=["EVIC-081.5"], level=Level.DETAIL,
+    needs=[API, SHORT],
     node_config=INODES,
 )  # fmt: skip
 async def a_storage_request_protects_inodes_too(node: Node) -> None:
     """Of two pods the one without a storage request is evicted, though it has fewer inodes."""
     asked = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
     await node.api.run_pods(asked, hungry("plain", inodes=10, requests=REQUEST))
-    node.machine.leave_inodes(200)
+    await node.machine.run_short("nodefs.inodesFree", 200)
     expect_equal(node, await first_victim(node), "plain", "victim")
 
 
@@ -186,8 +191,8 @@ async def memory_is_more_urgent_than_disk(node: Node) -> None:
 @conformance(
     id="no-statistics-first",
     rules=["EVIC-083.1", "EVIC-091.6", "EVIC-093.3", "EVIC-052.5"],
-    needs=[API, NODE, Feature.FAULTS],
-    node_config={"evictionHard": {"memory.available": "200Mi"}},
+    needs=[API, SHORT, Feature.FAULTS],
+    node_config={**BY_CONTAINER, "evictionHard": {"memory.available": "200Mi"}},
 )
 async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     """A pod that has not started yet has no usage to rank by, and is evicted before all that run,
@@ -195,11 +200,11 @@ async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     await node.api.create_pod(pod("stuck", priority=1000))
     node.runtime.on("CreateContainer", pod="stuck").hangs()
     await node.api.run_pods(hungry("web", memory_mi=300))
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short("memory.available", 100 * MI)
     expect_equal(node, await first_victim(node), "stuck", "victim")
-    message = node.events("Evicted")[0]["message"]
+    message = comparable(node, node.events("Evicted")[0]["message"])
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. "
-    expect_equal(node, message, wanted, "message, which does not name containers")
+    expect_equal(node, message, comparable(node, wanted), "message, which does not name containers")
     annotations = node.events("Evicted")[0]["metadata"].get("annotations")
     expect_equal(node, annotations or None, None, "annotations of the event")
 
@@ -229,12 +234,12 @@ async def changes_of_conditions_are_told(node: Node) -> None:
 
 
 @conformance(
-    id="pressure-sets-no-taints", rules=["EVIC-064"], needs=[API, NODE],
+    id="pressure-sets-no-taints", rules=["EVIC-064"], needs=[API, SHORT],
     node_config={"evictionHard": {"memory.available": "200Mi"}},
 )  # fmt: skip
 async def the_kubelet_sets_no_taints(node: Node) -> None:
     """Under pressure the kubelet adds no taints to the Node: controllers do that."""
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short("memory.available", 100 * MI)
     await has_condition(node, "MemoryPressure")
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
     kinds = {taint["key"] for taint in node.api.taints()}
@@ -242,14 +247,14 @@ async def the_kubelet_sets_no_taints(node: Node) -> None:
 
 
 @conformance(
-    id="image-disk-unknown", rules=["EVIC-041.1", "EVIC-041.2"], needs=[API, NODE],
+    id="image-disk-unknown", rules=["EVIC-041.1", "EVIC-041.2"], needs=[API, SHORT],
     node_config={"evictionHard": {"memory.available": "200Mi"}},
 )  # fmt: skip
 async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> None:
     """While the disk of the images cannot be found, no pod is evicted, not even for memory."""
     node.machine.lose_image_disk()
     await node.api.run_pods(hungry("web", memory_mi=300))
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short("memory.available", 100 * MI)
     await nothing_happens(node)
 
 

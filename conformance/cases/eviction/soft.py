@@ -17,6 +17,7 @@ from conformance.harness.workload import Run, Workload
 from conformance.registry import Feature, conformance
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
+SHORT = Feature.SHORTAGE
 MEMORY = "memory.available"
 GRACE_S = 25
 SOFT = {
@@ -28,13 +29,13 @@ LOW = "The node was low on resource: memory. "
 
 
 @conformance(
-    id="soft-waits", rules=["EVIC-053.4", "EVIC-053.6"], needs=[API, NODE], node_config=SOFT
+    id="soft-waits", rules=["EVIC-053.4", "EVIC-053.6"], needs=[API, SHORT], node_config=SOFT
 )  # fmt: skip
 async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
     """Below a soft threshold the condition shows at once, and a pod is evicted after the grace
     period."""
     await node.api.run_pods(hungry("web", memory_mi=50))
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short(MEMORY, 100 * MI)
     began_s = node.now_s
     await has_condition(node, "MemoryPressure")
     expect_equal(node, node.count("StopContainer"), 0, "stops when the condition shows")
@@ -61,7 +62,7 @@ async def recovery_restarts_the_grace_period(node: Node) -> None:
 
 
 @conformance(
-    id="soft-grace-of-pods", rules=["EVIC-087.2", "EVIC-089.2"], needs=[API, NODE],
+    id="soft-grace-of-pods", rules=["EVIC-087.2", "EVIC-089.2"], needs=[API, SHORT],
     node_config={**SOFT, "evictionSoftGracePeriod": {MEMORY: "1s"},
                  "evictionMaxPodGracePeriod": 14},
 )  # fmt: skip
@@ -71,7 +72,7 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
     slow = container("main", Workload((Run(ignores_term=True, memory_bytes=90 * MI),)))
     patient = pod("patient", slow, grace_s=60)
     await node.api.run_pods(patient, hungry("quick", memory_mi=50, grace_s=3))
-    node.machine.leave_memory(20 * MI)
+    await node.machine.run_short(MEMORY, 20 * MI)
     for name in ("patient", "quick"):
         await evicted_for(node, name, LOW, within_s=4 * CYCLE_S + 30)
     found = [c.request.timeout for c in node.calls("StopContainer")]
@@ -80,14 +81,14 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
 
 
 @conformance(
-    id="soft-zero-is-hard", rules=["EVIC-004.4", "EVIC-087.1"], needs=[API, NODE],
+    id="soft-zero-is-hard", rules=["EVIC-004.4", "EVIC-087.1"], needs=[API, SHORT],
     node_config={**SOFT, "evictionSoftGracePeriod": {MEMORY: "0s"},
                  "evictionMaxPodGracePeriod": 7},
 )  # fmt: skip
 async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
     """A soft threshold with a grace period of 0 s acts at once and leaves pods no time to stop."""
     await node.api.run_pods(hungry("web", memory_mi=50, grace_s=30))
-    node.machine.leave_memory(100 * MI)
+    await node.machine.run_short(MEMORY, 100 * MI)
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
     expect_equal(node, timeouts, [2], "timeout of StopContainer")

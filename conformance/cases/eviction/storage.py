@@ -74,7 +74,7 @@ async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
 @conformance(
     id="volume-in-memory-limit",
     rules=["EVIC-100.2"],
-    needs=[API, STATUS, Feature.NODE_RESOURCES],
+    needs=[API, STATUS, Feature.NODE_RESOURCES],  # a real mount takes no more than its limit
     node_config=FAST,
 )
 async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:

@@ -50,7 +50,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     id="thresholds-refused",
     rules=["EVIC-001.2", "EVIC-003.4", "EVIC-003.5", "EVIC-003.6", "EVIC-004.1", "EVIC-004.2",
            "EVIC-005.1", "EVIC-005.2"],
-    needs=[API, NODE, Feature.RESTART],
+    needs=[API, Feature.RESTART],
 )  # fmt: skip
 async def wrong_thresholds_stop_the_start(node: Node) -> None:
     """A kubelet does not start with a threshold, grace period or minimum reclaim that is wrong, and

@@ -85,8 +85,8 @@ async def a_sidecar_whose_record_was_removed_is_started_again(node: Node) -> Non
     seen = [node.count("StartContainer", container=name) for name in ("setup", "side", "main")]
     expect_equal(node, seen, [1, 2, 1], "starts of setup, side and main")
     expect_equal(node, node.phases("web"), ["Pending", "Running"], "phases")
-    told = [c for s in node.statuses("web") for c in s["conditions"] if c["type"] == "Initialized"]
-    values = [condition["status"] for condition in told]
+    told = [c for s in node.statuses("web") for c in s.get("conditions", ())]
+    values = [condition["status"] for condition in told if condition["type"] == "Initialized"]
     expect(node, "False" not in values[values.index("True") :], "Initialized stays True", values)
 
 

@@ -1,6 +1,6 @@
 """A static pod whose former version cannot be cleaned up."""
 
-from conformance.cases.cgroups.leftovers import freeze, lend, thaw
+from conformance.cases.cgroups.leftovers import freeze, leave_process, thaw
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import pod
@@ -18,8 +18,8 @@ async def a_new_version_waits_until_the_old_one_is_cleaned_up(node: Node) -> Non
     process in it is frozen, the new version does not start; it does when the cgroup is gone."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    pids, _ = await lend(node, "web")
-    await freeze(node, pids)
+    process, _ = leave_process(node, "web")
+    await freeze(node, process)
     await node.apply_static(pod("web", metadata={"labels": {"v": "2"}}))
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),

@@ -37,7 +37,7 @@ async def the_node_tells_of_its_images(node: Node) -> None:
 
 
 @conformance(
-    id="node-images-all", rules=["NODE-035.1", "NODE-035.3"], needs=[API, Feature.NODE_RESOURCES],
+    id="node-images-all", rules=["NODE-035.1", "NODE-035.3"], needs=[API],
     node_config={"nodeStatusMaxImages": -1},
 )  # fmt: skip
 async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:

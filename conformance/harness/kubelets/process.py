@@ -30,6 +30,9 @@ ASKS_WITHIN_S: Final = 15.0
 """A kubelet asks the API server for its pods within some seconds after it is healthy, or never, if
 it cannot reach the server."""
 LAST_WORDS_LINES: Final = 15
+MET: Final = "kubelet.sock: bind: address already in use"
+MEETINGS: Final = 3
+"""How often a kubelet may meet another at the place for device plugins."""
 ROOTLESS: Final = "KubeletInUserNamespace"  # lets a kubelet do without the kernel's log (EVIC-124)
 PORTS: Final = Ports()
 """The ports of the kubelets of this run."""
@@ -79,9 +82,25 @@ class ProcessKubelet:
 
     async def start(self, config: Mapping[str, Any]) -> None:
         """Start it; returns when healthz and /pods answer and, if it can reach the API server, when
-        it has asked there for its pods. Raises KubeletDied."""
+        it has asked there for its pods. Raises KubeletDied.
+
+        Kubelets have one place for the socket of device plugins, whatever their directories: one
+        that meets another there at its start ends, and is started again.
+        """
         if self._process is not None:
             raise RuntimeError("the kubelet runs already")
+        for _ in range(MEETINGS):
+            try:
+                await self._start(config)
+            except KubeletDied as died:
+                if MET not in str(died):
+                    raise
+                await self.kill()
+            else:
+                return
+        await self._start(config)
+
+    async def _start(self, config: Mapping[str, Any]) -> None:
         self._read_only_port, healthz, main = PORTS.take(3)
         ports = {
             "address": "127.0.0.1",
@@ -90,7 +109,7 @@ class ProcessKubelet:
             "healthzPort": healthz,
         }
         fixed = {**self._program.config, **ports, "containerRuntimeEndpoint": self._endpoint}
-        whole = {**config, **fixed}
+        whole = {**self._program.defaults, **config, **fixed}
         if not _can_read_kernel_log():
             whole["featureGates"] = {**whole.get("featureGates", {}), ROOTLESS: True}
         self._paths.config.write_text(json.dumps(whole, indent=1))

@@ -37,6 +37,8 @@ class Program:
     """Further flags -> a directory below the case's own."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Configuration fields that the cases do not choose."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Configuration fields that a case may choose otherwise."""
     device_plugins: str = "kubelet/device-plugins"
     """The directory of its device plugins, below the case's own."""
     fixed_plugins: Path | None = None
@@ -55,7 +57,7 @@ REFKUBELET: Final = Program(
 def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
     """The same program, which makes its cgroups below that group; the group exists."""
     fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
-    return replace(program, config={**fixed, "cgroupRoot": cgroup_root})
+    return replace(program, config=fixed, defaults={"cgroupRoot": cgroup_root})
 
 
 def external(path: Path, prefix: tuple[str, ...] = ()) -> Program:

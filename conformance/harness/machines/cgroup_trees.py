@@ -12,9 +12,12 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from conformance.harness.machines.idle_processes import FakeProcess, IdleProcess, SleepProcess
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 _GO_WITHIN_S: Final = 5.0
@@ -24,11 +27,21 @@ class CgroupTrees:
     """The trees of the controllers below `root` (/sys/fs/cgroup): one with v2, several with v1.
 
     `driver` is the kubelet's cgroupDriver, `top` its cgroupRoot. Groups are named by their words
-    below `top`.
+    below `top`. `start` starts a process on that machine.
     """
 
-    def __init__(self, root: Any, version: Literal[1, 2], driver: str, top: str = "") -> None:
+    def __init__(
+        self,
+        root: Any,
+        version: Literal[1, 2],
+        driver: str,
+        top: str = "",
+        *,
+        start: Callable[[], IdleProcess] = SleepProcess,
+    ) -> None:
         self.version = version
+        self.processes: list[IdleProcess] = []
+        self._start = start
         self._root = root
         self._driver = driver
         self._top = [word for word in top.split("/") if word]
@@ -52,6 +65,11 @@ class CgroupTrees:
         found = [d for d in self._root.iterdir() if (d / "cgroup.procs").exists()]
         return sorted(found, key=lambda d: str(d.name))
 
+    def start_process(self) -> IdleProcess:
+        """Start a process that does nothing; it ends with the case at the latest."""
+        self.processes.append(self._start())
+        return self.processes[-1]
+
     def tree(self, controller: str) -> Any:
         """The top directory of the tree with that controller."""
         return self._root / controller if self.version == 1 else self._root
@@ -68,6 +86,7 @@ def trees_of(machine: Any, config: Mapping[str, Any]) -> CgroupTrees:
         machine.cgroup_version(),
         driver=config.get("cgroupDriver", "cgroupfs"),
         top=config.get("cgroupRoot", ""),
+        start=partial(FakeProcess, machine),
     )
 
 
@@ -116,6 +135,8 @@ async def own_groups(name: str) -> AsyncIterator[CgroupTrees]:
     finally:
         for top in tops:
             await _end(top)
+        for process in trees.processes:
+            process.end()
 
 
 def _begin(top: Path, version: int) -> None:

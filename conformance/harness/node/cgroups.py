@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from conformance.harness.machines.cgroup_trees import CgroupTrees, remove_group
+from conformance.harness.machines.idle_processes import IdleProcess
 from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
 
@@ -82,6 +83,13 @@ class NodeCgroups:
         for found in [self._trees.tree(tree)] if tree and version_1 else self._trees.all():
             refuge = found / self.path()[1:] if version_1 else found
             remove_group(found / self.path(*words)[1:], refuge)
+
+    def start_process(self, *words: str) -> IdleProcess:
+        """Start a process that does nothing in that group: with v1 in the memory tree alone. It
+        ends with the case at the latest."""
+        process = self._trees.start_process()
+        self.write("memory", "cgroup.procs", process.pid, *words)
+        return process
 
     def write(self, controller: str, file: str, text: str, *words: str) -> None:
         """Write a file of the group."""

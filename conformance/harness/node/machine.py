@@ -7,9 +7,12 @@ machine's (Feature.NODE_RESOURCES), but for a disk of the case's own (Feature.OW
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from conformance.harness import limits
 from conformance.harness.expect import Seen
 from conformance.harness.machines import fake_machine
 from conformance.harness.node.kubelet import NodeKubelet
@@ -128,6 +131,51 @@ class NodeMachine:
         else:
             fake_machine.leave_inodes(self._parts.runtime.machine, disk, free)
 
+    @property
+    def numbers_set(self) -> bool:
+        """Whether `run_short` leaves exactly as much as it says."""
+        return self._parts.numbers_set
+
+    async def run_short(self, signal: str, left: int) -> None:
+        """Make the node run short of what the signal (`memory.available`) measures, until the end
+        of the case (Feature.SHORTAGE).
+
+        On a fake machine so many bytes, inodes or process IDs are left now. Elsewhere the kubelet
+        is restarted with a threshold that no node can meet: the case's soft one for that signal is
+        raised; if it has none it gets one without grace period, which acts as a hard one does
+        (EVIC-004) and takes nothing away from what pods may request. The shortage then lasts,
+        whatever is evicted.
+        """
+        if not self._parts.numbers_set:
+            await self._fall_below(signal)
+            return
+        resource = "inodes" if signal.endswith("inodesFree") else signal.partition(".")[0]
+        match resource:
+            case "memory":
+                self.leave_memory(left)
+            case "pid":
+                self.leave_pids(left)
+            case "inodes":
+                self.leave_inodes(left)
+            case _:
+                self.leave_disk(left)
+
+    async def _fall_below(self, signal: str) -> None:
+        """Restart the kubelet with a threshold for the signal that is met at once. It cannot look
+        at the node before it has admitted its pods, which it would refuse under pressure."""
+        known = set(self._watch.snapshots.pods)
+        with ExitStack() as held_up:
+            for method in ("ListPodSandboxStats", "ListContainerStats"):
+                rule = self._parts.runtime.on(method, None, None)
+                held_up.enter_context(rule.fails("UNAVAILABLE", "not now"))
+            await self._kubelet.restart(**_out_of_reach(self._parts.config, signal))
+            await self._watch.run_until(
+                lambda: known <= set(self._watch.snapshots.pods),
+                within_s=limits.START_S,
+                what="the restarted kubelet knows its pods",
+            )
+            await self._watch.run_for(limits.NOTICE_S)
+
     async def separate_disks(self, *, split: bool = False, restart: bool = True) -> None:
         """Give images and writable layers a disk of their own (EVIC-045), with `split` the images
         alone (EVIC-046), and restart the kubelet, which looks at the disks only once (EVIC-040);
@@ -175,3 +223,11 @@ class NodeMachine:
     def holds_up_shutdown(self) -> bool:
         """Whether the kubelet keeps the machine from going down now (Feature.SHUTDOWN)."""
         return self._parts.the_logind().delayed
+
+
+def _out_of_reach(config: Mapping[str, Any], signal: str) -> dict[str, Any]:
+    """The fields of a configuration in which a soft threshold for the signal is met on any node; it
+    keeps its grace period."""
+    grace = {signal: "0s", **config.get("evictionSoftGracePeriod", {})}
+    soft = {**config.get("evictionSoft", {}), signal: "99.9%"}
+    return {"evictionSoft": soft, "evictionSoftGracePeriod": grace}

@@ -57,6 +57,8 @@ class Parts:
     """The cgroups that the kubelet works in, in cases that need Feature.CGROUPS."""
     disk: OwnDisk | FollowedDisk | None = None
     """The disk under the kubelet's root directory, in cases that need Feature.OWN_DISK."""
+    numbers_set: bool = False
+    """Whether the machine is a fake one, whose memory, disks and process IDs can be set."""
     plugins: PluginDirectory | None = None
     """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
 

@@ -91,7 +91,7 @@ class RealEnvironment:
                 patience=self.choice.patience,
             )
             stack.push_async_callback(kubelet.close)
-            config = kubelet_config(paths, case.node_config)
+            config = _config(case, paths)
             pace = self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
             yield Parts(
                 kubelet=kubelet,
@@ -133,6 +133,16 @@ class RealEnvironment:
         if runtime.cri.listening is not None:
             runtime.cri.listening.tls = self.tls
         return runtime
+
+
+def _config(case: Case, paths: NodePaths) -> dict[str, Any]:
+    """The configuration of the kubelet. Pods of a fake use no memory of this machine: what they use
+    is what the runtime tells. A case may switch that off."""
+    config = kubelet_config(paths, case.node_config)
+    if Feature.SHORTAGE in case.needs:
+        gates = config.get("featureGates", {})
+        config["featureGates"] = {"PodAndContainerStatsFromCRI": True, **gates}
+    return config
 
 
 @dataclass(frozen=True, slots=True)

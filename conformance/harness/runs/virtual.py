@@ -92,6 +92,7 @@ async def virtual_parts(
             logind=runtime.machine.logind if Feature.SHUTDOWN in case.needs else None,
             plugins=plugins,
             disk=disk,
+            numbers_set=True,
         )
     finally:
         await kubelet.close()

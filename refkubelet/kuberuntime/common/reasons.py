@@ -43,7 +43,6 @@ EVENT_NO_PULL_SECRET: Final = "FailedToRetrieveImagePullSecret"  # BACK-209
 EVENT_ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"
 EVENT_FAILED_POST_START_HOOK: Final = "FailedPostStartHook"
 EVENT_FAILED_PRE_STOP_HOOK: Final = "FailedPreStopHook"
-EVENT_HTTP_FALLBACK: Final = "LifecycleHTTPFallback"
 EVENT_SANDBOX_CHANGED: Final = "SandboxChanged"
 EVENT_FAILED_CREATE_SANDBOX: Final = "FailedCreatePodSandBox"
 EVENT_FAILED_SANDBOX_STATUS: Final = "FailedPodSandBoxStatus"
@@ -61,11 +60,6 @@ KILLING_FOR_RESET: Final = "killing"  # LIFE-125
 def stopping(container_name: str) -> str:
     """The message of a Killing event without another reason (LIFE-240)."""
     return f"Stopping container {container_name}"
-
-
-def http_fallback(host: str) -> str:
-    """The event message of an HTTPS hook that was answered with plain HTTP (LIFE-142)."""
-    return f"request to HTTPS lifecycle hook {host} got HTTP response, retry with HTTP succeeded"
 
 
 def back_off_event(container_name: str, pod_ref: str) -> str:

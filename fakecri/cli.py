@@ -72,10 +72,27 @@ def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.Abstrac
     if getattr(arguments, "clock", "real") == "manual":
         from simclock import ManualLoop
 
+        if getattr(arguments, "clock_page", None):
+            raise CommandError("--clock manual and --clock-page: one time only, leave one out")
         return ManualLoop
     import asyncio
 
+    if page := getattr(arguments, "clock_page", None):
+        return _warped(page)
     return asyncio.new_event_loop
+
+
+def _warped(page: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    """Loops in the time of that clock page. Raises: CommandError."""
+    from timewarp import CannotWarp, TimePage, WarpedLoop
+    from timewarp.architectures import this_architecture
+
+    try:
+        this_architecture()
+        opened = TimePage.open_or_create(page)
+    except CannotWarp as problem:
+        raise CommandError(f"--clock-page: {problem}") from None
+    return lambda: WarpedLoop(opened)
 
 
 def _learn(path: Path) -> int:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from simclock.distribution import add_version
+
+if TYPE_CHECKING:
+    import asyncio
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8001"
 
@@ -72,6 +75,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write a kubeconfig for kubelets and kubectl here once the server listens",
     )
+    serve.add_argument(
+        "--clock-page",
+        metavar="FILE",
+        help="live in the time of this clock page, with the programs and fakes that name it, too "
+        "(python -m timewarp --clock-page FILE); it is made if there is none",
+    )
     return parser
 
 
@@ -83,11 +92,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         host, port = parse_listen(options.listen)
-        asyncio.run(_serve(host, port, options.kubeconfig_out))
+        with asyncio.Runner(loop_factory=_loop_factory(options.clock_page)) as runner:
+            runner.run(_serve(host, port, options.kubeconfig_out))
     except UsageError as error:
         print(f"fakeapi: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _loop_factory(clock_page: str | None) -> Callable[[], asyncio.AbstractEventLoop]:
+    """Loops in real time, or in the time of that clock page. Raises: UsageError."""
+    import asyncio
+
+    if clock_page is None:
+        return asyncio.new_event_loop
+    from timewarp import CannotWarp, TimePage, WarpedLoop
+    from timewarp.architectures import this_architecture
+
+    try:
+        this_architecture()
+        page = TimePage.open_or_create(clock_page)
+    except CannotWarp as problem:
+        raise UsageError(f"--clock-page: {problem}") from None
+    return lambda: WarpedLoop(page)
 
 
 async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 Ready = list[tuple[selectors.SelectorKey, int]]
 
 FIRST_PAUSE_S: Final = 0.00003
-LONGEST_PAUSE_S: Final = 0.001
+LONGEST_PAUSE_S: Final = 0.005
 SLOWER: Final = 1.4
 """While others work, each pause between two looks is so many times the one before."""
 LEAD_AGAIN_S: Final = 0.1

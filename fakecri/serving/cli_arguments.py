@@ -87,6 +87,12 @@ def _of_a_fake(serve: argparse.ArgumentParser) -> None:
         default="real",
         help="manual: time stands still until `fakecri ctl advance` (default: %(default)s)",
     )
+    serve.add_argument(
+        "--clock-page",
+        metavar="FILE",
+        help="live in the time of this clock page, with the programs and fakes that name it, too "
+        "(python -m timewarp --clock-page FILE); it is made if there is none",
+    )
 
 
 def _of_whatever_listens(command: argparse.ArgumentParser) -> None:

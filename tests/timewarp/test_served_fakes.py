@@ -1,0 +1,104 @@
+"""`fakecri serve` and `fakeapi serve` in the time of a clock page."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+import timewarp
+from fakecri.cli import main as fakecri
+from fakekubeapi.cli import main as fakeapi
+from timewarp.pages import TimePage
+
+SHORT_S = 30.0
+
+
+async def serving(*words: str) -> asyncio.subprocess.Process:
+    """The command, once it has said where it serves."""
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", *words, stdout=asyncio.subprocess.PIPE
+    )
+    assert program.stdout is not None
+    assert b"ing on " in await program.stdout.readline()
+    return program
+
+
+async def ended(program: asyncio.subprocess.Process) -> None:
+    program.terminate()
+    assert program.stdout is not None
+    await program.stdout.read()
+    assert await program.wait() == 0
+
+
+def test_what_the_fakes_stamp_is_of_the_shared_time(tmp_path: Path) -> None:
+    file, control = tmp_path / "page", tmp_path / "ctl.sock"
+    page = TimePage.create(path=str(file))
+
+    async def main() -> list[float]:
+        runtime = await serving(
+            *("fakecri", "serve", "--listen", f"unix://{tmp_path}/cri.sock"),
+            *("--control", f"unix://{control}", "--clock-page", str(file)),
+        )
+        kubeconfig = tmp_path / "kubeconfig"
+        server = await serving(
+            *("fakekubeapi.cli", "serve", "--listen", "127.0.0.1:0"),
+            *("--kubeconfig-out", str(kubeconfig), "--clock-page", str(file)),
+        )
+        url = next(x.split()[1] for x in kubeconfig.read_text().splitlines() if "server:" in x)
+        late = []
+        for number in range(3):
+            await asyncio.sleep(1000)
+            stamps = [await runtime_clock(control), await created(url, f"n{number}")]
+            late += [page.wall_ns() / 1e9 - stamp for stamp in stamps]
+        for program in (runtime, server):
+            await ended(program)
+        return late
+
+    began_s = time.monotonic()
+    late = timewarp.run(main, page)
+    assert time.monotonic() - began_s < SHORT_S
+    assert len(late) == 6
+    assert all(0 <= seconds < 2 for seconds in late), late
+
+
+async def runtime_clock(control: Path) -> float:
+    """What the fake runtime tells of its clock."""
+    connector = aiohttp.UnixConnector(str(control))
+    async with aiohttp.ClientSession(connector=connector) as session:
+        async with session.get("http://fake/v1/clock") as answer:
+            told: dict[str, Any] = await answer.json()
+    return stamp(told["now"])
+
+
+async def created(url: str, name: str) -> float:
+    """When the fake API server says that it made a namespace."""
+    body = {"metadata": {"name": name}}
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{url}/api/v1/namespaces", json=body) as answer:
+            told: dict[str, Any] = await answer.json()
+    return stamp(told["metadata"]["creationTimestamp"])
+
+
+def stamp(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def test_what_is_no_page_is_told_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page").write_text("no page")
+    page = f"--clock-page={tmp_path}/page"
+    assert fakecri(["serve", "--listen", f"unix://{tmp_path}/cri.sock", page]) == 2
+    assert "--clock-page: " in capsys.readouterr().err
+    assert fakeapi(["serve", "--listen", "127.0.0.1:0", page]) == 2
+    assert "is no clock page" in capsys.readouterr().err
+    words = ["--clock=manual", f"--control=unix://{tmp_path}/ctl.sock", page]
+    assert fakecri(["serve", "--listen", f"unix://{tmp_path}/cri.sock", *words]) == 2
+    assert "leave one out" in capsys.readouterr().err

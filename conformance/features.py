@@ -44,7 +44,6 @@ class Feature(Enum):
     CGROUP_V1 = "a node with cgroup v1"
     CGROUP_V2 = "a node with cgroup v2"
     SYSTEMD_CGROUPS = "a node whose cgroups have the names of systemd's slices"
-    POD_STATS = "a runtime with statistics of pods without cgroup parents (not containerd)"
     EVENTS = "a runtime that is known to stream its events"
     DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
     SHUTDOWN = "a machine whose shutdown the kubelet is told of"

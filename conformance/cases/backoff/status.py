@@ -36,6 +36,7 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
     expect_equal(node, last.get("exitCode"), 3, "exit code in lastState")
     shown = node.container("web", "main")
+    expect_equal(node, shown["restartCount"], 5, "restarts before this delay: 0, 10, 20, 40, 80 s")
     seen = (shown.get("ready"), shown.get("started"))
     expect_equal(node, seen, (False, False), "ready and started")
 

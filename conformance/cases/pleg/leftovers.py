@@ -199,7 +199,7 @@ async def a_container_whose_log_cannot_be_deleted_stays(node: Node) -> None:
 @conformance(
     id="evicted-pod-collected",
     rules=["GC-003.1", "GC-010.2"],
-    needs=[Feature.API, STATUS, Feature.NODE_RESOURCES, VIRTUAL],
+    needs=[Feature.API, STATUS, Feature.SHORTAGE, VIRTUAL],
     node_config={"evictionHard": {"memory.available": "1Gi"}},
 )
 async def what_is_left_of_an_evicted_pod_goes(node: Node) -> None:
@@ -208,13 +208,12 @@ async def what_is_left_of_an_evicted_pod_goes(node: Node) -> None:
     work = runs(stop_exit_code=1)
     await node.api.create_pod(pod("web", container("main", work), grace_s=1))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
-    node.machine.leave_memory(1024**2)
+    await node.machine.run_short("memory.available", 1024**2)
     await node.run_until(
         lambda: node.api.phase("web") == "Failed",
         within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
         what="web is evicted",
     )
-    node.machine.leave_memory(4 * 1024**3)
     await node.run_until(
         lambda: node.count("RemovePodSandbox", pod="web"),
         within_s=ROUND_S + limits.STOP_S,

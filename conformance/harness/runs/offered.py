@@ -65,8 +65,7 @@ def runtime_features(runtime: str, containerd_version: str) -> Features:
     if runtime != CONTAINERD:
         features.add(Feature.POD_NETWORK)
     if runtime in (FAKE, FAKE_SOCKET):
-        features |= {Feature.POD_SERVERS, Feature.POD_STATS, Feature.USER_NAMESPACES}
-        features.add(Feature.SHORTAGE)
+        features |= {Feature.POD_SERVERS, Feature.SHORTAGE, Feature.USER_NAMESPACES}
     new = runtime != CONTAINERD or release_of(containerd_version or None).config_version >= 3
     if new and not by_socket:
         features |= {Feature.IMAGE_VOLUMES, Feature.EVENTS}

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mutant_patches import Mutant
 
 from conformance.registry import Case
+
+
+MOST: Final = 200
+"""So many cases are asked in the second round. What nearly all cases execute and none of so many
+notices would be found by chance only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +60,18 @@ def first_plan(mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterabl
 
 def second_plan(first: Plan, cases: Sequence[Case], reaching: Collection[str] | None) -> Plan:
     """The plan for a mutant that was not noticed with the first one: it is imported, and cases of
-    its area are asked and then others, as far as they reach it. `reaching=None`: which ones do is
+    its area are asked, then those about rules of the same family, then others, as far as they reach
+    it, MOST at the most. `reaching=None`: which ones do is
     not known, and no others than those of its area are asked. A mutant that is said to survive is
     asked about in its area only."""
     mutant = first.mutant
     asked = {question.case for question in first.questions}
-    own = [case.id for case in cases if case.area == mutant.area]
-    others = [] if reaching is None or mutant.survives else [case.id for case in cases]
-    names = list(dict.fromkeys([*own, *others]))
-    if reaching is not None:
-        names = [name for name in names if name in reaching]
+    pages = {rule[:3] for rule in mutant.rules}
+    wanted = [case for case in cases if case.area == mutant.area]
+    if reaching is not None and not mutant.survives:
+        near = [case for case in cases if any(rule[:3] in pages for rule in case.rules)]
+        wanted += [*near, *cases]
+    names = dict.fromkeys(case.id for case in wanted if reaching is None or case.id in reaching)
     again = [q.case for q in first.questions if reaching is None or q.case in reaching]
-    later = [name for name in names if name not in asked]
+    later = [name for name in names if name not in asked][:MOST]
     return Plan(mutant, tuple(Question(name, True) for name in [*again, *later]), anew=True)

@@ -15,7 +15,6 @@ from mutant_patches import Mutant
 
 from conformance.registry import Case
 
-
 MOST: Final = 200
 """So many cases are asked in the second round. What nearly all cases execute and none of so many
 notices would be found by chance only."""
@@ -61,9 +60,8 @@ def first_plan(mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterabl
 def second_plan(first: Plan, cases: Sequence[Case], reaching: Collection[str] | None) -> Plan:
     """The plan for a mutant that was not noticed with the first one: it is imported, and cases of
     its area are asked, then those about rules of the same family, then others, as far as they reach
-    it, MOST at the most. `reaching=None`: which ones do is
-    not known, and no others than those of its area are asked. A mutant that is said to survive is
-    asked about in its area only."""
+    it, MOST at the most. `reaching=None`: which ones do is not known, and no others than those of
+    its area are asked. A mutant that is said to survive is asked about in its area only."""
     mutant = first.mutant
     asked = {question.case for question in first.questions}
     pages = {rule[:3] for rule in mutant.rules}

@@ -18,6 +18,8 @@ from timewarp.refusal import CannotWarp
 
 LONGEST: Final = 200
 CHILDREN_LONGEST: Final = 4000
+OVER: Final = b"-1 "
+"""What a thread that has ended is shown to do."""
 OTHER_LINKS: Final = 2
 """The links of the directory `task` beside those of the threads."""
 GONE: Final = (FileNotFoundError, ProcessLookupError)
@@ -28,15 +30,25 @@ class Thread:
     """The open files of a thread, and what was seen last."""
 
     tid: int
-    syscall_fd: int
-    schedstat_fd: int
+    syscall_fd: int = -1
+    schedstat_fd: int = -1
+    children_fd: int = -1
     ran: bytes = b""
+    """For how long it has run, and how often."""
+    ran_since: bool = True
+    """Whether it has run since its children were read."""
     call: bytes = b""
-    known_to_wait: bytes = b""
+    """The system call that it is in, with its arguments, or `running`."""
+    waits: bool = False
+    """Whether threads wait for others in that call."""
+    known_to_sleep: bytes = b""
+    """`ran` at the time when it was seen to sleep."""
+    children: AbstractSet[int] = frozenset()
 
     def close(self) -> None:
-        os.close(self.syscall_fd)
-        os.close(self.schedstat_fd)
+        for fd in (self.syscall_fd, self.schedstat_fd, self.children_fd):
+            if fd >= 0:
+                os.close(fd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +76,10 @@ class Threads:
         self._calls = calls
         allowed = calls.waits | calls.child_waits if child_waits else calls.waits
         self._waits = frozenset(b"%d" % number for number in allowed)
-        self._epoll_waits = frozenset(b"%d" % number for number in calls.epoll_waits)
+        self._epoll_waits = tuple(b"%d " % number for number in calls.epoll_waits)
         self._with_children = child_waits
-        self._children: dict[int, int] = {}
         self._threads: list[Thread] = []
+        self._looking: list[Thread] = []
         self._count = -1
         try:
             self._task = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_CLOEXEC)
@@ -76,12 +88,10 @@ class Threads:
 
     def close(self) -> None:
         """Close all files."""
-        for thread in self._threads:
+        for thread in (*self._threads, *self._looking):
             thread.close()
         self._threads.clear()
-        for fd in self._children.values():
-            os.close(fd)
-        self._children.clear()
+        self._looking.clear()
         if self._task >= 0:
             os.close(self._task)
             self._task = -1
@@ -96,24 +106,31 @@ class Threads:
             return False
         return self._count >= 0  # else it has ended, and the threads are to be listed again
 
+    def seems_over(self) -> bool:
+        """Whether the thread that worked when last looked at is in no state that living ones have:
+        perhaps its process has ended."""
+        return not self._threads or self._threads[0].call.startswith(OVER)
+
     def note_times(self) -> bool:
         """Note for how long each thread has run, of all threads that are there now. False when
         threads come and go."""
         if self._task < 0:
             return False
+        pread = os.pread
         try:
-            count = os.stat(self._task).st_nlink - OTHER_LINKS
-            if count != self._count:
+            if os.stat(self._task).st_nlink - OTHER_LINKS != self._count:
                 self._list()
             for thread in self._threads:
-                thread.ran = os.pread(thread.schedstat_fd, LONGEST, 0)
+                ran = pread(thread.schedstat_fd, LONGEST, 0)
+                if ran != thread.ran:
+                    thread.ran, thread.ran_since = ran, True
         except GONE:
             self._count = -1
             return False
         return True
 
     def all_wait(self) -> bool:
-        """Whether every thread waits for others."""
+        """Whether every thread is in a call in which threads wait for others."""
         for place, thread in enumerate(self._threads):
             if not self._waits_now(thread):
                 self._threads.insert(0, self._threads.pop(place))
@@ -122,12 +139,29 @@ class Threads:
 
     def same_times(self) -> bool:
         """Whether no thread has run since `note_times`."""
+        pread = os.pread
         try:
-            return all(
-                os.pread(thread.schedstat_fd, LONGEST, 0) == thread.ran for thread in self._threads
-            )
+            for thread in self._threads:
+                if pread(thread.schedstat_fd, LONGEST, 0) != thread.ran:
+                    return False
         except GONE:
             return False
+        return True
+
+    def all_sleep(self) -> bool:
+        """Whether the threads for which that was not found before sleep until others wake them, and
+        do not wait for a disk, nor for the kernel while their process is being ended: then the call
+        that is shown is the last one they made."""
+        try:
+            for thread in self._threads:
+                if thread.known_to_sleep != thread.ran:
+                    with open(f"/proc/{self.pid}/task/{thread.tid}/stat", "rb") as file:
+                        if file.read().rsplit(b")", 1)[1].split(None, 1)[0] != b"S":
+                            return False
+                    thread.known_to_sleep = thread.ran
+        except GONE:
+            return False
+        return True
 
     def look(self) -> None:
         """Note what every thread does; whether it waits does not matter."""
@@ -139,23 +173,25 @@ class Threads:
         them."""
         found = []
         for thread in self._threads:
-            words = thread.call.split()
-            if words and words[0] in self._epoll_waits:
-                milliseconds = int(words[4], 16) & 0xFFFFFFFF
+            if thread.call.startswith(self._epoll_waits):
+                milliseconds = int(thread.call.split()[4], 16) & 0xFFFFFFFF
                 if milliseconds < 1 << 31:  # else -1: without end
-                    found.append(
-                        Sleep(self.pid, thread.tid, thread.call + thread.ran, milliseconds)
-                    )
+                    which = thread.call + thread.ran
+                    found.append(Sleep(self.pid, thread.tid, which, milliseconds))
         return found
 
     def children(self) -> AbstractSet[int]:
         """The processes that threads of this one have started and not yet waited for; none unless
-        `child_waits`."""
-        found: set[int] = set()
-        for fd in self._children.values():
-            with suppress(*GONE):
-                found.update(map(int, os.pread(fd, CHILDREN_LONGEST, 0).split()))
-        return found
+        `child_waits`. Threads that have not run since have started none."""
+        for thread in (*self._threads, *self._looking):
+            if thread.ran_since and thread.children_fd >= 0:
+                with suppress(*GONE):
+                    words = os.pread(thread.children_fd, CHILDREN_LONGEST, 0).split()
+                    thread.children = frozenset(map(int, words))
+            thread.ran_since = False
+        for thread in self._looking:
+            thread.ran_since = True
+        return frozenset().union(*(t.children for t in (*self._threads, *self._looking)))
 
     def _waits_now(self, thread: Thread) -> bool:
         try:
@@ -165,52 +201,42 @@ class Threads:
             return False
         except PermissionError as error:
             raise self._hidden(error) from None
-        number = call.split(b" ", 1)[0]
-        thread.call = call
-        return number in self._waits and self._sleeps_for_others(thread)
-
-    def _sleeps_for_others(self, thread: Thread) -> bool:
-        """Whether a thread in such a call waits for others, and not for a disk, nor for the kernel
-        while its process is being ended."""
-        same = thread.call + thread.ran
-        if thread.known_to_wait == same:
-            return True
-        with suppress(*GONE), open(f"/proc/{self.pid}/task/{thread.tid}/stat", "rb") as file:
-            if file.read().rsplit(b")", 1)[1].split()[0] == b"S":
-                thread.known_to_wait = same
-                return True
-        return False
+        if call != thread.call:
+            thread.call = call
+            thread.waits = call.split(b" ", 1)[0] in self._waits
+        return thread.waits
 
     def _list(self) -> None:
         """Open the files of new threads, close those of ended ones."""
         tids = {int(name) for name in os.listdir(self._task)}
         self._count = len(tids)
-        if self._with_children:
-            self._list_children(tids)
-        tids.discard(self._but)
-        for thread in [t for t in self._threads if t.tid not in tids]:
-            thread.close()
-            self._threads.remove(thread)
-        for tid in tids - {thread.tid for thread in self._threads}:
-            base = f"/proc/{self.pid}/task/{tid}"
-            try:
-                syscall = os.open(f"{base}/syscall", os.O_RDONLY | os.O_CLOEXEC)
-            except PermissionError as error:
-                raise self._hidden(error) from None
-            try:
-                schedstat = os.open(f"{base}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                os.close(syscall)
-                raise
-            self._threads.append(Thread(tid, syscall, schedstat))
+        for kept in (self._threads, self._looking):
+            for thread in [t for t in kept if t.tid not in tids]:
+                kept.remove(thread)
+                thread.close()
+        for tid in tids - {t.tid for t in (*self._threads, *self._looking)}:
+            kept = self._looking if tid == self._but else self._threads
+            kept.append(self._opened(tid))
 
-    def _list_children(self, tids: AbstractSet[int]) -> None:
-        for tid in self._children.keys() - tids:
-            os.close(self._children.pop(tid))
-        for tid in tids - self._children.keys():
-            with suppress(*GONE):  # also where the kernel does not have the file
-                path = f"/proc/{self.pid}/task/{tid}/children"
-                self._children[tid] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    def _opened(self, tid: int) -> Thread:
+        """That thread, with its files open. Raises: FileNotFoundError, ProcessLookupError when it
+        has ended."""
+        thread = Thread(tid)
+        try:
+            thread.syscall_fd = self._open(tid, "syscall")
+            thread.schedstat_fd = self._open(tid, "schedstat")
+            if self._with_children:
+                with suppress(FileNotFoundError):  # a kernel without CONFIG_PROC_CHILDREN
+                    thread.children_fd = self._open(tid, "children")
+        except OSError as error:
+            thread.close()
+            if isinstance(error, PermissionError):
+                raise self._hidden(error) from None
+            raise
+        return thread
+
+    def _open(self, tid: int, name: str) -> int:
+        return os.open(f"/proc/{self.pid}/task/{tid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
 
     def _hidden(self, error: OSError) -> CannotWarp:
         return CannotWarp(

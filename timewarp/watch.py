@@ -54,7 +54,6 @@ class Watch:
         self._children: dict[int, Threads] = {}
         self._ended: dict[int, float] = {}
         self._begun: dict[bytes, int] = {}
-        self._worked_last: Threads | None = None
         self.busy: Counter[str] = Counter()
 
     def close(self) -> None:
@@ -119,9 +118,9 @@ class Watch:
 
     def _nobody_runs(self) -> bool:
         """The look; see the head of this module."""
-        last = self._worked_last
-        if last is not None and last.surely_busy():
-            return self._keeps(last)
+        for threads in self._threads.values():
+            if threads.surely_busy():
+                return self._keeps(threads)
         for threads in self._threads.values():
             if not threads.note_times():
                 self._changes = -1  # threads have ended, perhaps their whole process
@@ -134,16 +133,17 @@ class Watch:
         for threads in watched:
             if not threads.all_wait():
                 return self._keeps(threads)
-        self._worked_last = None
         if not all(threads.same_times() for threads in watched):
             self.busy["what ran during the look"] += 1
             return False
+        for threads in watched:
+            if not threads.all_sleep():
+                return self._keeps(threads)
         return True
 
     def _keeps(self, threads: Threads) -> bool:
-        self._worked_last = threads if threads in self._threads.values() else None
         self.busy[f"process {threads.pid}"] += 1
-        if not threads.alive():
+        if threads.seems_over() and not threads.alive():
             self._changes = -1
         return False
 

@@ -164,6 +164,7 @@ def test_a_killed_program_holds_nothing_up(sleeper: Path, time_page: TimePage) -
             assert program.stdout is not None
             assert b"ready" in await program.stdout.readline()
             program.kill()
+            await output(program)
             await program.wait()
             await asyncio.sleep(3600)
 
@@ -200,6 +201,7 @@ def test_the_program_keeps_its_process_and_gets_no_descriptor(
         found = [os.readlink(f"/proc/{program.pid}/fd/{number}") for number in opened]
         assert not [link for link in found if "timewarp" in link], links
         program.kill()
+        await output(program)
         await program.wait()
 
     timewarp.run(main, time_page)

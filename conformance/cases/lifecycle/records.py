@@ -261,6 +261,9 @@ async def how_a_container_ended_is_shown_without_its_record(node: Node) -> None:
         within_s=2 + 3 + limits.START_S + limits.NOTICE_S,
         what="the second instance runs",
     )
+    await node.run_until(
+        lambda: node.states("web", "main")[-1:] == ["running"], within_s=limits.NOTICE_S
+    )
     states = node.states("web", "main")
     after = states[states.index("running") :]
     expect(node, "waiting(CreateContainerError)" not in after, "no old reason", states)

@@ -253,13 +253,13 @@ async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
     told = [
         (c.get("reason"), c.get("message"))
         for status in statuses
-        for c in status["conditions"]
+        for c in status.get("conditions", ())
         if c["type"] == "AllContainersRestarting" and c["status"] == "True"
     ]
     why = ("RestartAllContainersStarted", "container exited with restart policy rule")
     expect_equal(node, set(told), {why}, "reasons and messages of AllContainersRestarting")
     initialized = [
-        c["status"] for s in statuses for c in s["conditions"] if c["type"] == "Initialized"
+        c["status"] for s in statuses for c in s.get("conditions", ()) if c["type"] == "Initialized"
     ]
     once = initialized[initialized.index("True") :]
     expect_equal(node, set(once), {"True"}, "Initialized since it was True")

@@ -74,6 +74,8 @@ class Run:
     """A line that it prints at each of `prints_at_s`."""
     prints_at_s: tuple[float, ...] = (0.0,)
     """Seconds after its start."""
+    prints_to: str = "stdout"
+    """Where: `stdout` or `stderr`."""
     termination_message: str = ""
     """Written to /dev/termination-log at its start."""
     memory_bytes: int = 0
@@ -177,7 +179,8 @@ def _timeline(run: Run) -> Sequence[str]:
     goes on while it stops, and the end. `wait` lets a trap run at once."""
     steps: list[tuple[float, str]] = []
     if run.prints:
-        steps += [(at_s, f"echo {shlex.quote(run.prints)}") for at_s in run.prints_at_s]
+        where = " >&2" if run.prints_to == "stderr" else ""
+        steps += [(at_s, f"echo {shlex.quote(run.prints)}{where}") for at_s in run.prints_at_s]
     for flag in run.flags:
         steps.append((flag.from_s, f"touch {flag.path}"))
         if flag.until_s is not None:

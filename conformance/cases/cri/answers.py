@@ -252,6 +252,13 @@ async def what_is_not_found_counts_as_stopped(node: Node) -> None:
     expect(node, first.error, "the first StopContainer is not found", first.error)
     again = node.count("StopContainer", pod="web")
     expect_equal(node, again, 1, "StopContainer calls before the sandbox is stopped")
+    await node.run_until(
+        lambda: node.api.pod("web") is None,
+        within_s=2 * limits.SYNC_ERROR_S + limits.STATUS_PASS_S,
+        what="web is gone from the API",
+    )
+    await node.run_for(1)
+    expect_equal(node, node.events("FailedKillPod"), [], "events of stops that failed")
 
 
 @conformance(id="cri-stop-fails-otherwise", rules=["CRI-009.2", "LIFE-071"], needs=[STATUS, FAULTS])

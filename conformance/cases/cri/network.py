@@ -9,6 +9,7 @@ from conformance.cases.cri.common import (
     sandbox_config,
     started,
 )
+from conformance.cases.cri.variables import seen_by
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
@@ -109,21 +110,24 @@ ADDED = [
 )  # fmt: skip
 async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> None:
     """The hosts file has the pod's full and short name for each address that the runtime gives, and
-    the aliases of the pod."""
+    the aliases of the pod; a variable status.podIPs has all of them."""
 
     def two_addresses(answer: Any) -> None:
         del answer.status.network.additional_ips[:]
         answer.status.network.additional_ips.add(ip=SECOND)
 
     node.runtime.on("PodSandboxStatus").changes_answer(two_addresses)
-    await node.apply_static(
-        pod("web", hostname="shop", subdomain="sub", hostAliases=ALIASES, enableServiceLinks=False)
-    )
+    env = [{"name": "IPS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIPs"}}}]
+    fields = {"hostname": "shop", "subdomain": "sub", "hostAliases": ALIASES}
+    main = container("main", env=env)
+    await node.apply_static(pod("web", main, **fields, enableServiceLinks=False))
     await node.wait_running("web")
     status = (node.pod("web") or {})["status"]
     first = status["podIP"]
     shown = [entry["ip"] for entry in status["podIPs"]]
     expect_equal(node, shown, [first, SECOND], "addresses in the status")
+    given = seen_by(node, "main", "web")
+    expect_equal(node, given.get("IPS"), f"{first},{SECOND}", "addresses in the variable")
     names = "shop.sub.default.svc.c.test\tshop"
     wanted = [f"{first}\t{names}", f"{SECOND}\t{names}", "", *ADDED]
     lines = hosts_lines(node, "main", "web")

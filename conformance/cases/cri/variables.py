@@ -20,10 +20,11 @@ async def config_map(node: Node, name: str, **data: str) -> None:
     await node.api.create_object("configmaps", {"metadata": {"name": name}, "data": data})
 
 
-async def service(node: Node, name: str, address: str) -> None:
+async def service(node: Node, name: str, address: str, **metadata: str) -> None:
     """Create a Service with one port."""
     spec = {"clusterIP": address, "ports": [{"port": 443}]}
-    await node.api.create_object("services", {"metadata": {"name": name}, "spec": spec})
+    manifest = {"metadata": {"name": name, **metadata}, "spec": spec}
+    await node.api.create_object("services", manifest)
 
 
 def seen_by(node: Node, name: str, pod_name: str | None = None) -> dict[str, str]:
@@ -66,10 +67,11 @@ async def the_nearest_source_of_a_variable_wins(node: Node) -> None:
 @conformance(id="cri-env-service-links", rules=["LIFE-137.3"], needs=[API])
 async def the_servers_own_service_is_linked_to_every_pod(node: Node) -> None:
     """With enableServiceLinks false a pod has the variables of the service `kubernetes` and of no
-    other; services without an address have none for anybody."""
+    other; services without an address, and those of another namespace, have none for anybody."""
     await service(node, "kubernetes", "10.96.0.1")
     await service(node, "shop", "10.96.0.7")
     await service(node, "headless", "None")
+    await service(node, "foreign", "10.96.0.8", namespace="kube-system")
     await node.run_for(2)
     await node.api.create_pod(pod("linked"))
     await node.api.create_pod(pod("alone", enableServiceLinks=False))

@@ -1,6 +1,7 @@
 """Collection of unused images, every 5 minutes: by usage of the images' disk, and by age."""
 
 import re
+from typing import Any
 
 from conformance.cases.images.seen import PULLED_S, wait_running
 from conformance.cases.images.stored import (
@@ -43,7 +44,14 @@ ROUND_S = PERIOD_S + limits.NOTICE_S
 )
 async def unused_images_go_and_used_ones_stay(node: Node) -> None:
     """When the images' disk is too full, images that nothing uses are removed; those of running and
-    of finished containers, those that are mounted, and those that the runtime has pinned stay."""
+    of finished containers (by their id, whatever name the runtime lists), those that are mounted,
+    and those that the runtime has pinned stay."""
+
+    def named(answer: Any) -> None:
+        for row in answer.containers:
+            row.image.image = "localhost/as-written:1"
+
+    node.runtime.on("ListContainers").changes_answer(named)
     await preload(node, "spare", "pinned", "mounted")
     host = (await node.runtime.registry()).open_host
     data = {"name": "data", "image": {"reference": f"{host}/mounted:1"}}
@@ -72,7 +80,13 @@ async def unused_images_go_and_used_ones_stay(node: Node) -> None:
 )
 async def images_go_from_the_high_threshold_down_to_the_low_one(node: Node) -> None:
     """Nothing is removed while the used share, rounded up, is below the high threshold; at it as
-    many images go as it takes to get down to the low one, and no more."""
+    many images go as it takes to get down to the low one, and no more. The first of the runtime's
+    image file systems counts."""
+
+    def another(answer: Any) -> None:
+        answer.image_filesystems.add().fs_id.mountpoint = "/nowhere"
+
+    node.runtime.on("ImageFsInfo").changes_answer(another)
     whole = await image_disk_bytes(node)
     names = ("one", "two", "three", "four", "five", "six")
     await preload(node, *names)

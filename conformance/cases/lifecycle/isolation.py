@@ -7,7 +7,7 @@ from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
-from conformance.harness.manifests import container, pod
+from conformance.harness.manifests import IMAGE, container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
 
@@ -32,9 +32,20 @@ def users(config: Any) -> Any:
     return config.linux.security_context.namespace_options.userns_options
 
 
-@conformance(id="status-user-and-image", rules=["LIFE-170", "CRI-083", "CRI-084"], needs=[STATUS])
+@conformance(
+    id="status-user-and-image",
+    rules=["LIFE-170", "CRI-083.2", "CRI-083.4", "CRI-084.4"],
+    needs=[STATUS, Feature.FAULTS],
+)
 async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node) -> None:
-    """In a container's status `user` is what the runtime reports, and `imageID` its image_ref."""
+    """In a container's status `user` is what the runtime reports, `imageID` its image_ref, and
+    `image` the runtime's name of the image, not the one in the spec."""
+
+    def renamed(answer: Any) -> None:
+        answer.status.image.image = "localhost/renamed:1"
+        answer.status.image.user_specified_image = IMAGE
+
+    node.runtime.on("ContainerStatus", pod="web").changes_answer(renamed)
     whose = {"runAsUser": 1234, "runAsGroup": 5678, "supplementalGroups": [77]}
     await node.apply_static(pod("web", container("main"), securityContext=whose))
     await node.wait_running("web")
@@ -43,6 +54,7 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
     told = (await node.runtime.direct.call("ContainerStatus", request)).status
     shown = node.container("web", "main")
     expect_equal(node, shown.get("imageID"), told.image_ref, "imageID")
+    expect_equal(node, shown.get("image"), "localhost/renamed:1", "image")
     linux = told.user.linux
     wanted = {
         "uid": linux.uid,
@@ -117,9 +129,10 @@ async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
 @conformance(id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART])
 async def a_pod_keeps_its_users(node: Node) -> None:
     """A new sandbox of the pod gets the user IDs of the first one, also after a restart of the
-    kubelet."""
-    await node.apply_static(pod("web", container("main"), hostUsers=False))
-    await started(node, "web")
+    kubelet; it need not be the first pod of the node."""
+    for name in ("other", "web"):
+        await node.apply_static(pod(name, container("main"), hostUsers=False))
+        await started(node, name)
     await node.kubelet.restart()
     await node.runtime.stop_sandbox("web")
     await node.run_until(

@@ -68,6 +68,15 @@ async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
     )
 
 
+@conformance(id="log-directory-made", rules=["LIFE-133.8"], needs=[STATUS, FAULTS])
+async def a_pod_has_its_log_directory_before_its_sandbox(node: Node) -> None:
+    """While RunPodSandbox is under way the log directory of the pod is there already."""
+    with node.runtime.on("RunPodSandbox").delays(1):
+        await node.apply_static(pod("web"))
+        await node.run_until(lambda: node.count("RunPodSandbox"), within_s=limits.START_S)
+        expect_equal(node, node.machine.log_directories("web"), 1, "log directories")
+
+
 @conformance(
     id="log-small",
     rules=["GC-202.2", "GC-201.1"],

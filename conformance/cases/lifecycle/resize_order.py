@@ -21,8 +21,10 @@ from conformance.registry import Feature, conformance
 @conformance(id="resize-grows-pod-first", rules=["CG-065"], needs=NEEDS)
 async def the_pod_grows_before_its_containers(node: Node) -> None:
     """When memory and CPU grow, the pod's cgroup is raised before the container, first for memory
-    and then for CPU: a container never has more than its pod."""
-    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    and then for CPU: a container never has more than its pod. The runtime is told of the pod's
+    overhead beside it."""
+    overhead = {"cpu": "100m", "memory": "16Mi"}
+    await run_pod(node, pod("web", main_of("100m", "64Mi"), overhead=overhead))
     await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
     order = [c.method for c in node.calls() if c.method.startswith("Update")]
@@ -38,10 +40,13 @@ async def the_pod_grows_before_its_containers(node: Node) -> None:
         ],
         "updates",
     )
+    beside = [c.request.overhead for c in node.calls("UpdatePodSandboxResources")]
+    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in beside]
+    expect_equal(node, seen, [(16, 10_000)] * 3, "memory, CPU quota of the overhead")
     told = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
     seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in told]
     expect_equal(node, seen, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
-    expect_pod_group(node, "web", quota_us=20_000, memory_mi=96)
+    expect_pod_group(node, "web", quota_us=30_000, memory_mi=112)
 
 
 @conformance(id="resize-shrinks-pod-last", rules=["CG-065"], needs=NEEDS)

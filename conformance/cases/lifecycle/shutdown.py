@@ -1,15 +1,16 @@
 """The machine shuts down, and the kubelet stops its pods before that (NODE-060..063, LIFE-229)."""
 
+import json
 from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import ignores_term, runs
+from conformance.harness.workload import exits, ignores_term, runs
 from conformance.registry import Feature, conformance
 
-API, SHUTDOWN = Feature.API, Feature.SHUTDOWN
+API, SHUTDOWN, FAULTS = Feature.API, Feature.SHUTDOWN, Feature.FAULTS
 NEEDS = [API, SHUTDOWN]
 SIMPLE = {"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "4s"}
 CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system-cluster-critical"}
@@ -77,15 +78,25 @@ def apart(node: Node, began_s: float, first: str, second: str) -> tuple[float, f
     return round(two - began_s, 2), round(two - one, 2)
 
 
-@conformance(id="shutdown-order", rules=["NODE-060", "NODE-062"], needs=NEEDS, node_config=SIMPLE)
+@conformance(
+    id="shutdown-order",
+    rules=["NODE-060.2", "NODE-062.3", "NODE-062.4"],
+    needs=[*NEEDS, FAULTS],
+    node_config=SIMPLE,
+)
 async def critical_pods_end_after_all_others(node: Node) -> None:
     """Ordinary pods are stopped first, within the time that is not reserved for critical ones;
-    critical pods follow."""
+    critical pods follow, even if a sandbox of the others does not stop at all."""
     await run_all(node, stubborn("web"), stubborn("core", **CRITICAL), polite("quick"))
+    node.runtime.on("StopPodSandbox", pod="web").hangs()
     began_s = node.now_s
     await shut_down(node, within_s=10 + limits.START_S)
     seen = {name: timeouts(node, name) for name in ("web", "quick", "core")}
     expect_equal(node, seen, {"web": [6], "quick": [2], "core": [4]}, "timeouts of StopContainer")
+    await node.run_for(1)
+    times = json.loads(node.machine.read_root_file("graceful_node_shutdown_state"))
+    noted = times.get("startTime", ""), times.get("endTime", "")
+    expect(node, "" < noted[0] < noted[1], "its start and its end in the state file", times)
     told = apart(node, began_s, "web", "core")
     expect(node, told[0] >= 5.9 and told[1] <= 6 + node.slack_s, "core stopped 6 s after web", told)
 
@@ -104,6 +115,54 @@ async def the_pods_say_that_the_node_went_down(node: Node) -> None:
     target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
     seen = target.get("status"), target.get("reason"), target.get("message")
     expect_equal(node, seen, ("True", "TerminationByKubelet", MESSAGE), "DisruptionTarget")
+
+
+@conformance(
+    id="shutdown-succeeded",
+    rules=["NODE-063.1"],
+    needs=[*NEEDS, FAULTS, Feature.STATUS],
+    node_config=SIMPLE,
+)
+async def a_pod_that_has_succeeded_stays_so(node: Node) -> None:
+    """A pod whose container has succeeded, and whose sandbox cannot be stopped before the shutdown,
+    does not become Failed."""
+    with node.runtime.on("StopPodSandbox").fails("UNKNOWN", "network is busy"):
+        await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
+        await node.run_until(
+            lambda: node.phase("job") == "Succeeded" and node.count("StopPodSandbox"),
+            within_s=limits.START_S + limits.STOP_S,
+            what="Succeeded, and a stop of its sandbox",
+        )
+        node.machine.shut_down()
+        await node.run_for(limits.NOTICE_S)
+    await node.run_until(
+        lambda: not node.machine.holds_up_shutdown,
+        within_s=10 + limits.START_S,
+        what="the machine may go down",
+    )
+    await node.run_until(
+        lambda: node.api.phase("job") in ("Succeeded", "Failed"),
+        within_s=2 * limits.SYNC_ERROR_S + limits.STATUS_PASS_S,
+        what="the end of the pod at the API",
+    )
+    expect_equal(node, node.api.phase("job"), "Succeeded", "phase")
+    expect(node, "Failed" not in node.phases("job"), "never Failed", node.phases("job"))
+
+
+@conformance(
+    id="shutdown-too-little-time",
+    rules=["NODE-064.4"],
+    needs=[*NEEDS, Feature.RESTART, Feature.NODE_RESOURCES],
+    node_config=SIMPLE,
+)
+async def a_shutdown_that_gives_too_little_time_is_not_held_up(node: Node) -> None:
+    """Where logind allows less delay than all groups together need, and stays so when it is asked
+    for more, the kubelet does not hold a shutdown up."""
+    node.machine.limit_shutdown_delay(9)
+    await node.kubelet.restart()
+    await run_all(node, polite("web"))
+    node.machine.shut_down()
+    expect_equal(node, node.machine.holds_up_shutdown, False, "the shutdown is held up")
 
 
 @conformance(

@@ -95,7 +95,8 @@ async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
 )
 async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
     """While a hostPath that must be a directory does not exist, the pod gets no sandbox and an
-    event says why; it starts once the directory exists."""
+    event says why, after each try: the tries are twice as far apart each time. It starts once the
+    directory exists."""
     path = node.machine.host_path("data")
     volume = {"name": "data", "hostPath": {"path": str(path), "type": "Directory"}}
     main = container("main", volumeMounts=[{"name": "data", "mountPath": "/data"}])
@@ -110,6 +111,11 @@ async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
     wanted = f'MountVolume.SetUp failed for volume "data" : {why}'
     expect_equal(node, message, wanted, "message of the event")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
+    for number in range(12):  # tries after 0.5, 1.5, 3.5 s, however often the pod is synced
+        await node.run_for(0.5)
+        await node.api.patch_pod("web", {"metadata": {"annotations": {"number": str(number)}}})
+    tries = node.event_count("FailedMount", pod="web")
+    expect(node, 3 <= tries <= 5, "three to five tries in 6 s", tries)
     path.mkdir()
     await node.run_until(
         lambda: node.running("web"),

@@ -147,8 +147,12 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
 
 @conformance(id="logs-removed-with-container", rules=["GC-005"], needs=[STATUS])
 async def the_log_goes_with_its_container(node: Node) -> None:
-    """When a dead container is removed its log is deleted with its rotated files; the logs of
-    others stay."""
+    """When a dead container is removed its log is deleted with its rotated files and the link to
+    it; the logs of others and their links stay."""
+
+    def linked() -> set[str]:
+        return set(node.machine.log_links("web").values())
+
     work = in_turn(exits(1), exits(1, after_s=2), runs())
     await node.apply_static(pod("web", container("main", work)))
     await node.run_until(
@@ -156,6 +160,8 @@ async def the_log_goes_with_its_container(node: Node) -> None:
         within_s=limits.START_S + limits.NOTICE_S,
         what="a second start",
     )
+    both = {"main/0.log", "main/1.log"}
+    await node.run_until(lambda: linked() == both, within_s=1, what="links to both logs")
     for attempt in (0, 1):
         node.machine.write_log("web", "main", f"{attempt}.log.20200101-000000.gz", "old")
     await node.run_until(
@@ -167,6 +173,34 @@ async def the_log_goes_with_its_container(node: Node) -> None:
     old = {file for file in files if file.startswith("0.log")}
     kept = {"1.log", "1.log.20200101-000000.gz"} <= set(files)
     expect(node, not old and kept, "the logs of attempt 1, and no longer those of 0", files)
+    right = "main/1.log" in linked() and "main/0.log" not in linked()
+    expect(node, right, "a link to the log of attempt 1 and none to that of 0", linked())
+
+
+@conformance(
+    id="log-links-collected", rules=["GC-011"], level=Level.SHOULD,
+    needs=[STATUS, FAULTS, VIRTUAL, Feature.NODE_RESOURCES],
+)  # fmt: skip
+async def a_link_to_a_log_that_is_gone_goes_with_its_container(node: Node) -> None:
+    """Garbage collection removes the link to a log that is missing if its container has ended; that
+    of a container that runs stays, because its log may come back."""
+    await node.apply_static(pod("job", container("main", exits(0)), restartPolicy="Never"))
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_until(lambda: node.phase("job") == "Succeeded", within_s=limits.START_S)
+    names = ("job", "web")
+    seen = {name: [*node.machine.log_links(name).values()] for name in names}
+    expect_equal(node, seen, {name: ["main/0.log"] for name in names}, "links")
+    node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "not now")
+    for name in names:
+        node.machine.remove_log(name, "main", "0.log")
+    await node.run_until(
+        lambda: not node.machine.log_links("job"),
+        within_s=limits.GC_PERIOD_S + limits.NOTICE_S,
+        what="no link of job",
+    )
+    await node.run_for(1)
+    expect(node, node.machine.log_links("web"), "the link of web")
 
 
 @conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL])

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
 
@@ -19,21 +20,53 @@ OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
 SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
 
 
-@conformance(id="node-images", rules=["NODE-035.1", "NODE-035.2"], needs=[API])
+NAMED = cri.Image(
+    id="sha256:6e616d6564",
+    repo_tags=[f"localhost/named:{number}" for number in range(4)],
+    repo_digests=[f"localhost/named{number}@sha256:{'0' * 64}" for number in range(3)],
+    size=1,
+)
+BIG = cri.Image(id="sha256:626967", repo_tags=["localhost/big:1"], size=1 << 40)
+
+
+@conformance(
+    id="node-images",
+    rules=["NODE-035.1", "NODE-035.2", "NODE-035.5"],
+    needs=[API, FAULTS, RESTART],
+)
 async def the_node_tells_of_its_images(node: Node) -> None:
-    """The Node lists the images with their sizes, the largest first."""
+    """The Node lists the images with their sizes, the largest first, and of each at most five
+    names, digests before tags; and the runtime's handlers by their names."""
+
+    def handlers(answer: Any) -> None:
+        for name in ("zebra", "ant"):
+            answer.runtime_handlers.add(name=name)
+
+    images = node.runtime.on("ListImages")
+    images.changes_answer(lambda answer: answer.images.extend([NAMED, BIG]))
+    node.runtime.on("Status").changes_answer(handlers)
+    await node.kubelet.restart()
     await node.run_until(
         lambda: node.api.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
     )
-    images = node.api.node_status("images")
-    sizes = [image["sizeBytes"] for image in images]
+    found = node.api.node_status("images")
+    sizes = [image["sizeBytes"] for image in found]
     expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes of the images, largest first,")
-    names = [name for image in images for name in image["names"]]
+    names = [name for image in found for name in image["names"]]
     expect(node, {IMAGE, OTHER_IMAGE} <= set(names), f"the images {IMAGE} and {OTHER_IMAGE}", names)
-    for image in images:
+    for image in found:
         digests = ["@" in name for name in image["names"]]
         wanted = sorted(digests, reverse=True)
         expect_equal(node, digests, wanted, f"digests before tags in {image['names']}: flags")
+    expect_equal(node, sizes[0], BIG.size, "size of the first image")
+    named = next(i["names"] for i in found if i["sizeBytes"] == NAMED.size)
+    expect_equal(node, named, [*NAMED.repo_digests, *NAMED.repo_tags[:2]], "names of the last")
+
+    def shown() -> list[str]:
+        return [row["name"] for row in node.api.node_status("runtimeHandlers") or []]
+
+    await node.run_until(lambda: "ant" in shown(), within_s=5 + 12, what="the handlers")
+    expect_equal(node, shown(), sorted(shown()), "handlers, by name,")
 
 
 @conformance(
@@ -149,6 +182,38 @@ async def the_report_after_a_change_comes_earlier_or_later(node: Node) -> None:
     expect(node, all(4 <= gap <= 12 + slack_s for gap in gaps), "reports after 4 to 12 s", gaps)
     expect(node, min(gaps) < 7.9, "a report before the period of 8 s is over", gaps)
     expect(node, max(gaps) > 8 + slack_s, "a report later than the period of 8 s", gaps)
+
+
+@conformance(
+    id="node-early-report-fails", rules=["NODE-011.4"],
+    needs=[API, Feature.DEVICE_PLUGINS, Feature.VIRTUAL_TIME],
+    node_config={"nodeStatusUpdateFrequency": "250ms", "nodeStatusReportFrequency": "2s"},
+)  # fmt: skip
+async def an_early_report_that_fails_waits_for_the_whole_period(node: Node) -> None:
+    """A report that comes before the report period is over, and is refused, is tried once and not
+    with the next look. Up to thirty changes show one that comes early enough."""
+
+    def writes() -> list[float]:
+        return [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
+
+    def written_after(count: int) -> bool:
+        return len(writes()) > count
+
+    plugin = FakeDevicePlugin("example.com/widget", ["w0"])
+    await node.plugins.plug_in(plugin)
+    await node.run_for(3)
+    for number in range(2, 32):
+        plugin.set_devices(*(f"w{n}" for n in range(number)))
+        await node.run_for(0.5)  # until it was written
+        count = len(writes())
+        with node.api.fails("PATCH", OF_THE_NODE):
+            await node.run_until(partial(written_after, count), within_s=1.5 * 2 + 1)
+            await node.run_for(0.4)  # and the next look
+            early = writes()[count] - writes()[count - 1] < 2 - 0.5
+            if early:
+                break
+    expect(node, early, "a report after less than 1.5 s")
+    expect_equal(node, len(writes()) - count, 1, "writes of the early report")
 
 
 @conformance(

@@ -33,7 +33,15 @@ def label(node: Node, key: str) -> str:
 
 @conformance(
     id="node-registered",
-    rules=["NODE-002.1", "NODE-003", "NODE-010.5", "NODE-020", "NODE-021.2", "NODE-024.2"],
+    rules=[
+        "NODE-002.1",
+        "NODE-003",
+        "NODE-010.5",
+        "NODE-020",
+        "NODE-021.2",
+        "NODE-024.2",
+        "NODE-032.1",
+    ],
     needs=[API],
     node_config={"registerWithTaints": [TAINT]},
 )
@@ -194,14 +202,30 @@ async def a_kubelet_that_shall_not_register_makes_no_node(node: Node) -> None:
 )  # fmt: skip
 async def the_status_is_looked_at_every_update_period(node: Node) -> None:
     """Where every look writes the status, because a report is due, the writes are one update period
-    apart and up to 4 % more, not always the same."""
+    apart and up to 4 % more, not always the same. The Node is not read before each."""
     await node.run_for(60)
+    reads = [r for r in node.api.requests("GET", THE_NODE) if r.started_s > node.now_s - 35]
+    expect(node, len(reads) <= 2, "next to no reads of the Node in 35 s", len(reads))
     times = [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
     gaps = [round(later - earlier, 3) for earlier, later in pairwise(times)][-7:]
     slack_s = 0.05 + node.slack_s
     expect(node, len(gaps) == 7, "seven writes of the Node in 60 s", gaps)
     expect(node, all(4.95 <= gap <= 5.2 + slack_s for gap in gaps), "5 to 5.2 s apart", gaps)
     expect(node, max(gaps) - min(gaps) > 0.01, "writes that are not evenly spaced", gaps)
+
+
+@conformance(
+    id="node-report-period-unset", rules=["NODE-010.3"], needs=[API],
+    node_config={"nodeStatusUpdateFrequency": "5s"},
+)  # fmt: skip
+async def reports_are_as_frequent_as_updates_unless_said(node: Node) -> None:
+    """Where only nodeStatusUpdateFrequency is set, it is the report period, too: an unchanged
+    status is written again before 5 minutes are over."""
+    await node.run_for(20)
+    before = len(node.api.requests("PATCH", OF_THE_NODE))
+    await node.run_for(22)
+    written = len(node.api.requests("PATCH", OF_THE_NODE)) - before
+    expect(node, 2 <= written <= 5, "2 to 5 writes of the Node in 22 s", written)
 
 
 @conformance(

@@ -30,13 +30,19 @@ class NodePaths:
         return self.base / "logs"
 
     @property
+    def log_links(self) -> Path:
+        """The directory of links to container logs, for a kubelet that can be told which: a real
+        one has /var/log/containers."""
+        return self.base / "containers"
+
+    @property
     def config(self) -> Path:
         """The kubelet's configuration file."""
         return self.base / "kubelet.yaml"
 
     def make(self) -> None:
         """Create the directories."""
-        for path in (self.manifests, self.root, self.logs):
+        for path in (self.manifests, self.root, self.logs, self.log_links):
             path.mkdir(parents=True, exist_ok=True)
 
 

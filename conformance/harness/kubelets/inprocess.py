@@ -99,7 +99,7 @@ class InProcessKubelet:
             api=api,
             network=world.network,
             host_ips=(HOST_IP,),
-            container_logs_dir=None,
+            container_logs_dir=self._paths.log_links,
             node_facts=facts,
             device_plugins=world.device_plugins,
             shutdown_source=world.machine.logind,

@@ -126,9 +126,10 @@ class NodeApi:
         await self._send("DELETE", f"{_CORE}/secrets/{name}", {})
 
     async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
-        """Create an object of the core group in the namespace of the pods; `plural` names its
-        kind: `configmaps`, `services`."""
-        await self._send("POST", f"{_CORE}/{plural}", manifest)
+        """Create an object of the core group, in the namespace of the pods if it names none;
+        `plural` names its kind: `configmaps`, `services`."""
+        namespace = manifest["metadata"].get("namespace", NAMESPACE)
+        await self._send("POST", f"/api/v1/namespaces/{namespace}/{plural}", manifest)
 
     async def create_runtime_class(self, name: str, handler: str) -> None:
         """Create a RuntimeClass."""

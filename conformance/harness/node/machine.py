@@ -7,6 +7,7 @@ machine's (Feature.NODE_RESOURCES), but for a disk of the case's own (Feature.OW
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -74,6 +75,19 @@ class NodeMachine:
     def log_directories(self, pod: str) -> int:
         """How many log directories the pod has."""
         return len(list(self._parts.paths.logs.glob(f"*_{self._watch.runtime_name(pod)}_*")))
+
+    @looked_at
+    def log_links(self, pod: str) -> dict[str, str]:
+        """The links to logs of the pod's containers by their names, each with the file it leads to
+        below the pod's log directory: `main/0.log`. Links that lead nowhere are among them."""
+        name = self._watch.runtime_name(pod)
+        found = {}
+        for directory in (self._parts.paths.log_links, Path("/var/log/containers")):
+            for link in directory.glob(f"{name}_*.log") if directory.is_dir() else ():
+                target = os.readlink(link)
+                if target.startswith(f"{self._parts.paths.logs}/"):
+                    found[link.name] = "/".join(target.split("/")[-2:])
+        return found
 
     def volume_path(self, pod: str, volume: str, file: str = "") -> Path:
         """The path of a file in an emptyDir volume of the pod; without `file`, of the volume."""
@@ -217,6 +231,12 @@ class NodeMachine:
     def call_off_shutdown(self) -> None:
         """Announce that the machine does not go down after all (Feature.SHUTDOWN)."""
         self._parts.the_logind().call_off()
+
+    def limit_shutdown_delay(self, delay_s: float) -> None:
+        """Let nothing delay a shutdown for longer, whatever the kubelet asks for
+        (Feature.SHUTDOWN and NODE_RESOURCES: a kubelet process would write into /etc)."""
+        logind = self._parts.the_logind()
+        logind.delay_s, logind.stubborn = delay_s, True
 
     @property
     @looked_at

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from conformance.harness.manifests import Container, PodPlan
-from conformance.harness.workload import Flag, Port, Run
+from conformance.harness.workload import FOREVER_S, Flag, Port, Run
 from fakecri.behaviors import words as b
 from fakecri.behaviors.behavior import FOREVER, Behavior
 
@@ -28,6 +28,8 @@ def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:
         runs: list[tuple[int | None, Run]] = [(None, last), *enumerate(first)]
         for attempt, run in runs:
             words = [*behaviors(run), *_execs(container)]
+            if attempt is not None and run.exit_after_s is None:  # the last run may end by itself
+                words.append(b.exits(run.exit_code, after_s=FOREVER_S))
             rule = cri.behaves(*words, pod=pod, container=container.name, attempt=attempt)
             rules.append(rule)
     return rules
@@ -41,7 +43,8 @@ def behaviors(run: Run) -> Iterator[Behavior]:
         yield b.ignores("SIGTERM")
     yield b.stops(run.stop_exit_code, after_s=run.stop_takes_s)
     if run.prints:
-        yield from (b.prints(run.prints, at_s=at_s) for at_s in run.prints_at_s)
+        for at_s in run.prints_at_s:
+            yield b.prints(run.prints, at_s=at_s, stream=run.prints_to)
     if run.termination_message:
         yield b.writes_termination_message(run.termination_message)
     if run.memory_bytes or run.disk_bytes or run.inodes or run.processes > 1:

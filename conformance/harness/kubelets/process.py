@@ -120,10 +120,19 @@ class ProcessKubelet:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                cwd=self._working_directory(),
                 env={**os.environ, **self._program.environment},
             )
         await self._wait_healthy(healthz)
         await self._wait_asked(asked)
+
+    def _working_directory(self) -> Path | None:
+        """Where the kubelet is started; None: where the suite was."""
+        if not self._program.in_empty_directory:
+            return None
+        directory = self._paths.base / "empty"
+        directory.mkdir(exist_ok=True)
+        return directory
 
     def _command(self) -> list[str]:
         """The command line: the program, the flags that all kubelets get, and its own."""

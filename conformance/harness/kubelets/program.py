@@ -46,6 +46,9 @@ class Program:
     follows its root directory."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables beside those of this process."""
+    in_empty_directory: bool = False
+    """Whether its working directory is an empty one. Kubelet 1.36 removes the files of its working
+    directory when it removes a container without a log path."""
 
 
 REFKUBELET: Final = Program(
@@ -63,11 +66,12 @@ def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
 def external(path: Path, prefix: tuple[str, ...] = ()) -> Program:
     """A kubelet binary that takes the upstream flags, behind the words of `prefix`."""
     return Program(
-        (*prefix, str(path)),
+        (*prefix, str(path.absolute())),
         own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
         config=SIDE_BY_SIDE,
         device_plugins="device-plugins",
         fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
+        in_empty_directory=True,
     )
 
 

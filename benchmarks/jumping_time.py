@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -36,16 +36,13 @@ IDLE_S: Final = 300.0
 IDLE_PODS: Final = 20
 
 
-def rows(kubelet: str = "") -> list[Row]:
-    """The rows; `kubelet` "": without those of a kubelet."""
+def rows(kubelet: str = "") -> Iterator[Row]:
+    """The rows as they are measured; `kubelet` "": without those of a kubelet."""
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
-    found = [_jump(load)]
+    yield _jump(load)
     if kubelet:
-        found += [
-            _kubelet(kubelet, f"one crash loop, {CRASHES_S:g} s", CRASHES_S, _crash_loop, load),
-            _kubelet(kubelet, f"{IDLE_PODS} idle pods, {IDLE_S:g} s", IDLE_S, _idle_pods, load),
-        ]
-    return found
+        yield _kubelet(kubelet, f"one crash loop, {CRASHES_S:g} s", CRASHES_S, _crash_loop, load)
+        yield _kubelet(kubelet, f"{IDLE_PODS} idle pods, {IDLE_S:g} s", IDLE_S, _idle_pods, load)
 
 
 def _jump(load: str) -> Row:
@@ -129,4 +126,4 @@ def _children_s() -> float:
 
 if __name__ == "__main__":
     for row in rows(*sys.argv[1:2]):
-        print(row)
+        print(row, flush=True)

@@ -179,6 +179,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     @staticmethod
     def _shuffle_ready(ready: deque[events.Handle], dice: random.Random) -> None:
         """Permute the runnable steps of different tasks; all other callbacks keep their place."""
+        if len(ready) < 2:
+            return
         places = [i for i, handle in enumerate(ready) if _is_task_step(handle)]
         if len(places) < 2:
             return

@@ -22,6 +22,11 @@ class ApiServer:
         self.fake = fake
         self._event_order: dict[str, int] = {}
 
+    @property
+    def revision(self) -> int:
+        """The number of the last change of any object."""
+        return self.fake.store.revision
+
     def pods(self) -> dict[str, dict[str, Any]]:
         """All pods by name."""
         return {pod["metadata"]["name"]: pod for pod in self.fake.store.items("pods")}

@@ -22,6 +22,7 @@ from fakekubeapi.errors import bad_request
 # Quantities are strings in the models, but the API takes plain numbers too.
 _QUANTITIES: Final = frozenset(("sizeLimit", "divisor"))
 _TEXT_MAPS: Final = frozenset(("data", "binaryData", "stringData", "spec.nodeSelector"))
+_NONE: Final = type(None)
 _WANTED: Final[dict[Any, str]] = {
     str: "a string",
     int: "a whole number",
@@ -81,6 +82,19 @@ def _fields(model: Any) -> dict[str, Any]:
     return {field.encode_name: field.type for field in msgspec.structs.fields(model)}
 
 
+@functools.cache
+def _plain(model: Any) -> dict[str, type]:
+    """The fields that take any value of one simple type (a text, true or false), and that type."""
+    found = {}
+    for name, wanted in _fields(model).items():
+        is_union = typing.get_origin(wanted) in (typing.Union, types.UnionType)
+        members = typing.get_args(wanted) if is_union else (wanted,)
+        real = [member for member in members if member is not _NONE]
+        if real in ([str], [bool]):
+            found[name] = real[0]
+    return found
+
+
 def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
     """A sentence for each part of the value that is not of the wanted type."""
     if value is None or wanted is Any:
@@ -92,8 +106,10 @@ def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
         if not isinstance(value, dict):
             yield _problem(value, "an object", path)
             return
-        known = _fields(wanted)
+        known, plain = _fields(wanted), _plain(wanted)
         for key, item in value.items():
+            if type(item) is plain.get(key):
+                continue
             if key in known and not (key in _QUANTITIES and isinstance(item, int | float)):
                 yield from _problems(item, known[key], f"{path}.{key}" if path else key)
     elif origin is list:
@@ -112,7 +128,7 @@ def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
 
 
 def _union_problems(value: Any, members: tuple[Any, ...], path: str) -> Iterator[str]:
-    real = [member for member in members if member is not type(None)]
+    real = [member for member in members if member is not _NONE]
     found = [list(_problems(value, member, path)) for member in real]
     if all(found):
         # With one real member the union is an optional; its own problem says more.

@@ -37,13 +37,15 @@ class Snapshots:
         self.node: dict[str, Any] = {}
         self.statuses: dict[str, list[dict[str, Any]]] = {}
         self._history: list[tuple[float, str, dict[str, Any]]] = []
+        self._revision = -1  # of the API server's objects when they were looked at
 
     async def refresh(self) -> None:
         """Look again. Raises KubeletDied."""
         self.pods = {p["metadata"]["name"]: p for p in await self._kubelet.pods()}
         for name in sorted(self.pods):
             self._note(name, self.pods[name].get("status") or {})
-        if self._api is not None:
+        if self._api is not None and self._api.revision != self._revision:
+            self._revision = self._api.revision
             self.api_pods = self._api.pods()
             self.events = self._api.events()
             self.node = self._api.node(self._node_name)

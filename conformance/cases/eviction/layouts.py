@@ -67,10 +67,12 @@ async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
     out of inodes."""
     await node.machine.separate_disks()
     small = hungry("small", inodes=10, requests=REQUEST)
-    await node.api.run_pods(small, hungry("large", inodes=500, requests=REQUEST))
+    await node.api.run_pods(small, hungry("large", inodes=500, disk_mi=1, requests=REQUEST))
     node.machine.leave_inodes(200, disk="images")
     wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    message = (node.api.pod("large") or {})["status"]["message"]
+    expect(node, "Container" not in message, "no container named by its storage", message)
 
 
 @conformance(id="nodefs-ranks-logs", rules=["EVIC-045.1", "EVIC-029.6"], needs=[API, NODE, RESTART],

@@ -168,8 +168,8 @@ GLOBAL = (
 AT_LIMIT = (
     BEGIN,
     f"oom-kill:constraint=CONSTRAINT_MEMCG,{WHERE},oom_memcg=/kubepods/a,task_memcg=/kubepods/a/b,"
-    f"{VICTIM}",
-    "Memory cgroup out of memory: Killed process 4711 (eater) total-vm:9kB, anon-rss:8kB",
+    f"{VICTIM.replace('4711', '4712')}",
+    "Memory cgroup out of memory: Killed process 4712 (eater) total-vm:9kB, anon-rss:8kB",
 )
 
 

@@ -149,7 +149,7 @@ async def leftovers_and_the_oldest_logs_go(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     old, first, second = (f"0.log.2020010{day}-000000" for day in (1, 2, 3))
-    for file in (f"{old}.gz", first, f"{first}.gz", f"{second}.gz", f"{second}.tmp"):
+    for file in (f"{old}.gz", f"{first}.gz", f"{first}.tmp", second, f"{second}.gz"):
         node.machine.write_log("web", "main", file, f"text of {file}")
     node.machine.write_log("web", "main", "0.log", LINE)
     await node.run_until(
@@ -162,8 +162,8 @@ async def leftovers_and_the_oldest_logs_go(node: Node) -> None:
     known = [file for file in files if file.startswith("0.log.2020")]
     expect_equal(node, known, [f"{first}.gz", f"{second}.gz"], "rotated logs of before")
     expect_equal(node, len(files), 4, "log files")
-    text = node.machine.log_text("web", "main", f"{first}.gz")
-    expect_equal(node, text, f"text of {first}.gz", "text of the compressed log")
+    text = node.machine.log_text("web", "main", f"{second}.gz")
+    expect_equal(node, text, f"text of {second}.gz", "text of the compressed log")
 
 
 @conformance(

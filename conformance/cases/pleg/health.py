@@ -62,6 +62,29 @@ async def a_short_outage_of_the_runtime_restarts_nothing(node: Node) -> None:
 
 
 @conformance(
+    id="status-unreadable", rules=["PLEG-104.1"], needs=[API, FAULTS, Feature.OUTSIDE_KILL]
+)
+async def a_pod_is_not_synced_by_a_status_that_cannot_be_read(node: Node) -> None:
+    """While the status of a container that has ended cannot be read, a sync of its pod for another
+    reason makes nothing; afterwards the container is replaced in the same sandbox."""
+    await node.api.run_pods(pod("web"))
+    await node.run_for(limits.NOTICE_S)
+    before = node.writes("web")
+    with node.runtime.on("ContainerStatus").fails("UNKNOWN", "try later"):
+        await node.runtime.kill_container("main", pod="web")
+        await node.run_for(limits.NOTICE_S)
+        await node.api.patch_pod("web", {"metadata": {"annotations": {"some": "change"}}})
+        await node.run_for(limits.NOTICE_S)
+        expect_equal(node, node.writes("web"), before, "changing calls while a status fails")
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=2 * limits.SYNC_ERROR_S + limits.NOTICE_S,
+        what="main is replaced",
+    )
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
+
+
+@conformance(
     id="relist-hangs",
     rules=["PLEG-201.2", "PLEG-202.2", "PLEG-202.4", "PLEG-202.5"],
     needs=[API, STATUS, FAULTS, VIRTUAL],
@@ -89,7 +112,14 @@ async def a_relist_older_than_three_minutes_stops_the_loop(node: Node) -> None:
         )
         text = "PLEG is not healthy: pleg was last seen active 3m"
         expect(node, text in ready["message"], text, ready["message"])
-    await node.run_until(lambda: node.running("later"), within_s=15 + limits.START_S)
+        with node.runtime.on("Status").changes_answer(not_ready):
+            both = ("RuntimeReady=false", "PLEG is not healthy")
+            await node.run_until(
+                lambda: all(why in node.api.node_condition("Ready")["message"] for why in both),
+                within_s=5 + limits.NODE_STATUS_S,
+                what=f"both {' and '.join(both)} in the message",
+            )
+    await node.run_until(lambda: node.running("later"), within_s=20 + limits.START_S)
 
 
 @conformance(id="relist-never", rules=["PLEG-201.1"], needs=[API, STATUS, FAULTS, RESTART])

@@ -181,6 +181,23 @@ async def an_old_sandbox_without_containers_goes(node: Node) -> None:
 
 
 @conformance(
+    id="only-sandbox-kept",
+    rules=["GC-010.3"],
+    needs=[STATUS, FAULTS, Feature.OUTSIDE_KILL, VIRTUAL],
+)
+async def the_newest_sandbox_of_a_pod_stays(node: Node) -> None:
+    """The newest sandbox of a pod that is still wanted is not removed, although it is dead and has
+    no containers, while no other can be made."""
+    with node.runtime.on("CreateContainer").fails("UNKNOWN", "no space"):
+        await node.apply_static(pod("web"))
+        await node.run_until(lambda: node.count("CreateContainer"), within_s=limits.START_S)
+        with node.runtime.on("RunPodSandbox").fails("UNKNOWN", "no address"):
+            await node.runtime.stop_sandbox("web")
+            await node.run_for(limits.GC_PERIOD_S + limits.NOTICE_S)
+            expect_equal(node, node.count("RemovePodSandbox"), 0, "removed sandboxes")
+
+
+@conformance(
     id="log-that-stays", rules=["GC-005"], level=Level.SHOULD, needs=[STATUS, FAULTS, VIRTUAL]
 )
 async def a_container_whose_log_cannot_be_deleted_stays(node: Node) -> None:

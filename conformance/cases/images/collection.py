@@ -190,6 +190,22 @@ async def thresholds_must_differ(node: Node) -> None:
     expect(node, "imageGCLowThresholdPercent" in log, "the field in the log", log)
 
 
+@conformance(id="image-gc-no-capacity", rules=["GC-105.2"], needs=[*DISK, Feature.API])
+async def a_disk_without_a_size_is_told(node: Node) -> None:
+    """A disk of images whose size is 0 is no full one: an event about the node says so, and no
+    image is removed."""
+    await preload(node, "spare")
+    await node.machine.image_disk_without_size()
+    await node.run_until(
+        lambda: node.events("InvalidDiskCapacity"), within_s=ROUND_S, what="InvalidDiskCapacity"
+    )
+    event = node.events("InvalidDiskCapacity")[0]
+    seen = event["type"], event["involvedObject"]["kind"], event["message"]
+    wanted = ("Warning", "Node", "invalid capacity 0 on image filesystem")
+    expect_equal(node, seen, wanted, "type, object, message")
+    expect_equal(node, gone(node), [], "removed images")
+
+
 def told_too_little(node: Node, whole: int, freed: int) -> None:
     """Expect the events of a disk of so many bytes on which too few were freed."""
     told = node.events("FreeDiskSpaceFailed")[0]["message"]
@@ -272,3 +288,26 @@ async def images_that_are_unused_for_long_go(node: Node) -> None:
     )
     await node.run_for(limits.NOTICE_S)
     expect(node, "used" not in gone(node), "the image used 5 min ago stays", gone(node))
+
+
+@conformance(
+    id="image-gc-age-first",
+    rules=["GC-101.1"],
+    needs=DISK,
+    node_config={**SEVENTY_TO_FIFTY, "imageMaximumGCAge": "7m"},
+)
+async def the_age_rule_comes_before_the_usage_rule(node: Node) -> None:
+    """When removing images that are too old brings the disk below the high threshold, no other
+    image is removed to get down to the low one."""
+    whole = await image_disk_bytes(node)
+    await preload(node, "old")
+    await node.apply_static(await user_of(node, "young"))
+    await wait_running(node, "young")
+    await node.kubelet.restart()
+    await node.run_for(1.2 * PERIOD_S)  # young was seen in use
+    await node.remove_static("young")
+    await node.run_for(0.4 * PERIOD_S)
+    node.machine.leave_disk(int(0.31 * whole) - 10**6)  # an image has 2 MB
+    await node.run_until(lambda: "old" in gone(node), within_s=ROUND_S, what="old is removed")
+    await node.run_for(limits.NOTICE_S)
+    expect(node, "young" not in gone(node), "young stays", gone(node))

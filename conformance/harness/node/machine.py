@@ -198,6 +198,14 @@ class NodeMachine:
         if restart:
             await self._kubelet.restart()
 
+    async def image_disk_without_size(self) -> None:
+        """Give images and writable layers a disk that says it has no bytes at all, as one that is
+        not measured yet, and restart the kubelet."""
+        machine = self._parts.runtime.machine
+        fake_machine.separate_disks(machine, split=False)
+        machine.filesystems[machine.image_root].capacity_bytes = 0
+        await self._kubelet.restart()
+
     def lose_image_disk(self) -> None:
         """Make the runtime report a directory of its images that is on no disk."""
         self._parts.runtime.machine.image_root = "nowhere"

@@ -118,7 +118,7 @@ async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> 
 
     node.runtime.on("PodSandboxStatus").changes_answer(two_addresses)
     env = [{"name": "IPS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIPs"}}}]
-    fields = {"hostname": "shop", "subdomain": "sub", "hostAliases": ALIASES}
+    fields: dict[str, Any] = {"hostname": "shop", "subdomain": "sub", "hostAliases": ALIASES}
     main = container("main", env=env)
     await node.apply_static(pod("web", main, **fields, enableServiceLinks=False))
     await node.wait_running("web")

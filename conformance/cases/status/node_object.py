@@ -31,6 +31,24 @@ def label(node: Node, key: str) -> str:
     return str((node.api.node_metadata("labels") or {}).get(key, ""))
 
 
+def expect_its_metadata(node: Node, body: dict[str, Any]) -> None:
+    """Expect the labels, the annotation and the taint of a new Node."""
+    labels, annotations = (body["metadata"].get(what, {}) for what in ("labels", "annotations"))
+    arch = labels.get("kubernetes.io/arch")
+    wanted = {
+        "kubernetes.io/hostname": node.name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": arch,
+        "beta.kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": arch,
+    }
+    expect_equal(node, {key: labels.get(key) for key in wanted}, wanted, "labels")
+    expect(node, arch, "an architecture among the labels", labels)
+    expect_equal(node, annotations.get(MANAGED), "true", "annotation of attach and detach")
+    taints = [{key: taint.get(key) for key in TAINT} for taint in body["spec"].get("taints", [])]
+    expect(node, TAINT in taints, f"the taint {TAINT}", taints)
+
+
 @conformance(
     id="node-registered",
     rules=[
@@ -50,20 +68,7 @@ async def a_new_node_is_complete(node: Node) -> None:
     once more at once. The pressure conditions are told by events, and Ready only if it flips."""
     await node.run_until(lambda: posts(node), within_s=REGISTER_S, what="a new Node")
     body = posts(node)[0].body
-    labels, annotations = (body["metadata"].get(what, {}) for what in ("labels", "annotations"))
-    arch = labels.get("kubernetes.io/arch")
-    wanted = {
-        "kubernetes.io/hostname": node.name,
-        "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": arch,
-        "beta.kubernetes.io/os": "linux",
-        "beta.kubernetes.io/arch": arch,
-    }
-    expect_equal(node, {key: labels.get(key) for key in wanted}, wanted, "labels")
-    expect(node, arch, "an architecture among the labels", labels)
-    expect_equal(node, annotations.get(MANAGED), "true", "annotation of attach and detach")
-    taints = [{key: taint.get(key) for key in TAINT} for taint in body["spec"].get("taints", [])]
-    expect(node, TAINT in taints, f"the taint {TAINT}", taints)
+    expect_its_metadata(node, body)
     status = body.get("status") or {}
     kinds = [condition["type"] for condition in status.get("conditions", [])]
     expect_equal(node, kinds, CONDITIONS, "conditions of the new Node, in order")

@@ -179,7 +179,9 @@ def test_programs_with_pages_of_their_own_have_times_of_their_own(sleeper: Path)
 
     async def wall(page: TimePage) -> int:
         program = await started(page, sleeper, "now")
-        return int((await output(program)).split()[0])
+        said = await output(program)
+        assert await program.wait() == 0
+        return int(said.split()[0])
 
     first = timewarp.run(lambda: wall(pages[0]), pages[0])
     second = timewarp.run(lambda: wall(pages[1]), pages[1])

@@ -12,10 +12,10 @@ import gc
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
-from mutant_patches import Hunk, Mutant, applied
+from mutant_patches import Hunk, Mutant, MutantError, applied
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +33,16 @@ Functions = Mapping[Place, Sequence[FunctionType]]
 
 class NotInPlaceError(Exception):
     """The mutant changes more than the bodies of functions."""
+
+
+def check_imported_from(package: ModuleType, root: Path = ROOT) -> None:
+    """Raises MutantError when the package is not the one whose files the patches change: an
+    installed copy, of which no line would be found."""
+    if Path(str(package.__file__)).parents[1] != root:
+        raise MutantError(
+            f"{package.__name__} is imported from {package.__file__}, but mutants change the files "
+            f"below {root}: put {root} into PYTHONPATH"
+        )
 
 
 def functions_of(package: str) -> dict[Place, list[FunctionType]]:

@@ -19,10 +19,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from mutant_in_place import check_imported_from
 from mutant_patches import Mutant, MutantError, read_all
 from mutant_plan import Plan, first_plan, second_plan
 from suite_run import Answer, ask, failing_without, reach_of
 
+import refkubelet
 from conformance.registry import load_cases
 from simclock import RealClock, Rng
 
@@ -114,6 +116,7 @@ def main(words: Sequence[str]) -> int:
     """See above."""
     options = _options(words)
     try:
+        check_imported_from(refkubelet)
         mutants = _chosen(options)
     except MutantError as problem:
         print(problem, file=sys.stderr)

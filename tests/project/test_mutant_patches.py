@@ -6,9 +6,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from mutant_in_place import check_imported_from
 from mutant_patches import Hunk, Mutant, MutantError, applied, read, read_all
 from mutant_plan import first_plan, second_plan
 from mutant_reach import ANY, Reach, Tracer, concerned, lines_of
@@ -16,6 +18,7 @@ from places import ROOT
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
 
+import refkubelet
 from conformance.registry import load_cases
 
 GOOD = """\
@@ -185,6 +188,16 @@ def test_what_a_run_must_reach(tmp_path: Path) -> None:
         mutant.breaks,
         "does not fit",
     ]
+
+
+def test_an_installed_copy_is_refused() -> None:
+    """Its files have other paths than those that the patches name, so no mutant would be seen.
+    tox has its copy below the root."""
+    copy = ModuleType("refkubelet")
+    copy.__file__ = str(ROOT / ".tox/env/lib/site-packages/refkubelet/__init__.py")
+    with pytest.raises(MutantError, match=rf"put {ROOT} into PYTHONPATH"):
+        check_imported_from(copy)
+    check_imported_from(refkubelet)
 
 
 def test_unknown_names_are_told() -> None:

@@ -9,6 +9,7 @@ from kubecri.v1 import api_pb2 as cri
 from pairs import Side
 from runtime_calls import container_config, pod_config
 
+from conformance.harness.containerd.settings import APP_IMAGE
 from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
 from simclock import Ids, Rng
 
@@ -26,7 +27,8 @@ PROGRAMS: Final = {
 
 def played(version: str = "") -> FakeCRI:
     """A fake whose containers do what those names say, set up like that version of containerd."""
-    fake = FakeCRI(ids=Ids(Rng(os.getpid())), images=IMAGES, runtime_handlers=("runc",))
+    images = (*IMAGES, APP_IMAGE)
+    fake = FakeCRI(ids=Ids(Rng(os.getpid())), images=images, runtime_handlers=("runc",))
     if not version.startswith("1.6"):
         fake.core.images.add(PAUSE, pinned=True)  # CRI-093
     fake.behaves(ignores("SIGTERM"), container="runs")

@@ -28,6 +28,7 @@ from kubecri.v1 import api_pb2 as cri
 from pairs import Pair, Side
 from results import Machine, Results
 
+from conformance.harness.containerd.settings import APP_IMAGE
 from conformance.harness.containerd.start import start_containerd
 from fakecri.proxy import RecordingProxy
 from fakecri.server import GrpcUpstream
@@ -107,7 +108,7 @@ def drive(pair: Pair, runner: asyncio.Runner, operations: int) -> None:
 async def learn_images(pair: Pair) -> None:
     """Image ids are symbols too; they must not be forgotten between examples."""
     for side in (pair.real, pair.fake):
-        for number, name in enumerate(IMAGES):
+        for number, name in enumerate((*IMAGES, APP_IMAGE)):
             request = cri.ImageStatusRequest(image=cri.ImageSpec(image=name))
             answer: Any = (await side.call("ImageStatus", request)).answer
             side.kept[f"image{number}"] = answer.image.id

@@ -28,16 +28,21 @@ __all__ = [
     "CaseRegistry",
     "Feature",
     "Level",
+    "Minor",
     "Selection",
     "SelectionError",
     "conformance",
     "first_sentence",
     "load_cases",
+    "minor_of",
     "select",
     "shard_of",
 ]
 
 CaseBody = Callable[["Node"], Awaitable[None]]
+
+Minor = tuple[int, int]
+"""A minor version of Kubernetes: (1, 34)."""
 
 RULE: Final = re.compile(r"^[A-Z]{2,5}-\d{3}(\.\d{1,2})?$")
 ID: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
@@ -66,6 +71,9 @@ class Case:
     """KubeletConfiguration fields beside the harness's own."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     """CPUs and NUMA nodes of the machine, see `conformance`."""
+    since: Minor | None = None
+    """The first Kubernetes minor whose kubelet does this; None: older than all that are looked at.
+    An older kubelet skips the case."""
     module: str = ""
     """The module that declares it."""
     line: int = 0
@@ -125,6 +133,7 @@ def conformance(
     needs: Iterable[Feature] = (),
     node_config: Mapping[str, Any] = NO_CONFIG,
     machine: Mapping[str, Any] = NO_CONFIG,
+    since: str = "",
     area: str = "",
 ) -> Callable[[CaseBody], CaseBody]:
     """Declare the decorated `async def case(node)` a conformance case.
@@ -132,9 +141,13 @@ def conformance(
     `rules`: the clauses (`BACK-003.2`) or rules it checks, the most important first.
     `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA
     nodes of the node, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs
-    NODE_RESOURCES). `area`: by default the package below `cases`. Raises CaseError for
-    a declaration that is wrong.
+    NODE_RESOURCES). `since`: the first Kubernetes minor that has it without a gate's being
+    switched on, `1.34`. `area`: by default the package below `cases`. Raises CaseError for a
+    declaration that is wrong.
     """
+    first = minor_of(since)
+    if since and not first:
+        raise CaseError(f"case {id!r}: since={since!r}: wanted a minor version such as 1.34")
 
     def register(body: CaseBody) -> CaseBody:
         module = body.__module__
@@ -149,6 +162,7 @@ def conformance(
                 body=body,
                 node_config=dict(node_config),
                 machine=dict(machine),
+                since=first,
                 module=module,
                 line=inspect.unwrap(body).__code__.co_firstlineno,
             )
@@ -156,6 +170,16 @@ def conformance(
         return body
 
     return register
+
+
+def minor_of(text: str) -> Minor | None:
+    """The first version in a text; None where there is none.
+
+    >>> minor_of("Kubernetes v1.36.2")
+    (1, 36)
+    """
+    found = re.search(r"(?:^|[ v])(\d{1,3})\.(\d{1,3})\b", text)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _area_of(module: str) -> str:

@@ -5,13 +5,19 @@ What a case needs to itself (cgroups, device plugins, a system bus) is added to 
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from conformance.registry import Minor, minor_of
+
+VERSION_S: Final = 10
+"""Seconds that a program has to tell its version."""
 SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
 SIDE_BY_SIDE: Final = MappingProxyType(
     {
@@ -55,6 +61,18 @@ REFKUBELET: Final = Program(
     (sys.executable, "-c", "import sys, refkubelet.cli; sys.exit(refkubelet.cli.main())", "run"),
     config=SIDE_BY_SIDE,
 )
+
+
+@cache
+def told_minor(path: str) -> Minor | None:
+    """What `PROGRAM --version` says (`Kubernetes v1.36.2`); None where no version is in it."""
+    try:
+        told = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return minor_of(told.stdout)
 
 
 def with_own_cgroups(program: Program, cgroup_root: str) -> Program:

@@ -66,6 +66,9 @@ def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | 
     seed = choice.seed if choice.virtual else None
     if case.id in disabled:
         return Result(case, Outcome.DISABLED, "switched off with --disable", seed=seed)
+    if case.since and (minor := choice.kubelet_minor) and minor < case.since:
+        older = "needs kubelet {}.{} or newer, this one is {}.{}".format(*case.since, *minor)
+        return Result(case, Outcome.SKIPPED, older, seed=seed)
     missing = case.missing(choice.features)
     if missing:
         why = f"needs {'; '.join(f.value for f in missing)}"

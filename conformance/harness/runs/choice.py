@@ -15,6 +15,7 @@ from conformance.features import Feature
 from conformance.harness import limits
 from conformance.harness.containerd.docker_host import NodeError, docker_problem
 from conformance.harness.containerd.versions import release_of
+from conformance.harness.kubelets.program import told_minor
 from conformance.harness.runs.offered import (
     CONTAINERD,
     FAKE,
@@ -25,6 +26,7 @@ from conformance.harness.runs.offered import (
     machine_features,
     runtime_features,
 )
+from conformance.registry import Minor
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 from timewarp import why_not
 
@@ -94,6 +96,12 @@ class Choice:
             runtime_features(runtime, self.containerd_version),
             patience,
         )
+
+    @property
+    def kubelet_minor(self) -> Minor | None:
+        """The version that a kubelet program tells; None where it tells none: then, as for
+        refkubelet, no case is skipped for it."""
+        return None if self.kubelet in (IN_PROCESS, PROCESS) else told_minor(self.kubelet)
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""

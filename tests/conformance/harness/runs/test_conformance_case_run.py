@@ -93,6 +93,22 @@ def test_skip_and_disabled_are_told_apart() -> None:
     assert not_to_run(case_of(passes), Choice(), ()) is None
 
 
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("Kubernetes v1.33.9", "needs kubelet 1.34 or newer, this one is 1.33"),
+        ("Kubernetes v1.34.0-rc.1", ""),
+        ("a fork without a number", ""),
+    ],
+)
+def test_an_older_kubelet_skips_what_came_later(tmp_path: Path, told: str, reason: str) -> None:
+    kubelet = tmp_path / "kubelet"
+    kubelet.write_text(f"#!/bin/sh\necho {told}\n")
+    kubelet.chmod(0o755)
+    result = not_to_run(case_of(passes, since=(1, 34)), Choice(kubelet=str(kubelet)), ())
+    assert (result.detail if result else "") == reason
+
+
 def loaded(*loads: str) -> Any:
     """Parts on a machine that is overloaded as `loads` say, one word for each failure."""
     words = iter(loads)

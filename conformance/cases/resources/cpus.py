@@ -12,6 +12,7 @@ from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 from refkubelet.model.cpuset import parse_cpuset
+from refkubelet.model.quantity import NANO, parse_nano
 
 STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
 STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}
@@ -135,6 +136,32 @@ async def cpus_are_kept_over_restarts(node: Node) -> None:
         node, json.loads(node.machine.read_root_file("cpu_manager_state")), before, "state file"
     )
     expect_equal(node, node.count("CreateContainer", container="main"), 1, "containers made")
+
+
+@conformance(
+    id="cpus-before-the-sources", rules=["CG-081.5"], node_config=STATIC,
+    needs=[STATUS, Feature.API, Feature.RESTART],
+)  # fmt: skip
+async def cpus_of_pods_that_are_not_known_yet_are_not_given_away(node: Node) -> None:
+    """A kubelet that starts while the API server is away does not know which pods are left: the
+    CPUs that its state file gives to a pod of the API are not given to a static pod."""
+    await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
+    all_of_them = parse_nano(node.api.allocatable("cpu")) // NANO
+    await node.api.create_pod(pod("web", guaranteed("main", str(all_of_them))))
+    await node.wait_running("web")
+    await node.kubelet.stop()
+    await node.apply_static(pod("late", guaranteed("second", "1")))
+    with node.api.down():
+        await node.kubelet.start()
+        await node.run_until(
+            lambda: node.phase("late") == "Failed",
+            within_s=limits.REGISTER_S,
+            what="late is refused",
+        )
+    status = (node.pod("late") or {})["status"]
+    wanted = "not enough cpus available to satisfy request: requested=1, available=0"
+    expect(node, wanted in status["message"], f"message with {wanted!r}", status["message"])
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops of main")
 
 
 @conformance(id="cpus-restarted", rules=["CG-081"], needs=[STATUS], node_config=STATIC)

@@ -39,6 +39,8 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
     expect_equal(node, plugin.allocated, [("w1",)], "calls of Allocate")
+    told = [c.method for c in plugin.calls if c.method == "PreStartContainer"]
+    expect_equal(node, told, [], "calls of PreStartContainer, which the plugin did not ask for")
     (create,) = node.calls("CreateContainer", pod="web")
     config = create.request.config
     expect_equal(node, [e.value for e in config.envs if e.key == "WIDGET"], [b"w1"], "WIDGET")

@@ -66,6 +66,27 @@ async def large_requests_take_a_group_of_nodes(node: Node) -> None:
 async def memory_that_no_nodes_have_is_refused(node: Node) -> None:
     """A request is refused when neither a single node nor an allowed group of nodes has so much
     memory free."""
+    message = await shortage(node)
+    text = (
+        "Pod was rejected: Allocate failed due to [memorymanager] failed to get the default NUMA "
+        "affinity, no NUMA nodes with enough memory is available, which is unexpected"
+    )
+    expect_equal(node, message, text, "message")
+
+
+@conformance(
+    id="memory-shortage-aligned", rules=["CG-082.4"], needs=[STATUS, NODE], machine=SERVER,
+    node_config={**CONFIG, "topologyManagerPolicy": "restricted"},
+)  # fmt: skip
+async def memory_that_no_nodes_have_is_no_matter_of_alignment(node: Node) -> None:
+    """Where no nodes have enough memory there is no hint to prefer, so it is the allocation that
+    fails and not the topology manager, even with its policy restricted."""
+    await shortage(node)
+
+
+async def shortage(node: Node) -> str:
+    """Take 40 GiB of each node, expect that the allocation of 30 GiB fails, and return what the pod
+    is told."""
     await node.apply_static(pod("a", guaranteed("one", "40Gi")))
     await node.wait_running("a", "one")
     await node.apply_static(pod("b", guaranteed("two", "40Gi")))
@@ -73,8 +94,4 @@ async def memory_that_no_nodes_have_is_refused(node: Node) -> None:
     await node.apply_static(pod("c", guaranteed("three", "30Gi")))
     reason, message = await refusal(node, "c")
     expect_equal(node, reason, "UnexpectedAdmissionError", "reason")
-    text = (
-        "Pod was rejected: Allocate failed due to [memorymanager] failed to get the default NUMA "
-        "affinity, no NUMA nodes with enough memory is available, which is unexpected"
-    )
-    expect_equal(node, message, text, "message")
+    return message

@@ -13,6 +13,7 @@ from conformance.cases.resources.widgets import (
     widgets,
     with_widgets,
 )
+from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
@@ -47,26 +48,51 @@ def _nodes(shown: Any) -> list[int]:
     return [one.ID for one in shown.topology.nodes]
 
 
-@conformance(id="pod-resources-get", rules=["CG-085"], needs=NEEDS)
+@conformance(id="pod-resources-ended", rules=["CG-085.2"], needs=NEEDS)
+async def a_pod_that_has_ended_is_not_listed(node: Node) -> None:
+    """List has only active pods: one that has succeeded is left out while it is still at the API
+    server."""
+    await widgets(node, "w1")
+    job = pod("job", with_widgets(1, "main", exits(0, after_s=1)), restartPolicy="Never")
+    await node.api.run_pods(pod("web"))
+    await node.api.create_pod(job)
+    await node.run_until(
+        lambda: node.api.phase("job") == "Succeeded",
+        within_s=limits.START_S + limits.STOP_S + limits.STATUS_PASS_S,
+        what="job has succeeded",
+    )
+    listed = await node.kubelet.pod_resources("List")
+    names = [one.name for one in listed.pod_resources]
+    expect_equal(node, names, ["web"], "pods in the answer to List")
+
+
+@conformance(id="pod-resources-get", rules=["CG-085.3", "CG-085.4"], needs=NEEDS)
 async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> None:
-    """Get shows one pod, or an error if there is no such pod; GetAllocatableResources shows the
-    healthy devices, free or not."""
+    """Get shows one pod, or an error if there is no such pod in that namespace;
+    GetAllocatableResources shows the healthy devices, free or not."""
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
     shown = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
     (main,) = shown.pod_resources.containers
     expect_equal(node, len(main.devices), 1, "devices of the container")
-    try:
-        said = str(await node.kubelet.pod_resources("Get", pod_name="no", pod_namespace="default"))
-    except LookupError as error:
-        said = str(error)
-    expect_equal(node, said, "pod no in namespace default not found", "error of Get")
+    for name, namespace in (("no", "default"), ("web", "kube-system")):
+        said = await _error_of_get(node, name, namespace)
+        wanted = f"pod {name} in namespace {namespace} not found"
+        expect_equal(node, said, wanted, "error of Get")
     plugin.set_health("w2", "Unhealthy")
     await shows(node, "1")
     there = await node.kubelet.pod_resources("GetAllocatableResources")
     seen = [list(d.device_ids) for d in there.devices]
     expect_equal(node, seen, [["w1"]], "healthy devices")
+
+
+async def _error_of_get(node: Node, name: str, namespace: str) -> str:
+    """What Get says of that pod: its error, or its answer."""
+    try:
+        return str(await node.kubelet.pod_resources("Get", pod_name=name, pod_namespace=namespace))
+    except LookupError as error:
+        return str(error)
 
 
 RESERVED: Final = {"memory": "1Gi", "cpu": "1"}

@@ -14,10 +14,9 @@ import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.allocation.messages import resources_json
-from refkubelet.allocation.resources import PodResources
+from refkubelet.allocation.resources import PodResources, canonical_resources
 from refkubelet.checkpoints.content import CheckpointError, checksum, json_value
 from refkubelet.golang.json import go_json
-from refkubelet.model.quantity import parse_nano
 
 GO_TYPE: Final = "string"  # of the data, whose checksum covers its Go dump
 
@@ -66,16 +65,18 @@ def decode(text: str) -> dict[str, PodResources]:
 
 
 def _pod(entry: _Entry) -> PodResources:
-    """The resources of one entry. Raises ValueError for an invalid amount; later nothing checks
-    amounts again."""
+    """The resources of one entry, with canonical amounts. Raises ValueError for an invalid amount;
+    later nothing checks amounts again."""
     containers, own = entry.ContainerResources or {}, entry.PodLevelResources
     for resources in (*containers.values(), *([own] if own is not None else ())):
         for amounts in (resources.limits, resources.requests):
             for name, amount in (amounts or {}).items():
                 if not isinstance(amount, str):
                     raise ValueError(f"{name}: wanted an amount, got {amount!r}")
-                parse_nano(amount)
-    return PodResources(containers, own)
+    return PodResources(
+        {name: canonical_resources(resources) for name, resources in containers.items()},
+        canonical_resources(own) if own is not None else None,
+    )
 
 
 class _Entry(msgspec.Struct):

@@ -70,11 +70,15 @@ class ActuatedResources:
         return self._state.container(pod_uid, name)
 
     def set(self, pod: Pod, container: Container) -> None:
-        """Record the resources of `container`, before it starts or after they were updated."""
-        resources = canonical_resources(container.resources)
-        limits = effective_limits(pod, resources.limits or {})
-        resources = canonical_resources(replace(resources, limits=limits or None))
-        self._state.set_container(uid(pod), container.name, resources)
+        """Record the resources of `container` before it starts."""
+        resources = _with_pod_limits(pod, canonical_resources(container.resources))
+        self._state.set_container(uid(pod), container.name, canonical_resources(resources))
+
+    def set_updated(self, pod: Pod, container: Container) -> None:
+        """Record the resources of `container` after they were updated, in the texts that it has:
+        memory stays in the binary family (`200000000`), which the status shows (CG-063)."""
+        resources = container.resources or ResourceRequirements()
+        self._state.set_container(uid(pod), container.name, _with_pod_limits(pod, resources))
 
     def set_pod_level(self, pod: Pod, resources: tuple[str, ...] = COMPUTE) -> None:
         """Record that the pod's cgroup has the pod-level `resources`; the others stay."""
@@ -109,6 +113,11 @@ def _with(
 ) -> dict[str, str]:
     new = {name: text for name, text in (pod_level or {}).items() if name in names}
     return {**(before or {}), **new}
+
+
+def _with_pod_limits(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
+    limits = effective_limits(pod, resources.limits or {})
+    return replace(resources, limits=limits or None)
 
 
 def effective_limits(pod: Pod, limits: Mapping[str, str]) -> dict[str, str]:

@@ -190,7 +190,7 @@ class PodResize:
         except CriCallError as error:
             raise ResizeError(error.text) from None
         self._actuated_now[name] = actuated
-        self._tools.actuated.set(self._pod, updated)
+        self._tools.actuated.set_updated(self._pod, updated)
         await self._saved()
 
     def _placement(self, container: Container) -> Placement:

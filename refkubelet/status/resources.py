@@ -22,7 +22,6 @@ from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.quantity import (
     NANO,
     Quantity,
-    canonical,
     format_binary,
     format_decimal_nano,
     parse_nano,
@@ -62,7 +61,7 @@ def container_resources_shown(
         memory = _memory(actual.memory_request_bytes)
         sent = (actuated.requests if actuated is not None else None) or {}
         if memory and MEMORY in sent:  # no runtime reports a memory request
-            memory = canonical(sent[MEMORY])
+            memory = sent[MEMORY]
         requests = _shown(requests, {CPU: cpu, MEMORY: memory}, old.requests)
     return replace(allocated, limits=limits, requests=requests)
 

@@ -7,7 +7,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits
+from conformance.harness.workload import exits, ignores_term
 from conformance.registry import Feature, Level, conformance
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
@@ -121,6 +121,31 @@ async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
 
 
 @conformance(
+    id="cgroup-missing-made-at-once", rules=["CG-041.1", "CG-041.2"], node_config=OFTEN,
+    needs=[CGROUPS, Feature.FAULTS],
+)  # fmt: skip
+async def a_lost_cgroup_is_made_again_as_soon_as_the_pod_is_stopped(node: Node) -> None:
+    """The cgroup is made again in the sync that stops the containers, not in a later one: here none
+    comes, because the runtime does not answer what there is."""
+    await node.apply_static(pod("web", container("main", ignores_term()), grace_s=3))
+    await node.wait_running("web")
+    group = node.cgroups.of_pod("web")
+    node.cgroups.remove(*group)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=SYNC_S, what="a stop"
+    )
+    with node.runtime.on("ListPodSandbox").delays(20):
+        await node.run_until(
+            lambda: any(c.succeeded for c in node.calls("StopPodSandbox", pod="web")),
+            within_s=3 + limits.STOP_S,
+            what="the sandbox is stopped",
+        )
+        await node.run_until(
+            lambda: node.cgroups.exists(*group), within_s=limits.NOTICE_S, what="the cgroup exists"
+        )
+
+
+@conformance(
     id="cgroup-missing-never", rules=["CG-041.1", "CG-041.3"], needs=[CGROUPS], node_config=OFTEN
 )
 async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
@@ -155,6 +180,27 @@ async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
         what="a second start",
     )
     expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists in every tree")
+
+
+@conformance(
+    id="cgroup-without-a-controller", needs=[CGROUPS, V2], rules=["CG-015.2", "CG-041.1"],
+    node_config=OFTEN,
+)  # fmt: skip
+async def a_cgroup_that_lacks_a_controller_does_not_count(node: Node) -> None:
+    """With cgroup v2 a cgroup that has lost one of the kernel's controllers counts as missing: its
+    pod is started anew in one that has it."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    group = node.cgroups.of_pod("web")
+    for words in (group, group[:-1]):  # first below: a parent may not take away what a child has
+        node.cgroups.write("pids", "cgroup.subtree_control", "-pids", *words)
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=2 * SYNC_S + limits.STOP_S,
+        what="a second start",
+    )
+    there = node.cgroups.read("pids", "cgroup.controllers", *group).split()
+    expect(node, "pids" in there, "the controller pids in the cgroup of the pod", there)
 
 
 @conformance(

@@ -19,6 +19,7 @@ from conformance.cases.lifecycle.resizing import (
     until,
     updated,
     updates,
+    used_bytes,
     uses_memory,
 )
 from conformance.harness import limits
@@ -84,7 +85,10 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
         expect_equal(
             node, told["allocatedResources"], {"cpu": "200m", "memory": "96Mi"}, "allocated"
         )
-        expect_equal(node, told["resources"]["limits"], {"cpu": "100m", "memory": "64Mi"}, "actual")
+        old = {"cpu": "100m", "memory": "64Mi"}
+        expect_equal(node, told["resources"]["limits"], old, "actual")
+        whole = (node.api.pod("web") or {})["status"]["resources"]
+        expect_equal(node, whole["limits"], old, "limits of the pod's cgroup in the status")
         await node.run_until(
             lambda: node.events("ResizeCompleted", pod="web"), within_s=6 + RESIZE_S
         )
@@ -146,7 +150,7 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=20_000, memory_mi=96)
 
 
-@conformance(id="resize-below-usage", rules=["CG-066"], needs=NEEDS)
+@conformance(id="resize-below-usage", rules=["CG-066.1", "CG-066.2"], needs=NEEDS)
 async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     """A memory limit below what the container uses is refused before anything is changed, and tried
     again."""
@@ -167,6 +171,34 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
         within_s=limits.SYNC_ERROR_S + RESIZE_S,
     )
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=128)
+
+
+@conformance(
+    id="resize-to-usage",
+    rules=["CG-066.1", "CG-066.3"],
+    needs=[*NEEDS, Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES],
+)
+async def memory_does_not_shrink_to_what_is_used(node: Node) -> None:
+    """A memory limit of exactly what is used is refused, for the pod and for its container; a page
+    more is not."""
+    main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
+    await run_pod(node, pod("web", main))
+    used = await used_bytes(node, "main")
+    await node.api.resize_pod("web", "main", asking("100m", str(used)))
+    await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
+    error = message(node, "ResizeError", "web")[1]["error"]
+    pod_text, main_text = (
+        f"attempting to set {what} memory limit ({used}) below current usage ({used})"
+        for what in ("pod", 'container "main"')
+    )
+    wanted = f"cannot decrease memory limits: [{pod_text}, {main_text}]"
+    expect_equal(node, error, wanted, "error of the event ResizeError")
+    await node.api.resize_pod("web", "main", asking("100m", str(used + 4096)))
+    await node.run_until(
+        lambda: node.events("ResizeCompleted", pod="web"),
+        within_s=limits.SYNC_ERROR_S + RESIZE_S,
+        what="the resize is completed",
+    )
 
 
 @conformance(id="resize-sidecar", rules=["CG-064"], needs=NEEDS)

@@ -12,6 +12,7 @@ from conformance.cases.lifecycle.resizing import (
     until,
     updates,
 )
+from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
@@ -109,6 +110,28 @@ async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> No
         expect(node, error.startswith(wanted), wanted, error)
         expect_equal(node, len(updates(node)), 0, "updates")
         expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
+
+
+@conformance(id="resize-cgroup-refused", rules=["CG-065.4"], needs=[*NEEDS, Feature.CGROUP_V1])
+async def a_runtime_is_told_the_old_limits_when_the_kernel_refuses_the_new(node: Node) -> None:
+    """When the kernel refuses the limit of the pod's cgroup, here a quota above that of all pods,
+    UpdatePodSandboxResources is called again with the limits that the pod keeps, and the
+    container's CPU stays."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    node.cgroups.write("cpu", "cpu.cfs_quota_us", "15000", "kubepods")
+    await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
+    await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
+    told = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
+    quotas = [r.cpu_quota for r in told[:2]]
+    expect_equal(node, quotas, [20_000, 10_000], "CPU quotas of the first two calls")
+    expect_equal(node, len(updates(node)), 0, "updates of main")
+    node.cgroups.write("cpu", "cpu.cfs_quota_us", "-1", "kubepods")
+    await node.run_until(
+        lambda: node.events("ResizeCompleted", pod="web"),
+        within_s=limits.SYNC_ERROR_S + limits.NOTICE_S + limits.STATUS_PASS_S,
+        what="the resize is completed",
+    )
+    expect_pod_group(node, "web", quota_us=20_000, memory_mi=64)
 
 
 @conformance(id="resize-sandbox-unimplemented", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])

@@ -48,7 +48,10 @@ async def pinned_memory_cannot_be_resized(node: Node) -> None:
         "requests": {"cpu": "100m", "memory": "32Mi"},
     }
     await run_pod(node, pod("burst", container("main", resources=lower)))
-    more: dict[str, Any] = {**lower, "limits": {"cpu": "100m", "memory": "128Mi"}}
+    more: dict[str, Any] = {
+        "requests": {"cpu": "100m", "memory": "48Mi"},
+        "limits": {"cpu": "100m", "memory": "128Mi"},
+    }
     await node.api.resize_pod("burst", "main", more)
     await resized(node, "burst")
 

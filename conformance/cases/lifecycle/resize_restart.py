@@ -83,6 +83,30 @@ async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node
 
 
 @conformance(
+    id="resize-order-of-decreases", rules=["CG-061.3", "CG-061.4"], needs=[*NEEDS, Feature.RESTART]
+)
+async def what_asks_for_less_comes_before_what_asks_for_more(node: Node) -> None:
+    """Two resizes that an earlier kubelet left are looked at together, 30 s after the start: that
+    of the pod that asks for less comes first, though the other pod has the higher priority."""
+    await run_pod(node, taking("more", 100, priority=5))
+    await run_pod(node, taking("less", 200, priority=1))
+    await node.kubelet.stop()
+    await node.api.resize_pod("more", "main", requesting("200m"))
+    await node.api.resize_pod("less", "main", requesting("100m"))
+    started_s = node.now_s
+    await node.kubelet.start()
+    await node.run_until(
+        lambda: node.event_count("ResizeStarted") == 2,
+        within_s=FIRST_RETRY_S + limits.SETTLE_S + limits.NOTICE_S,
+        what="both resizes are begun",
+    )
+    took_s = node.now_s - started_s
+    expect(node, took_s > FIRST_RETRY_S / 2, "nothing is begun in the first 15 s", took_s)
+    pods = [e["involvedObject"]["name"] for e in node.events("ResizeStarted")]
+    expect_equal(node, pods, ["less", "more"], "pods of the events ResizeStarted")
+
+
+@conformance(
     id="resize-killed-in-between",
     rules=["CG-060", "CG-065"],
     needs=[*NEEDS, Feature.RESTART, Feature.FAULTS],

@@ -68,6 +68,13 @@ async def uses_memory(node: Node, used_bytes: int) -> None:
             since_s = node.now_s
 
 
+async def used_bytes(node: Node, name: str) -> int:
+    """The memory that the container uses, as the runtime says."""
+    answer = await node.runtime.direct.call("ListContainerStats", cri.ListContainerStatsRequest())
+    (found,) = [s for s in answer.stats if s.attributes.metadata.name == name]
+    return int(found.memory.usage_bytes.value)
+
+
 async def until(node: Node, condition: Callable[[], object], what: str = "") -> None:
     """Run until the condition is true, within RESIZE_S."""
     await node.run_until(condition, within_s=RESIZE_S, what=what or "the resize is done")
@@ -90,9 +97,9 @@ def updates(node: Node, name: str = "main") -> list[Any]:
     return [c.request.linux for c in node.calls("UpdateContainerResources", container=name)]
 
 
-def main_of(cpu: str, memory: str, **fields: Any) -> Container:
-    """A container `main` with equal requests and limits."""
-    return container("main", resources=asking(cpu, memory), **fields)
+def main_of(cpu: str, memory: str, *, name: str = "main", **fields: Any) -> Container:
+    """A container with equal requests and limits."""
+    return container(name, resources=asking(cpu, memory), **fields)
 
 
 def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) -> None:

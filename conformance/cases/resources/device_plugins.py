@@ -183,8 +183,9 @@ async def the_checkpoint_tells_which_pod_has_which_device(node: Node) -> None:
     id="device-new-machine", rules=["CG-084.4"], needs=[*NEEDS, Feature.RESTART, Feature.FAULTS]
 )
 async def devices_of_an_earlier_machine_do_not_count(node: Node) -> None:
-    """A kubelet that finds a Node with devices, but no file in its directory of plugins, is on a new
-    machine: the Node has no devices until a plugin registers them.
+    """A kubelet that finds a Node with devices, but no file in its directory of plugins, is on a
+    new machine: the Node has no devices until a plugin registers them.
+
 
     The runtime is not ready meanwhile: a kubelet makes its own socket there when it is.
     """

@@ -19,7 +19,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar, is_static
-from refkubelet.model.quantity import NANO, format_binary, parse_nano
+from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 from refkubelet.model.resources import COMPUTE
 
 MEMORY: Final = "memory"
@@ -173,10 +173,12 @@ def next_step(current: ComputeAmounts, update: ContainerUpdate) -> ComputeAmount
 
 
 def with_resources(container: Container, actuated: ComputeAmounts) -> Container:
-    """The container with these requests and limits, for making the message of an update."""
+    """The container with these requests and limits as the checkpoint has them, for making the
+    message of an update."""
 
     def texts(cpu_millicores: int, memory_bytes: int) -> dict[str, str]:
-        return {CPU: f"{cpu_millicores}m", MEMORY: format_binary(memory_bytes)}
+        cpu = format_decimal_nano(cpu_millicores * (NANO // 1000))
+        return {CPU: cpu, MEMORY: format_binary(memory_bytes)}
 
     resources = ResourceRequirements(
         claims=container.resources.claims if container.resources is not None else None,

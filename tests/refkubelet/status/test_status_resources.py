@@ -203,8 +203,14 @@ def test_a_given_limit_of_cpu_alone_leaves_memory_at_none_CG_063() -> None:
 
 
 def test_a_running_container_shows_canonical_amounts_CG_063() -> None:
-    """The memory request is what was asked for: no runtime tells it."""
+    """The memory request is what was asked for, in its very text: no runtime tells it."""
     asked = ResourceRequirements(requests={"cpu": "0.1", "memory": "0.1Gi"})
+    sent = ResourceRequirements(requests={"cpu": "100m", "memory": "107374182400m"})
     record = ContainerRecord("c", "main", ContainerState.RUNNING)
-    shown = container_resources_shown(Container(name="main", resources=asked), record, None, asked)
+    shown = container_resources_shown(Container(name="main", resources=asked), record, None, sent)
     assert shown.requests == {"cpu": "100m", "memory": "107374182400m"}
+
+
+def test_the_memory_request_of_a_resize_stays_in_bytes_CG_063() -> None:
+    sent = resources("100m", "200000000")
+    assert shown(resources("100m", "200M"), None, actuated=sent).requests == sent.requests

@@ -70,7 +70,7 @@ async def the_node_tells_of_its_images(node: Node) -> None:
 
 
 @conformance(
-    id="node-images-all", rules=["NODE-035.1", "NODE-035.3"], needs=[API],
+    id="node-images-all", rules=["NODE-035.1", "NODE-035.3"], needs=[API, Feature.REGISTRY],
     node_config={"nodeStatusMaxImages": -1},
 )  # fmt: skip
 async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:
@@ -81,16 +81,17 @@ async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:
         images = node.api.node_status("images") or []
         return {name for image in images for name in image["names"]}
 
-    answer = await node.runtime.direct.call("ListImages", cri.ListImagesRequest())
-    tags = {tag for image in answer.images for tag in image.repo_tags}
+    registry = await node.runtime.registry()
+    await registry.add("own:1")
+    own = f"{registry.open_host}/own:1"  # others may use the images that are there
+    runtime, spec = node.runtime.direct, cri.ImageSpec(image=own)
+    await runtime.call("PullImage", cri.PullImageRequest(image=spec))
+    tags = {IMAGE, OTHER_IMAGE, own}
     await node.run_until(
-        lambda: tags <= names(), within_s=IMAGES_S + 12, what=f"all images of the runtime: {tags}"
+        lambda: tags <= names(), within_s=IMAGES_S + 12, what=f"images of the runtime: {tags}"
     )
-    spec = cri.ImageSpec(image=OTHER_IMAGE)
-    await node.runtime.direct.call("RemoveImage", cri.RemoveImageRequest(image=spec))
-    await node.run_until(
-        lambda: OTHER_IMAGE not in names(), within_s=IMAGES_S + 12, what=f"no {OTHER_IMAGE}"
-    )
+    await runtime.call("RemoveImage", cri.RemoveImageRequest(image=spec))
+    await node.run_until(lambda: own not in names(), within_s=IMAGES_S + 12, what=f"no {own}")
 
 
 @conformance(

@@ -13,10 +13,11 @@ from conformance.harness.manifests import (
     sidecar,
 )
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, runs
-from conformance.registry import Feature, conformance
+from conformance.harness.workload import exits, ignores_term, in_turn, runs
+from conformance.registry import Feature, Level, conformance
 
 STATUS, API, KILL = Feature.STATUS, Feature.API, Feature.OUTSIDE_KILL
+FAULTS = Feature.FAULTS
 
 
 @conformance(
@@ -61,12 +62,12 @@ async def a_new_image_restarts_containers_of_any_policy(node: Node) -> None:
 
 @conformance(id="command-change", rules=["BACK-019.1"], needs=[STATUS])
 async def only_name_and_image_make_another_container(node: Node) -> None:
-    """A static pod that keeps its UID while the environment of its container changes is left as it
-    is; with another image the container is started again."""
+    """A static pod that keeps its UID while command and environment of its container change is left
+    as it is; with another image the container is started again."""
     uid = {"uid": "11111111-2222-3333-4444-555555555555"}
     await node.apply_static(pod("web", container("main"), metadata=uid))
     await node.wait_running("web")
-    other = container("main", env=[{"name": "A", "value": "1"}])
+    other = container("main", ignores_term(), env=[{"name": "A", "value": "1"}])
     await node.apply_static(pod("web", other, metadata=uid))
     await node.run_for(limits.START_S + limits.NOTICE_S)
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
@@ -154,3 +155,50 @@ async def static_pods_that_the_api_would_refuse_do_not_run(node: Node) -> None:
     await node.run_for(limits.START_S)
     ran = [plan.name for plan in plans if node.count("RunPodSandbox", pod=plan.name)]
     expect(node, not ran, "no sandbox of a wrong pod", ran)
+
+
+@conformance(id="created-initialized", rules=["BACK-104.4"], needs=[STATUS, FAULTS])
+async def a_created_container_proves_that_the_pod_was_initialized(node: Node) -> None:
+    """Once a regular container was created the init container does not run again, even if neither
+    its record nor a start of the regular one is left to tell."""
+    rule = node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "no space")
+    await node.apply_static(pod("web", init=[container("setup", exits(0))]))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"),
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="a start of main that fails",
+    )
+    await node.runtime.forget("web", "setup")
+    await node.run_for(limits.RELIST_S)
+    rule.remove()
+    await node.run_until(
+        lambda: node.running("web"),
+        within_s=2 * limits.SYNC_ERROR_S + limits.NOTICE_S,
+        what="main runs",
+    )
+    expect_equal(node, node.count("StartContainer", container="setup"), 1, "starts of setup")
+
+
+@conformance(
+    id="init-records", rules=["BACK-106"], level=Level.SHOULD, needs=[STATUS, FAULTS],
+    node_config={"syncFrequency": "5s"},
+)  # fmt: skip
+async def only_the_newest_end_of_an_init_container_is_kept(node: Node) -> None:
+    """When an init container has ended twice, every sync removes the record of its first end: also
+    one that could not be removed when it ended, and long before garbage is collected."""
+    setup = container("setup", in_turn(exits(1), exits(1), runs()))
+    with node.runtime.on("RemoveContainer", container="setup").fails("UNKNOWN", "busy"):
+        await node.apply_static(pod("web", init=[setup]))
+        await node.run_until(
+            lambda: node.count("RemoveContainer", container="setup"),
+            within_s=limits.START_S + 10 + limits.NOTICE_S,
+            what="a removal that fails",
+        )
+        await node.run_for(2 * limits.RELIST_S)
+    await node.run_until(
+        lambda: [c for c in node.calls("RemoveContainer", container="setup") if c.succeeded],
+        within_s=5 * 1.5 + limits.NOTICE_S,
+        what="a removal that succeeds",
+    )
+    attempts = {c.attempt for c in node.calls("RemoveContainer", container="setup")}
+    expect_equal(node, attempts, {0}, "attempts of the removed records")

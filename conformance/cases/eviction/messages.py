@@ -73,3 +73,25 @@ async def the_message_adds_logs_to_layers(node: Node) -> None:
     expect_equal(node, 6 * 1024 <= kib <= 6 * 1024 + 64, True, f"{used} are 6 MiB and a little")
     ending = "request is 0, has larger consumption of ephemeral-storage. "
     expect_equal(node, part.partition(", ")[2], ending, "end of the message")
+
+
+@conformance(
+    id="message-storage-unknown",
+    rules=["EVIC-091.3"],
+    needs=[API, SHORT, STATUS, Feature.FAULTS],
+    node_config=DISK,
+)
+async def a_container_of_unknown_storage_is_not_named(node: Node) -> None:
+    """A container of which only the writable layer is known, because its log directory is gone, is
+    not named in the message of an eviction for the disk."""
+    await node.api.run_pods(hungry("web", disk_mi=4))
+    node.machine.remove_logs("web", "main")
+    with node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "no space"):  # it makes a new log
+        await node.machine.run_short("nodefs.available", 500 * MI)
+        await first_victim(node)
+    wanted = (
+        "The node was low on resource: ephemeral-storage. "
+        "Threshold quantity: 1Gi, available: 500Mi. "
+    )
+    seen = comparable(node, node.events("Evicted")[0]["message"])
+    expect_equal(node, seen, comparable(node, wanted), "message")

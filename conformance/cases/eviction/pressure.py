@@ -256,3 +256,18 @@ async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
         expect_equal(node, node.count("StopContainer", pod="other"), 0, "stops of the other pod")
         rule.release()
         await evicted(node, "web", within_s=limits.STOP_S + limits.NOTICE_S)
+
+
+@conformance(id="evict-late-status", rules=["EVIC-094.5", "STAT-028.1"], needs=[API, PRESSURE])
+async def a_failed_pod_is_not_ready_however_late_it_is_told(node: Node) -> None:
+    """A status that was made when the eviction began, with Ready True, and that reaches the API
+    server when the containers are gone, has Ready and ContainersReady False beside Failed."""
+    await node.api.run_pods(burstable("web"))
+    async with node.kubelet.pressure(MEMORY):
+        with node.api.slow("GET", "/pods/web$", 4):
+            await evicted(node, "web", within_s=EVICTED_S + 2 * 4)
+    patches = node.api.requests("PATCH", "/pods/web/status")
+    first = next(r.body["status"] for r in patches if r.body["status"].get("phase") == "Failed")
+    shown = {c["type"]: c["status"] for c in first["conditions"]}
+    seen = [shown.get(kind) for kind in ("Ready", "ContainersReady")]
+    expect_equal(node, seen, ["False"] * 2, "Ready and ContainersReady in the patch with Failed")

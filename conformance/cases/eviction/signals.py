@@ -126,6 +126,21 @@ async def without_enforcement_nothing_is_reserved(node: Node) -> None:
 
 
 @conformance(
+    id="allocatable-unlimited", rules=["EVIC-027.1", "EVIC-027.2"],
+    needs=[API, Feature.CGROUPS],
+)  # fmt: skip
+async def a_cgroup_without_a_limit_is_not_full(node: Node) -> None:
+    """While the cgroup of all pods has no memory limit, because something took it away, nothing is
+    known of the memory that is left in it: no pod is evicted, and there is no MemoryPressure."""
+    await node.api.run_pods(pod("web"))
+    file, text = (
+        ("memory.limit_in_bytes", "-1") if node.cgroups.version == 1 else ("memory.max", "max")
+    )
+    node.cgroups.write("memory", file, text, "kubepods")
+    await nothing_happens(node)
+
+
+@conformance(
     id="inodes-pressure",
     rules=["EVIC-022.1", "EVIC-056.3", "EVIC-061.1", "EVIC-081.3"],
     needs=[API, SHORT],

@@ -5,7 +5,7 @@ from typing import Any
 from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
-from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.expect import expect, expect_equal, expect_order, expect_spans
 from conformance.harness.manifests import Container, ExecProbe, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
@@ -234,12 +234,12 @@ async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
     calm = container("calm", ignores_term(), probes={"readiness": ExecProbe()})
     crash = in_turn(exits(88, after_s=3), exits(88, after_s=3), runs())
     trigger = container("trigger", crash, probes={"liveness": ExecProbe()}, **ALL)
-    web = pod("web", calm, trigger, init=[container("setup", exits(0))])
-    await node.api.create_pod(web)
+    setup = container("setup", in_turn(exits(0), exits(0, after_s=2), exits(0)))
+    await node.api.create_pod(pod("web", calm, trigger, init=[setup]))
     round_s = 3 + 2 * limits.NOTICE_S + limits.STOP_S
     await node.run_until(
         lambda: node.count("StartContainer", container="trigger") == 3,
-        within_s=limits.START_S + 2 * round_s,
+        within_s=limits.START_S + 2 + 2 * round_s,
         what="a third start of trigger",
     )
     second, third = node.times_s("StartContainer", container="trigger")[1:3]
@@ -265,6 +265,28 @@ async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
     expect_equal(node, set(once), {"True"}, "Initialized since it was True")
     codes = {last_exit(node, "web", name).get("exitCode") for name in ("calm", "trigger")}
     expect_equal(node, codes, {137}, "exit codes in the last states")
+
+
+@conformance(id="restart-all-probed", rules=["PROBE-014.4"], needs=[API, FAULTS])
+async def a_probe_keeps_its_beat_over_a_restart_of_all(node: Node) -> None:
+    """A probe of a container that would not run again, and whose turn comes while all containers
+    are restarted, goes on afterwards in the period that it had before: it has not ended with its
+    container."""
+    calm = container("calm", in_turn(exits(0, after_s=12), runs()),
+                     probes={"liveness": ExecProbe(period_s=10)})  # fmt: skip
+    trigger = container("trigger", in_turn(exits(88, after_s=12), runs()), **ALL)
+    web = pod("web", calm, trigger, restartPolicy="Never")
+    await node.run_for(11)  # a kubelet that is as old as a period begins with a probe at once
+    with node.runtime.on("RemoveContainer", container="calm").delays(12):
+        await node.api.create_pod(web)
+        await node.run_until(
+            lambda: node.count("StartContainer", container="calm") == 2,
+            within_s=limits.START_S + 12 + 12 + 2 * limits.NOTICE_S + limits.STOP_S,
+            what="a second start of calm",
+        )
+    await node.run_for(10 + limits.NOTICE_S)
+    times = node.times_s("ExecSync", container="calm")
+    expect_spans(node, times, [limits.Span(19, 21, 22)], "runs of the probe, one left out")
 
 
 @conformance(

@@ -7,8 +7,9 @@ from kubecri.v1 import api_pb2 as cri
 from conformance.cases.lifecycle.api_pods import api_running
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
-from conformance.harness.manifests import container, pod
+from conformance.harness.manifests import container, pod, sidecar
 from conformance.harness.node import Node
+from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 API, STATUS = Feature.API, Feature.STATUS
@@ -113,3 +114,29 @@ async def a_run_once_pod_gets_another_sandbox_only_if_nothing_was_made_in_the_fi
     seen = [node.count("RunPodSandbox", pod=name) for name in ("over", "fresh")]
     expect_equal(node, seen, [1, 2], "sandboxes of over and fresh")
     expect(node, not node.running("over", "own"), "own does not run again", node.writes("over"))
+
+
+@conformance(id="sandbox-finished", rules=["BACK-105.4", "LIFE-111.3"], needs=[STATUS, FAULTS])
+async def a_finished_pod_gets_no_other_sandbox(node: Node) -> None:
+    """A pod whose sandbox loses its address in the moment in which its last regular container has
+    succeeded, with only a sidecar left, is stopped and gets no other sandbox."""
+
+    def without_address(answer: Any) -> None:
+        answer.status.network.SetInParent()
+        answer.status.network.ip = ""
+
+    main = container("main", exits(0, after_s=6))
+    job = pod("job", main, init=[sidecar("side")], restartPolicy="OnFailure")
+    await node.apply_static(job)
+    await node.wait_running("job", "main", "side")
+    await node.run_for(limits.NOTICE_S)  # from here on the sandbox is asked for at the exit alone
+    with node.runtime.on("PodSandboxStatus").changes_answer(without_address):
+        await node.run_until(
+            lambda: node.count("StopContainer", container="side"),
+            within_s=6 + limits.NOTICE_S,
+            what="the sidecar is stopped",
+        )
+        await node.run_until(
+            lambda: node.phase("job") == "Succeeded", within_s=limits.STOP_S, what="Succeeded"
+        )
+    expect_equal(node, node.count("RunPodSandbox", pod="job"), 1, "sandboxes")

@@ -6,15 +6,17 @@ from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
 
+from conformance.cases.eviction.preemption import CRITICAL
 from conformance.cases.pleg.collection import run_unknown_container
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, in_turn, runs
+from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, Level, conformance
 
 STATUS, VIRTUAL, FAULTS = Feature.STATUS, Feature.VIRTUAL_TIME, Feature.FAULTS
+API = Feature.API
 ROUND_S = limits.GC_PERIOD_S + limits.NOTICE_S
 CRASHES = in_turn(exits(1), exits(1, after_s=2), runs())
 
@@ -237,3 +239,23 @@ async def what_is_left_of_an_evicted_pod_goes(node: Node) -> None:
         what="RemovePodSandbox",
     )
     expect_equal(node, removed(node, "web"), {("main", 0)}, "removed containers")
+
+
+@conformance(id="preempted-not-collected", rules=["GC-002.2", "PREE-007.2"], needs=[API, VIRTUAL],
+             node_config={"maxPods": 1})  # fmt: skip
+async def a_container_of_a_preempted_pod_is_not_removed_while_it_runs(node: Node) -> None:
+    """Garbage collection may remove everything of a pod that was preempted, but not a container
+    that still runs, as long as its grace period lasts."""
+    await node.api.run_pods(pod("web", container("main", ignores_term()), grace_s=100))
+    await node.api.create_pod(pod("vital", **CRITICAL))
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=limits.START_S, what="the stop"
+    )
+    stop = node.calls("StopContainer", pod="web")[0]
+    await node.run_until(
+        lambda: node.count("RemoveContainer", pod="web"),
+        within_s=100 + limits.STOP_S + ROUND_S,
+        what="RemoveContainer",
+    )
+    gone = node.calls("RemoveContainer", pod="web")[0]
+    expect(node, node.time_s(gone) >= node.time_s(stop) + 100, "no removal before the kill", gone)

@@ -153,6 +153,8 @@ async def a_started_container_stays_started_over_a_kubelet_restart(node: Node) -
     before, runs_before = len(node.statuses("web")), node.count("ExecSync", container="main")
     await node.kubelet.restart()
     await node.run_for(limits.START_S)
+    await node.api.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # one more sync
+    await node.run_for(limits.NOTICE_S)
     seen = [
         entry["started"]
         for status in node.statuses("web")[before:]

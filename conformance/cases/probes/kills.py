@@ -163,3 +163,38 @@ async def readiness_is_shown_during_a_long_sync(node: Node) -> None:
         expect_equal(node, told.get("Ready"), text, "message of Ready")
         creating = [c for c in node.calls("CreateContainer", container="late") if not c.response]
         expect(node, creating, "a CreateContainer that has not ended yet")
+
+
+@conformance(id="liveness-counts-anew", rules=["PROBE-020.1", "PROBE-019.2"], needs=[STATUS])
+async def the_next_container_may_fail_as_often(node: Node) -> None:
+    """A container that takes the place of one that failed its liveness probe is killed after as
+    many failures, not at its first."""
+    failing = ExecProbe(until_s=0, failure_threshold=3)
+    await node.apply_static(pod("web", container("main", probes={"liveness": failing}), grace_s=1))
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main") == 2,
+        within_s=limits.START_S + 2 * (3 + 1 + 1 + limits.NOTICE_S),
+        what="a second kill",
+    )
+    second = node.calls("StopContainer", container="main")[1].request.container_id
+    probed = [c for c in node.calls("ExecSync") if c.request.container_id == second]
+    expect_equal(node, len(probed), 3, "runs of the probe in the second container")
+
+
+@conformance(id="sidecar-liveness-at-once", rules=["PROBE-035.5"], needs=[STATUS, FAULTS])
+async def a_sidecar_is_started_again_in_the_sync_that_kills_it(node: Node) -> None:
+    """A sidecar that failed its liveness probe is started again at once, in a pod with policy
+    Never: no later sync is needed, and here none comes, because the runtime does not answer what
+    there is."""
+    work = runs(stop_takes_s=1.5)
+    side = sidecar("side", work, probes={"liveness": ExecProbe(until_s=2)})
+    await node.apply_static(pod("job", container("main"), init=[side], restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"), within_s=KILLED_S, what="the kill"
+    )
+    with node.runtime.on("ListPodSandbox").delays(20):
+        await node.run_until(
+            lambda: node.count("StartContainer", container="side") == 2,
+            within_s=1.5 + limits.NOTICE_S,
+            what="a second start of the sidecar",
+        )

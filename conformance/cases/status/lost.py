@@ -120,6 +120,30 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
 
 
+@conformance(id="old-status", rules=["STAT-024.1"], needs=[API])
+async def a_late_status_is_not_written_to_a_new_pod_of_that_name(node: Node) -> None:
+    """When a kubelet that is about to write a status finds another pod of that name at the API
+    server, that pod is not given the status."""
+    ends = container("main", in_turn(exits(1, after_s=3), runs()))
+    await node.api.create_pod(pod("web", ends))
+    await api_running(node, "web")
+    gone = str(node.api.container("web", "main")["containerID"])
+    with node.api.slow("GET", "/pods/web$", 3):
+        await node.run_until(
+            lambda: node.count("StartContainer", pod="web") == 2,
+            within_s=3 + limits.START_S,
+            what="a second start, of which the status tells",
+        )
+        await node.api.delete_pod("web", grace_s=0)
+        await node.api.create_pod(pod("web"))
+        await node.run_for(3 + limits.NOTICE_S)
+    await api_running(node, "web")
+    new = (node.api.pod("web") or {})["metadata"]["uid"]
+    patches = node.api.requests("PATCH", "/pods/web/status")
+    mixed = [r.body for r in patches if r.body["metadata"]["uid"] == new and gone in str(r.body)]
+    expect_equal(node, mixed, [], "patches of the new pod with the container of the old one")
+
+
 @conformance(id="vanished", rules=["LIFE-201"], needs=[API])
 async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
     """A pod that vanishes from the API without having been marked as deleted is stopped with the

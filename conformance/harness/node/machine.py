@@ -8,6 +8,7 @@ machine's (Feature.NODE_RESOURCES), but for a disk of the case's own (Feature.OW
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -59,6 +60,10 @@ class NodeMachine:
     def remove_log(self, pod: str, container: str, file: str) -> None:
         """Remove a file beside the logs of a container."""
         self._log_path(pod, container, file).unlink()
+
+    def remove_logs(self, pod: str, container: str) -> None:
+        """Remove the directory with the logs of a container."""
+        shutil.rmtree(self._log_path(pod, container, ""))
 
     def _log_path(self, pod: str, container: str, file: str) -> Path:
         meta = self._watch.listed_pod(pod)["metadata"]

@@ -24,6 +24,7 @@ class Feature(Enum):
     STATUS = "a readable pod status (/pods)"
     FAULTS = "a runtime whose calls can be made to fail"
     NODE_RESOURCES = "a node whose memory and disks can be set"
+    SPLIT_DISK = "a node whose images alone have a disk, as only CRI-O tells (over its own HTTP)"
     SHORTAGE = (
         "a node that runs short when told so, and pods whose use is what they declare (a fake's)"
     )

@@ -10,6 +10,7 @@ import os
 import signal
 import struct
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -52,9 +53,12 @@ class Jumper:
             os.close(fd)
         self._wakers.clear()
 
-    def move(self, until_ns: int = NEVER) -> bool:
+    def move(self, until_ns: int = NEVER, nothing_came: Callable[[], bool] | None = None) -> bool:
         """Jump if nobody works: to the next instant that a member waits for, at most to `until_ns`.
-        Returns whether nobody worked and there was such an instant. Raises: CannotWarp."""
+
+        `nothing_came`: asked after the look, whether the loop that calls still has nothing to do;
+        what others sent it just before they began to wait is their work. Returns whether nobody
+        worked and there was such an instant. Raises: CannotWarp."""
         self.looks += 1
         due = self._watch.all_due()
         if due is None:
@@ -62,6 +66,9 @@ class Jumper:
         target = min(until_ns, min((one.instant_ns for one in due), default=NEVER))
         if target == NEVER:
             self.busy["no instant to go to"] += 1
+            return False
+        if nothing_came is not None and not nothing_came():
+            self.busy["what was sent to the loop"] += 1
             return False
         ahead = target - self._page.monotonic_ns()
         if ahead > 0:

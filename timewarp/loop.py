@@ -115,9 +115,17 @@ class _WarpedSelector(selectors.EpollSelector):
         """Wait, and jump when all others wait, too."""
         assert self.jumper is not None
         pause_s = FIRST_PAUSE_S
+        came: Ready = []
+
+        def nothing_came() -> bool:
+            came.extend(self._ready())
+            return not came
+
         while True:
-            if self.jumper.move(until):
+            if self.jumper.move(until, nothing_came):
                 pause_s = FIRST_PAUSE_S
+            if came:
+                return came
             left_ns = until - self._page.monotonic_ns()
             if left_ns <= 0:
                 return self._ready()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,10 +55,11 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
 
 @dataclass(slots=True, eq=False)
 class KernelLog:
-    """The log. `lines`: the last 1000, as in a kernel's ring buffer. `error`: set it, and readers
-    fail with it."""
+    """The log. `lines`: the last 1000, as in a kernel's ring buffer. `listeners` are called with
+    each new line. `error`: set it, and readers fail with it."""
 
     lines: deque[KernelMessage] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    listeners: list[Callable[[KernelMessage], None]] = field(default_factory=list)
     error: OSError | None = None
     _readers: list[weakref.ref[KernelLogReader]] = field(default_factory=list)
 
@@ -71,6 +72,8 @@ class KernelLog:
             reader = reference()
             if reader is not None:
                 reader.hear(message)
+        for listener in list(self.listeners):
+            listener(message)
 
     def reader(self) -> KernelLogReader:
         """Follows the log. Raises `error`."""

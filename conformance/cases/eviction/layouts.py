@@ -121,7 +121,7 @@ async def unused_images_make_room_on_their_disk(node: Node) -> None:
 
 
 @conformance(id="split-imagefs", rules=["EVIC-046.2", "EVIC-040.3"],
-             needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
+             needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC, Feature.SPLIT_DISK],
              node_config={**IMAGEFS, **CRIO})  # fmt: skip
 async def images_alone_on_a_disk(node: Node) -> None:
     """When a disk that has only images runs out, pods use nothing of it and are ranked by priority
@@ -133,7 +133,7 @@ async def images_alone_on_a_disk(node: Node) -> None:
 
 
 @conformance(id="split-nodefs", rules=["EVIC-046.1", "EVIC-046.3"],
-             needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
+             needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC, Feature.SPLIT_DISK],
              node_config={**NODEFS, **CRIO})  # fmt: skip
 async def layers_with_the_node_s_files(node: Node) -> None:
     """When images alone have a disk, writable layers count on the node's disk, and no image is

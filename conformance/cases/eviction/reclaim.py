@@ -98,7 +98,7 @@ async def dead_containers_and_images_go_for_the_disk_of_images(node: Node) -> No
 
 
 @conformance(id="reclaim-split", rules=["EVIC-046.3", "EVIC-046.4"],
-             needs=[API, NODE, Feature.RESTART, VIRTUAL, GC],
+             needs=[API, NODE, Feature.RESTART, VIRTUAL, GC, Feature.SPLIT_DISK],
              node_config={**CRIO, **IMAGEFS})  # fmt: skip
 async def images_alone_make_room_on_their_disk(node: Node) -> None:
     """When a disk that has only images runs out, images are removed and dead containers stay."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,12 +31,30 @@ def _character(octal: re.Match[str]) -> str:
     return chr(int(octal[1], 8))
 
 
-async def unmount_below(base: Path) -> None:
-    """Unmount everything at or below `base`, even what is still in use.
+def mounted_below(base: Path) -> Counter[Path]:
+    """How many mounts there are now at each place at or below `base`."""
+    return Counter(mounts_below(MOUNTS.read_text().splitlines(), base))
+
+
+def left_to_unmount(points: Sequence[Path], keep: Counter[Path]) -> list[Path]:
+    """The mount points without those in `keep`, of each place the oldest; the newest come first."""
+    left, found = Counter(keep), []
+    for point in reversed(points):
+        if left[point] > 0:
+            left[point] -= 1
+        else:
+            found.append(point)
+    return found[::-1]
+
+
+async def unmount_below(base: Path, keep: Counter[Path]) -> None:
+    """Unmount everything at or below `base`, even what is still in use, but for the mounts in
+    `keep`, which were there before.
 
     Errors are ignored: without the right to unmount the kubelet could not mount anything either.
     """
-    for point in mounts_below(MOUNTS.read_text().splitlines(), base):
+    points = mounts_below(MOUNTS.read_text().splitlines(), base)
+    for point in left_to_unmount(points, keep):
         process = await asyncio.create_subprocess_exec(
             "umount", "--lazy", str(point), stderr=asyncio.subprocess.DEVNULL
         )

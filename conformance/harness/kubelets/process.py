@@ -20,7 +20,7 @@ import grpc.aio
 from kubecri.podresources import api_pb2, api_pb2_grpc
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.harness.kubelets.mounts import unmount_below
+from conformance.harness.kubelets.mounts import mounted_below, unmount_below
 from conformance.harness.kubelets.ports import Ports
 from conformance.harness.kubelets.program import Program
 
@@ -75,6 +75,7 @@ class ProcessKubelet:
         self._process: asyncio.subprocess.Process | None = None
         self._http: aiohttp.ClientSession | None = None
         self._read_only_port = 0
+        self._mounts_before = mounted_below(paths.base)
 
     @property
     def _log(self) -> Path:
@@ -114,6 +115,8 @@ class ProcessKubelet:
             whole["featureGates"] = {**whole.get("featureGates", {}), ROOTLESS: True}
         self._paths.config.write_text(json.dumps(whole, indent=1))
         asked = self._pods_asked() if self._pods_asked else 0
+        if self._program.prepare is not None:
+            self._program.prepare()
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(),
@@ -229,7 +232,7 @@ class ProcessKubelet:
         if self._process is not None:
             await self.kill()
         await self._close_session()
-        await unmount_below(self._paths.base)
+        await unmount_below(self._paths.base, self._mounts_before)
 
     async def pods(self) -> Sequence[dict[str, Any]]:
         """`GET /pods` on the read-only port; nothing while the kubelet is stopped."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from conformance.harness.machines.given.machine import GivenMachine
 from conformance.registry import Minor, minor_of
 
 VERSION_S: Final = 10
@@ -52,6 +53,8 @@ class Program:
     follows its root directory."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables beside those of this process."""
+    prepare: Callable[[], None] | None = None
+    """What is called before each start."""
     in_empty_directory: bool = False
     """Whether its working directory is an empty one. Kubelet 1.36 removes the files of its working
     directory when it removes a container without a log path."""
@@ -107,6 +110,19 @@ def with_own_plugins(program: Program, directory: Path) -> Program:
     places = (str(program.fixed_plugins), str(directory))
     command = ("unshare", "--mount", "sh", "-c", _OWN_PLUGINS, "sh", *places, *program.command)
     return replace(program, command=command)
+
+
+def on_machine(program: Program, machine: GivenMachine, plugins: Path | None) -> Program:
+    """The same program on a given machine, whose cgroups are its own. `plugins`: what it is to see
+    as its directory for plugins, if that is fixed."""
+    fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
+    seen = {}
+    if plugins is not None and program.fixed_plugins is not None:
+        for directory in (plugins, program.fixed_plugins):
+            directory.mkdir(parents=True, exist_ok=True)
+        seen[str(program.fixed_plugins)] = str(plugins)
+    command = (*machine.prefix(seen), *program.command)
+    return replace(program, command=command, config=fixed, prepare=machine.prepare)
 
 
 def with_bus(program: Program, address: str) -> Program:

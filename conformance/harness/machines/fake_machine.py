@@ -6,27 +6,46 @@ are those of the fake; the machine that the suite runs on is not changed.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from fakecri import FakeNode, Filesystem
+from conformance.registry import Case, Feature
+from fakecri import FakeNode, Filesystem, uniform_topology
 
 NODE: Final = "node"
 IMAGES: Final = "images"
 CONTAINERS: Final = "containers"
 PLACES: Final = {NODE: "/", IMAGES: "/var/lib/images", CONTAINERS: "/var/lib/containers"}
-"""Disk -> where it is mounted, when there is one of its own; otherwise all is on the node's."""
+"""Disk -> where it is mounted, when there is one of its own; otherwise all is on the node's. A
+kubelet process has other places, where it finds directories."""
 
 
-def separate_disks(machine: FakeNode, *, split: bool) -> None:
+def set_up(machine: FakeNode, case: Case) -> None:
+    """Make the machine what the case needs."""
+    if Feature.CGROUP_V1 in case.needs:
+        machine.cgroups_version = 1
+    if case.machine:
+        _give(machine, case.machine)
+
+
+def _give(machine: FakeNode, words: Mapping[str, Any]) -> None:
+    """The machine that a case asks for: `uniform_topology`'s words, and `swap_bytes`."""
+    layout = {name: value for name, value in words.items() if name != "swap_bytes"}
+    machine.swap_total_bytes = words.get("swap_bytes", 0)
+    machine.layout = uniform_topology(**layout)
+    machine.memory_bytes = sum(n.memory_bytes for n in machine.layout.nodes)
+
+
+def separate_disks(machine: FakeNode, *, split: bool, places: Mapping[str, str] = PLACES) -> None:
     """Give images and writable layers a disk of their own (EVIC-045), with `split` the images alone
     (EVIC-046), which only CRI-O can report. A kubelet that runs already does not notice it
     (EVIC-040)."""
     root = machine.filesystems["/"]
     root.holds_images, root.holds_containers = False, split
-    machine.filesystems[PLACES[IMAGES]] = Filesystem("images", holds_containers=not split)
-    machine.image_root = PLACES[IMAGES]
+    machine.filesystems[places[IMAGES]] = Filesystem("images", holds_containers=not split)
+    machine.image_root = places[IMAGES]
     if split:
-        machine.container_root = PLACES[CONTAINERS]
+        machine.container_root = places[CONTAINERS]
 
 
 def leave_memory(machine: FakeNode, free_bytes: int) -> None:
@@ -40,21 +59,25 @@ def leave_pids(machine: FakeNode, free: int) -> None:
     machine.base_pids = machine.pid_limit - machine.tasks() - free
 
 
-def leave_disk(machine: FakeNode, disk: str, free_bytes: int) -> None:
-    """Leave so many bytes free on the disk `disk`, a key of PLACES."""
-    found, usage = _filesystem(machine, disk), machine.usage()
+def leave_disk(
+    machine: FakeNode, disk: str, free_bytes: int, places: Mapping[str, str] = PLACES
+) -> None:
+    """Leave so many bytes free on the disk `disk`, a key of `places`."""
+    found, usage = _filesystem(machine, disk, places), machine.usage()
     taken = usage.writable_bytes if found.holds_containers else 0
     taken += usage.image_bytes if found.holds_images else 0
     found.base_used_bytes = found.capacity_bytes - taken - free_bytes
 
 
-def leave_inodes(machine: FakeNode, disk: str, free: int) -> None:
-    """Leave so many inodes free on the disk `disk`, a key of PLACES."""
-    found, usage = _filesystem(machine, disk), machine.usage()
+def leave_inodes(
+    machine: FakeNode, disk: str, free: int, places: Mapping[str, str] = PLACES
+) -> None:
+    """Leave so many inodes free on the disk `disk`, a key of `places`."""
+    found, usage = _filesystem(machine, disk, places), machine.usage()
     taken = usage.writable_inodes if found.holds_containers else 0
     taken += usage.image_inodes if found.holds_images else 0
     found.base_used_inodes = found.inodes - taken - free
 
 
-def _filesystem(machine: FakeNode, disk: str) -> Filesystem:
-    return machine.filesystems.get(PLACES[disk], machine.filesystems["/"])
+def _filesystem(machine: FakeNode, disk: str, places: Mapping[str, str]) -> Filesystem:
+    return machine.filesystems.get(places[disk], machine.filesystems["/"])

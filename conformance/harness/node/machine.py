@@ -141,14 +141,16 @@ class NodeMachine:
         if self._parts.disk is not None:
             self._parts.disk.leave(free_bytes)
         else:
-            fake_machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
+            machine, places = self._parts.runtime.machine, self._parts.places
+            fake_machine.leave_disk(machine, disk, free_bytes, places)
 
     def leave_inodes(self, free: int, *, disk: str = fake_machine.NODE) -> None:
         """Leave so many inodes of a disk free now; `disk` as for `leave_disk`."""
         if self._parts.disk is not None:
             self._parts.disk.leave_inodes(free)
         else:
-            fake_machine.leave_inodes(self._parts.runtime.machine, disk, free)
+            machine, places = self._parts.runtime.machine, self._parts.places
+            fake_machine.leave_inodes(machine, disk, free, places)
 
     @property
     def numbers_set(self) -> bool:
@@ -199,7 +201,8 @@ class NodeMachine:
         """Give images and writable layers a disk of their own (EVIC-045), with `split` the images
         alone (EVIC-046), and restart the kubelet, which looks at the disks only once (EVIC-040);
         without `restart` the case does that itself."""
-        fake_machine.separate_disks(self._parts.runtime.machine, split=split)
+        machine, places = self._parts.runtime.machine, self._parts.places
+        fake_machine.separate_disks(machine, split=split, places=places)
         if restart:
             await self._kubelet.restart()
 
@@ -207,7 +210,7 @@ class NodeMachine:
         """Give images and writable layers a disk that says it has no bytes at all, as one that is
         not measured yet, and restart the kubelet."""
         machine = self._parts.runtime.machine
-        fake_machine.separate_disks(machine, split=False)
+        fake_machine.separate_disks(machine, split=False, places=self._parts.places)
         machine.filesystems[machine.image_root].capacity_bytes = 0
         await self._kubelet.restart()
 

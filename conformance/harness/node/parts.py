@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from conformance.harness.api_server import ApiServer
 from conformance.harness.kubelets.base import Kubelet, NodePaths
 from conformance.harness.limits import Pace
+from conformance.harness.machines import fake_machine
 from conformance.harness.machines.cgroup_trees import CgroupTrees
 from conformance.harness.machines.disks import FollowedDisk, OwnDisk
 from conformance.harness.runtimes.base import Runtime
@@ -59,6 +60,8 @@ class Parts:
     """The disk under the kubelet's root directory, in cases that need Feature.OWN_DISK."""
     numbers_set: bool = False
     """Whether the machine is a fake one, whose memory, disks and process IDs can be set."""
+    places: Mapping[str, str] = field(default_factory=lambda: fake_machine.PLACES)
+    """Where the disks of a fake machine are mounted, by their names."""
     plugins: PluginDirectory | None = None
     """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
 

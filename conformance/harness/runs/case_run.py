@@ -72,6 +72,8 @@ def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | 
     missing = case.missing(choice.features)
     if missing:
         why = f"needs {'; '.join(f.value for f in missing)}"
+        if lacks := choice.why_no_machine(missing):
+            why += f" (this machine cannot give one: {lacks})"
         return Result(case, Outcome.SKIPPED, why, seed=seed)
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,12 +17,14 @@ from conformance.harness import limits
 from conformance.harness.containerd.docker_host import NodeError, docker_problem
 from conformance.harness.containerd.versions import release_of
 from conformance.harness.kubelets.program import told_minor
+from conformance.harness.machines.given.machine import why_no_machine
 from conformance.harness.runs.offered import (
     CONTAINERD,
     FAKE,
     FAKE_SOCKET,
     IN_PROCESS,
     PROCESS,
+    given_features,
     kubelet_features,
     machine_features,
     runtime_features,
@@ -94,6 +97,7 @@ class Choice:
             kubelet_features(self.kubelet),
             machine_features(virtual=self.virtual),
             runtime_features(runtime, self.containerd_version),
+            given_features(self.kubelet, runtime),
             patience,
         )
 
@@ -102,6 +106,13 @@ class Choice:
         """The version that a kubelet program tells; None where it tells none: then, as for
         refkubelet, no case is skipped for it."""
         return None if self.kubelet in (IN_PROCESS, PROCESS) else told_minor(self.kubelet)
+
+    def why_no_machine(self, missing: Iterable[Feature]) -> str:
+        """What this machine lacks to give a kubelet another one, if that is what is missing."""
+        program = self.kubelet not in (IN_PROCESS, PROCESS)
+        if program and self.runtime in (FAKE, FAKE_SOCKET) and Feature.NODE_RESOURCES in missing:
+            return why_no_machine()
+        return ""
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from conformance.features import Feature
 from conformance.harness.containerd.versions import release_of
 from conformance.harness.machines.cgroup_trees import machine_version
 from conformance.harness.machines.disks import why_no_disk
+from conformance.harness.machines.given.machine import why_no_cgroup_v1, why_no_machine
 from fakecri.machine.logind_bus import can_serve
 
 IN_PROCESS: Final = "refkubelet"
@@ -39,6 +41,7 @@ def machine_features(*, virtual: bool) -> Features:
     if virtual:
         return {
             *(Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES, Feature.SHUTDOWN, Feature.OWN_DISK),
+            Feature.SPLIT_DISK,
             *(Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
         }
     features = set()
@@ -50,6 +53,31 @@ def machine_features(*, virtual: bool) -> Features:
     if version is not None:
         features |= {Feature.CGROUPS, Feature.CGROUP_V1 if version == 1 else Feature.CGROUP_V2}
     return features
+
+
+def given_features(kubelet: str, runtime: str) -> Features:
+    """What a machine of numbers adds, which a kubelet binary on the fake runtime can be given."""
+    ours = kubelet in (IN_PROCESS, PROCESS)
+    if ours or runtime not in (FAKE, FAKE_SOCKET) or why_no_machine():
+        return set()
+    features = {Feature.NODE_RESOURCES, Feature.CGROUPS, Feature.CGROUP_V2}
+    return features if why_no_cgroup_v1() else {*features, Feature.CGROUP_V1}
+
+
+def wants_given_machine(needs: AbstractSet[Feature], version: int | None) -> bool:
+    """Whether a case with a kubelet process is run on a given machine: for its numbers, or for
+    cgroups of another version than this machine's. `version`: that of this machine, None without
+    cgroups that can be used. Only offered features are asked for."""
+    if Feature.NODE_RESOURCES in needs:
+        return True
+    if Feature.CGROUPS not in needs:
+        return False
+    wanted = version
+    if Feature.CGROUP_V1 in needs:
+        wanted = 1
+    elif Feature.CGROUP_V2 in needs:
+        wanted = 2
+    return wanted is None or wanted != version
 
 
 def runtime_features(runtime: str, containerd_version: str) -> Features:

@@ -22,18 +22,27 @@ from conformance.harness.kubelets.program import (
     REFKUBELET,
     Program,
     external,
+    on_machine,
     with_bus,
     with_own_cgroups,
     with_own_plugins,
 )
-from conformance.harness.machines.cgroup_trees import CgroupTrees, own_groups
+from conformance.harness.machines.cgroup_trees import (
+    CgroupTrees,
+    machine_version,
+    own_groups,
+    trees_of,
+)
 from conformance.harness.machines.disks import OwnDisk, own_disk
+from conformance.harness.machines.fake_machine import PLACES, set_up
+from conformance.harness.machines.given.machine import GivenMachine, given_machine
 from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.offered import PROCESS
+from conformance.harness.runs.offered import PROCESS, wants_given_machine
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.runtimes.real import RealRuntime
 from conformance.registry import Case, Feature
+from fakecri import FakeNode
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.logind_bus import serve_logind
@@ -78,9 +87,18 @@ class RealEnvironment:
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
-            if Feature.DEVICE_PLUGINS in case.needs:
-                program = with_own_plugins(program, plugins.directory)
+            seen = plugins.directory if Feature.DEVICE_PLUGINS in case.needs else None
+            config = _config(case, paths)
+            machine = None
+            if wants_given_machine(case.needs, machine_version()):
+                machine = await _given(case, runtime.machine, paths, stack)
+                program = on_machine(program, machine, seen)
+            elif seen is not None:
+                program = with_own_plugins(program, seen)
             own = await _of_its_own(case, program, paths, stack)
+            cgroups = own.cgroups
+            if machine is not None and Feature.CGROUPS in case.needs:
+                cgroups = trees_of(runtime.machine, config)
             kubelet = ProcessKubelet(
                 own.program,
                 paths,
@@ -91,7 +109,6 @@ class RealEnvironment:
                 patience=self.choice.patience,
             )
             stack.push_async_callback(kubelet.close)
-            config = _config(case, paths)
             pace = self.choice.pace(long=Feature.VIRTUAL_TIME in case.needs)
             yield Parts(
                 kubelet=kubelet,
@@ -103,8 +120,10 @@ class RealEnvironment:
                 config=config,
                 logind=own.logind,
                 plugins=plugins,
-                cgroups=own.cgroups,
+                cgroups=cgroups,
                 disk=own.disk,
+                numbers_set=machine is not None,
+                places=PLACES if machine is None else machine.places,
             )
 
     def _program(self) -> Program:
@@ -139,7 +158,7 @@ def _config(case: Case, paths: NodePaths) -> dict[str, Any]:
     """The configuration of the kubelet. Pods of a fake use no memory of this machine: what they use
     is what the runtime tells. A case may switch that off."""
     config = kubelet_config(paths, case.node_config)
-    if Feature.SHORTAGE in case.needs:
+    if case.needs & {Feature.SHORTAGE, Feature.NODE_RESOURCES}:
         gates = config.get("featureGates", {})
         config["featureGates"] = {"PodAndContainerStatsFromCRI": True, **gates}
     return config
@@ -163,13 +182,23 @@ async def _of_its_own(
     disk = cgroups = logind = None
     if Feature.OWN_DISK in case.needs:
         disk = await stack.enter_async_context(own_disk(paths.root))
-    if Feature.CGROUPS in case.needs:
+    given = wants_given_machine(case.needs, machine_version())
+    if Feature.CGROUPS in case.needs and not given:
         cgroups = await stack.enter_async_context(own_groups(paths.base.name))
         program = with_own_cgroups(program, cgroups.path())
     if Feature.SHUTDOWN in case.needs:
         logind = FakeLogind(delay_s=NO_END_S)
         program = with_bus(program, await _system_bus(logind, paths, stack))
     return _Own(program, disk, cgroups, logind)
+
+
+async def _given(
+    case: Case, node: FakeNode, paths: NodePaths, stack: AsyncExitStack
+) -> GivenMachine:
+    """The machine that the case asks for, given to its kubelet until the stack is closed."""
+    set_up(node, case)
+    base = paths.base / "machine"
+    return await stack.enter_async_context(given_machine(node, running_clock(), base, paths.root))
 
 
 async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStack) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from conformance.harness import limits
 from conformance.harness.api_server import ApiServer
@@ -22,12 +22,13 @@ from conformance.harness.kubelets.fake_network import FakeNetwork
 from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
 from conformance.harness.machines.cgroup_trees import trees_of
 from conformance.harness.machines.disks import FollowedDisk
+from conformance.harness.machines.fake_machine import set_up
 from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
 from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
-from fakecri import FakeNode, cri_latency, uniform_topology
+from fakecri import cri_latency
 from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi import FakeApi, api_latency
 from fakekubeapi.httpx_transport import InProcessTransport
@@ -59,7 +60,8 @@ async def virtual_parts(
     clock, rng = _virtual_clock(), Rng(seed)
     ids = Ids(rng)
     runtime = FakeRuntime(clock, ids, latency=cri_latency(rng, latency))
-    _set_up(runtime.machine, case)
+    runtime.machine.address = HOST_IP
+    set_up(runtime.machine, case)
     fake_api = None
     if Feature.API in case.needs:
         fake_api = FakeApi(clock, ids, latency=api_latency(rng, latency))
@@ -104,20 +106,3 @@ def _virtual_clock() -> Clock:
     if not isinstance(loop, VirtualLoop):
         raise RuntimeError("virtual parts need a VirtualLoop")
     return loop.clock
-
-
-def _set_up(machine: FakeNode, case: Case) -> None:
-    """Make the machine what the case needs."""
-    machine.address = HOST_IP
-    if Feature.CGROUP_V1 in case.needs:
-        machine.cgroups_version = 1
-    if case.machine:
-        _give(machine, case.machine)
-
-
-def _give(machine: FakeNode, words: Mapping[str, Any]) -> None:
-    """The machine that a case asks for: `uniform_topology`'s words, and `swap_bytes`."""
-    layout = {name: value for name, value in words.items() if name != "swap_bytes"}
-    machine.swap_total_bytes = words.get("swap_bytes", 0)
-    machine.layout = uniform_topology(**layout)
-    machine.memory_bytes = sum(n.memory_bytes for n in machine.layout.nodes)

@@ -5,7 +5,13 @@ thread than its loop's, or a mount or a directory is left behind.
 """
 
 from fakecri.cgroupfs.outside.errors import OutsideError
-from fakecri.cgroupfs.outside.mount import Mount, mount, mount_in_background, why_no_mount
+from fakecri.cgroupfs.outside.mount import (
+    Mount,
+    mount,
+    mount_in_background,
+    mount_requests,
+    why_no_mount,
+)
 from fakecri.cgroupfs.outside.projection import Projection, Refusal, project
 
 __all__ = [
@@ -15,6 +21,7 @@ __all__ = [
     "Refusal",
     "mount",
     "mount_in_background",
+    "mount_requests",
     "project",
     "why_no_mount",
 ]

@@ -1,4 +1,4 @@
-"""`mount`: a CgroupFS as a real mount, for other processes, by FUSE.
+"""`mount`: a CgroupFS as a real mount, for other processes, by FUSE; `mount_requests`: any files.
 
 libfuse blocks, so it runs in a process of its own (`fuse_process`) and asks over a socket; the fake
 stays where it is, on this loop. A process that opens a file of the mount waits for this loop. What
@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from ctypes.util import find_library
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -38,6 +38,18 @@ _PROGRAM: Final = "fakecri.cgroupfs.outside.fuse_process"
 _MESSAGE_BYTES: Final = 1 << 18
 _START_S: Final = 20.0
 _STOP_S: Final = 10.0
+
+
+class Answering(Protocol):
+    """What does file operations; `requests.Requests` is one."""
+
+    def answer(self, operation: str, *arguments: Any) -> Any:
+        """The result of one operation. Raises OSError as the kernel does."""
+        ...
+
+    def close(self) -> None:
+        """Close the files that other processes left open."""
+        ...
 
 
 class Mount:
@@ -62,11 +74,22 @@ async def mount(
     processes of the fake exist. Raises OutsideError, with the reason in one line, where it cannot
     be mounted.
     """
+    adoption = Adoption(fs) if real_processes else None
+    try:
+        async with mount_requests(Requests(fs, adoption), directory) as mounted:
+            yield mounted
+    finally:
+        if adoption is not None:
+            adoption.close()
+
+
+@asynccontextmanager
+async def mount_requests(requests: Answering, directory: str | Path) -> AsyncIterator[Mount]:
+    """Mount what `requests` answers at an empty directory until the block ends, and close it. All
+    is asked on the running loop. Raises OutsideError, as `mount` does."""
     at = Path(directory).absolute()
     require_empty(at, "mount")
     _require_fuse()
-    adoption = Adoption(fs) if real_processes else None
-    requests = Requests(fs, adoption)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     loop = asyncio.get_running_loop()
     mounted = asyncio.Event()
@@ -84,8 +107,6 @@ async def mount(
                 loop.remove_reader(ours)
     finally:
         requests.close()
-        if adoption is not None:
-            adoption.close()
 
 
 @contextmanager
@@ -139,7 +160,7 @@ async def _start(theirs: socket.socket, at: Path) -> Process:
     return await asyncio.create_subprocess_exec(*arguments, pass_fds=[number], stderr=PIPE)
 
 
-def _serve(ours: socket.socket, requests: Requests, mounted: asyncio.Event) -> None:
+def _serve(ours: socket.socket, requests: Answering, mounted: asyncio.Event) -> None:
     """Answer one request."""
     message = ours.recv(_MESSAGE_BYTES)
     if not message:  # it ended

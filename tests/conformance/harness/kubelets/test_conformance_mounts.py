@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
-from conformance.harness.kubelets.mounts import mounts_below
+from conformance.harness.kubelets.mounts import left_to_unmount, mounts_below
 
 TABLE = """\
 21 1 253:0 / / rw,relatime - ext4 /dev/vda rw
@@ -22,3 +23,9 @@ def test_mounts_below_a_directory_come_innermost_first_and_alone() -> None:
 
 def test_a_kubelet_that_mounted_nothing_leaves_nothing() -> None:
     assert mounts_below(TABLE.splitlines(), Path("/tmp/kc-2")) == []
+
+
+def test_mounts_that_were_there_before_stay_and_those_on_top_of_them_go() -> None:
+    a, b = Path("/t/a"), Path("/t/b")
+    assert left_to_unmount([b, a, a], Counter([a])) == [b, a]
+    assert left_to_unmount([a], Counter([a, b])) == []

@@ -8,6 +8,7 @@ import pytest
 
 from conformance.harness.machines import disks
 from conformance.harness.machines.disks import why_no_disk
+from conformance.harness.runs import choice, offered
 from conformance.harness.runs.choice import Choice
 from conformance.registry import Feature
 
@@ -28,3 +29,37 @@ def test_memory_of_the_node_is_taken_by_real_containers_and_by_the_fakes_node() 
     socket = Choice(kubelet="refkubelet-process", runtime="fake-socket")
     assert Feature.MEMORY_USE not in socket.features
     assert Feature.MEMORY_USE in Choice().features
+
+
+def test_a_kubelet_program_on_the_fake_has_a_machine_of_numbers_if_this_one_can_give_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(offered, "why_no_machine", lambda: "")
+    monkeypatch.setattr(offered, "why_no_cgroup_v1", lambda: "none is mounted")
+    found = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket").features
+    assert {Feature.NODE_RESOURCES, Feature.CGROUP_V2} <= found
+    assert Feature.SPLIT_DISK not in found
+    others = [("/usr/bin/kubelet", "containerd"), ("refkubelet-process", "fake-socket")]
+    for kubelet, runtime in others:
+        assert Feature.NODE_RESOURCES not in Choice(kubelet=kubelet, runtime=runtime).features
+    monkeypatch.setattr(offered, "why_no_machine", lambda: "needs root")
+    found = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket").features
+    assert Feature.NODE_RESOURCES not in found
+
+
+def test_a_skipped_case_says_why_there_is_no_such_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "why_no_machine", lambda: "needs root")
+    run = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket")
+    assert run.why_no_machine([Feature.NODE_RESOURCES]) == "needs root"
+    assert run.why_no_machine([Feature.SPLIT_DISK]) == ""
+    assert Choice().why_no_machine([Feature.NODE_RESOURCES]) == ""
+
+
+def test_cases_get_the_cgroups_that_they_ask_for() -> None:
+    both, v1, v2 = {Feature.CGROUPS}, Feature.CGROUP_V1, Feature.CGROUP_V2
+    assert not offered.wants_given_machine(both, 1)
+    assert offered.wants_given_machine(both, None)
+    assert not offered.wants_given_machine({*both, v1}, 1)
+    assert offered.wants_given_machine({*both, v2}, 1)
+    assert offered.wants_given_machine({Feature.NODE_RESOURCES}, 2)
+    assert not offered.wants_given_machine({Feature.API}, 2)

@@ -15,6 +15,7 @@ from fakecri.deviceplugin import FakeDevicePlugin
 
 API, STATUS, FAULTS, RESTART = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.RESTART
 IMAGES_S = 30.0  # between two lists of images
+LISTED_S = IMAGES_S + 20  # a list, and an update of the Node after ten; less than two lists
 THE_NODE = r"/api/v1/nodes/[^/]+$"
 OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
 SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
@@ -47,7 +48,7 @@ async def the_node_tells_of_its_images(node: Node) -> None:
     node.runtime.on("Status").changes_answer(handlers)
     await node.kubelet.restart()
     await node.run_until(
-        lambda: node.api.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
+        lambda: node.api.node_status("images"), within_s=LISTED_S, what="images of the Node"
     )
     found = node.api.node_status("images")
     sizes = [image["sizeBytes"] for image in found]
@@ -88,10 +89,10 @@ async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:
     await runtime.call("PullImage", cri.PullImageRequest(image=spec))
     tags = {IMAGE, OTHER_IMAGE, own}
     await node.run_until(
-        lambda: tags <= names(), within_s=IMAGES_S + 12, what=f"images of the runtime: {tags}"
+        lambda: tags <= names(), within_s=LISTED_S, what=f"images of the runtime: {tags}"
     )
     await runtime.call("RemoveImage", cri.RemoveImageRequest(image=spec))
-    await node.run_until(lambda: own not in names(), within_s=IMAGES_S + 12, what=f"no {own}")
+    await node.run_until(lambda: own not in names(), within_s=LISTED_S, what=f"no {own}")
 
 
 @conformance(
@@ -100,7 +101,7 @@ async def the_node_tells_of_all_images_and_of_changes(node: Node) -> None:
 async def the_node_tells_of_as_many_images_as_it_may(node: Node) -> None:
     """With nodeStatusMaxImages 1 the Node lists the largest image only."""
     await node.run_until(
-        lambda: node.api.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
+        lambda: node.api.node_status("images"), within_s=LISTED_S, what="images of the Node"
     )
     expect_equal(node, len(node.api.node_status("images")), 1, "images")
 

@@ -112,7 +112,7 @@ def _noticed(plan: Plan, functions: Functions, seed: int) -> tuple[tuple[str, ..
             ran += 1
             if _fails(cases[question.case], choice):
                 noticed.append(question.case)
-    if finder and (unseen := plan.mutant.modules.keys() - finder.found):
+    if finder and ran and (unseen := plan.mutant.modules.keys() - finder.found):
         raise MutantError(f"{', '.join(sorted(unseen))}: not imported by the suite")
     return tuple(noticed), ran
 

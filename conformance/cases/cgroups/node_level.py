@@ -122,7 +122,7 @@ async def enforcing_is_told(node: Node) -> None:
 
 
 @conformance(
-    id="node-enforcement-retried", rules=["CG-035.2"],
+    id="node-enforcement-retried", rules=["CG-035.2", "LIFE-133.4"],
     needs=[API, CGROUPS, V1, NODE, Feature.VIRTUAL_TIME],
 )  # fmt: skip
 async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:

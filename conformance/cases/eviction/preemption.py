@@ -211,7 +211,10 @@ async def a_static_pod_is_critical(node: Node) -> None:
 
 
 @conformance(
-    id="preempt-by-resize", rules=["PREE-009"], level=Level.DETAIL, needs=[API, Feature.CGROUPS]
+    id="preempt-by-resize",
+    rules=["PREE-009", "PLEG-012.1"],
+    level=Level.DETAIL,
+    needs=[API, Feature.CGROUPS],
 )
 async def a_critical_pod_that_grows_takes_the_place_of_another(node: Node) -> None:
     """When the resize of a critical pod does not fit, ordinary pods are preempted for it, too."""

@@ -38,7 +38,7 @@ ROUND_S = PERIOD_S + limits.NOTICE_S
 
 @conformance(
     id="image-gc-unused",
-    rules=["GC-102.1", "GC-102.2", "GC-102.3", "GC-101.2"],
+    rules=["GC-102.1", "GC-102.2", "GC-102.3", "GC-101.2", "CRI-083.5"],
     needs=[*NEEDS, Feature.FAULTS, Feature.IMAGE_VOLUMES],
     node_config=TOO_FULL,
 )

@@ -53,7 +53,9 @@ async def a_pod_removed_before_all_sources_are_seen_ends_with_its_own_grace(node
 
 
 @conformance(
-    id="deleted-in-back-off", rules=["LIFE-171.1", "LIFE-164.1", "LIFE-114.1"], needs=[API]
+    id="deleted-in-back-off",
+    rules=["LIFE-171.1", "LIFE-164.1", "LIFE-114.1", "BACK-101.1"],
+    needs=[API],
 )
 async def a_pod_deleted_in_its_back_off_shows_how_its_container_ended(node: Node) -> None:
     """A pod whose only container waits for its restart is Running; when it is deleted, the

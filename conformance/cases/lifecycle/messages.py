@@ -34,7 +34,11 @@ def printing(text: str, code: int = 1, *, message: str = "", to: str = "stdout")
     return Workload((replace(said, termination_message=message),))
 
 
-@conformance(id="message-file", rules=["LIFE-145.1", "LIFE-145.5"], needs=[STATUS, Feature.FAULTS])
+@conformance(
+    id="message-file",
+    rules=["LIFE-145.1", "LIFE-145.5", "CRI-072.2"],
+    needs=[STATUS, Feature.FAULTS],
+)
 async def what_a_container_writes_to_its_message_file_is_shown(node: Node) -> None:
     """The text of the message file is the termination message, after success as well as after
     failure; where the runtime has a message of its own it stands before it."""

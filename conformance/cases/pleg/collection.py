@@ -145,7 +145,7 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
     expect(node, stop and removed >= node.ended_s(stop[0]), "removal after the stop", removed)
 
 
-@conformance(id="logs-removed-with-container", rules=["GC-005"], needs=[STATUS])
+@conformance(id="logs-removed-with-container", rules=["GC-005", "LIFE-136"], needs=[STATUS])
 async def the_log_goes_with_its_container(node: Node) -> None:
     """When a dead container is removed its log is deleted with its rotated files and the link to
     it; the logs of others and their links stay."""

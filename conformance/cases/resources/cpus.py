@@ -46,7 +46,10 @@ async def told_within(node: Node, name: str, count: int) -> str:
 
 
 @conformance(
-    id="cpus-own", rules=["CG-081", "CG-050", "CG-031.1"], needs=[STATUS], node_config=STATIC
+    id="cpus-own",
+    rules=["CG-081", "CG-050", "CG-031.1", "LIFE-139.2"],
+    needs=[STATUS],
+    node_config=STATIC,
 )
 async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
     """A container of a Guaranteed pod that requests one CPU gets a CPU of its own that is not

@@ -245,7 +245,9 @@ async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> 
     await node.run_until(lambda: len(writes()) > before + 5, within_s=6, what="the next write")
 
 
-@conformance(id="dns-missing", rules=["LIFE-135"], needs=[API], node_config={"clusterDNS": []})
+@conformance(
+    id="dns-missing", rules=["LIFE-135", "NODE-220.4"], needs=[API], node_config={"clusterDNS": []}
+)
 async def a_node_without_cluster_dns_says_so(node: Node) -> None:
     """Without clusterDNS a ClusterFirst pod gets the node's name servers, with a warning about the
     pod and one about the node; a pod with dnsPolicy Default gets them without a warning."""

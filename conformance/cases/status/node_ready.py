@@ -157,7 +157,7 @@ async def a_runtime_that_is_not_ready_gets_no_new_pods(node: Node) -> None:
 
 @conformance(
     id="node-network-not-ready",
-    rules=["NODE-052", "NODE-022.3", "NODE-023.5"],
+    rules=["NODE-052", "NODE-022.3", "NODE-023.5", "CRI-130.2"],
     needs=[API, FAULTS],
     node_config=OFTEN,
 )

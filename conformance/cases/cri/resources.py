@@ -89,7 +89,7 @@ async def a_container_without_a_limit_has_that_of_its_pod(node: Node) -> None:
     """Limits at the level of the pod hold for containers that have none of their own; its memory
     request that no container claims is shared among them for their scores."""
     whole = {
-        "requests": {"cpu": "100m", "memory": "1280Mi"},
+        "requests": {"cpu": "200m", "memory": "1280Mi"},
         "limits": {"cpu": "800m", "memory": "2Gi"},
     }
     own = sized("own", {"memory": "256Mi"}, {"cpu": "200m", "memory": "512Mi"})

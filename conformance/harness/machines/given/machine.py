@@ -33,6 +33,9 @@ SYS_PLACES: Final = {
 }
 PROC: Final = "/proc/"
 LIVE_TEXTS: Final = ("meminfo", "loadavg")
+SERVICE: Final = "/system.slice/kubelet.service"
+"""The kubelet's own cgroup with v2, as systemd makes it: the root has no memory.swap.max, by which
+kubelets see whether swap can be limited."""
 KERNEL_LOG: Final = "/dev/kmsg"
 SECOND_NS: Final = 1_000_000_000
 
@@ -104,7 +107,7 @@ class GivenMachine:
             "swaps": proc_files.swaps(node.swap_bytes()),
             "sys/kernel/pid_max": f"{node.pid_limit}\n",
             "sys/kernel/threads-max": f"{node.pid_limit}\n",
-            "{pid}/cgroup": proc_files.own_cgroup(node.cgroups_version, controllers),
+            "{pid}/cgroup": proc_files.own_cgroup(node.cgroups_version, controllers, SERVICE),
         }
 
     def live_texts(self) -> LiveFiles:
@@ -141,8 +144,25 @@ class GivenMachine:
             (files / "sys" / name).mkdir(parents=True)
             for path, content in tree.items():
                 _write(files / "sys" / name / path, content)
+        self._make_service()
         self.end_log()
         self._log = KernelLogPipe(files / "kmsg", self._node.log, self._booted_ns())
+
+    def _make_service(self) -> None:
+        """Make the kubelet's own cgroup, with all controllers."""
+        if self._node.cgroups_version != 2:
+            return
+        root = self._node.cgroup_root()
+        controllers = (root / "cgroup.controllers").read_text().split()
+        wanted = " ".join(f"+{name}" for name in controllers)
+        *above, own = SERVICE.strip("/").split("/")
+        place = root
+        for name in above:
+            (place / "cgroup.subtree_control").write_text(wanted)
+            place = place / name
+            place.mkdir(exist_ok=True)
+        (place / "cgroup.subtree_control").write_text(wanted)
+        (place / own).mkdir(exist_ok=True)
 
     def end_log(self) -> None:
         """No more lines of the kernel."""

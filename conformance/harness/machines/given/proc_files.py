@@ -114,11 +114,12 @@ def swaps(swap_bytes: int) -> str:
     return f"{heading}{'/dev/fake-swap':<40}{size}\n"
 
 
-def own_cgroup(version: int, controllers: Sequence[str]) -> str:
-    """/proc/PID/cgroup of a process that is in the root of every tree. `controllers`: what is
-    mounted with v1; "systemd" is the tree without controllers."""
+def own_cgroup(version: int, controllers: Sequence[str], service: str = "/") -> str:
+    """/proc/PID/cgroup of a process. With v2 it is in the group `service`, with v1 in the root of
+    every tree. `controllers`: what is mounted with v1; "systemd" is the tree without
+    controllers."""
     if version == 2:
-        return "0::/\n"
+        return f"0::{service}\n"
     trees = [f"name={name}" if name == "systemd" else name for name in controllers]
     lines = [f"{len(trees) - place}:{name}:/\n" for place, name in enumerate(reversed(trees))]
     return "".join(lines)

@@ -35,6 +35,7 @@ def text(path):
         return file.read()
 root, images, victim = sys.argv[1], sys.argv[2], int(sys.argv[3])
 os.mkdir("/sys/fs/cgroup/pods")
+assert os.path.exists("/sys/fs/cgroup/system.slice/kubelet.service/memory.swap.max")
 with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as file:
     file.write("+memory +pids")
 with open("/sys/fs/cgroup/pods/memory.max", "w") as file:
@@ -98,7 +99,7 @@ async def test_a_program_sees_the_numbers_of_the_node_and_changes_its_cgroups(
         await stranger.wait()
     assert seen["memory"] == str(8 * GIB // 1024)
     assert (seen["tasks"], seen["pids"], seen["cpus"]) == ("1/77", "5000", "0-2")
-    assert seen["cgroup"] == "0::/\n"
+    assert seen["cgroup"] == "0::/system.slice/kubelet.service\n"
     disks = seen["disks"]
     assert disks["root"] == [100 * GIB, 80 * GIB, 6_553_600 - 500_000]
     assert disks["images"][:2] == [100 * GIB, GIB + 1]

@@ -30,12 +30,18 @@ ASKS_WITHIN_S: Final = 15.0
 """A kubelet asks the API server for its pods within some seconds after it is healthy, or never, if
 it cannot reach the server."""
 LAST_WORDS_LINES: Final = 15
+SUMMARY_WITHIN_S: Final = 20.0
+SUMMARY_AGAIN_S: Final = 0.5
 MET: Final = "kubelet.sock: bind: address already in use"
 MEETINGS: Final = 3
 """How often a kubelet may meet another at the place for device plugins."""
 ROOTLESS: Final = "KubeletInUserNamespace"  # lets a kubelet do without the kernel's log (EVIC-124)
 PORTS: Final = Ports()
 """The ports of the kubelets of this run."""
+
+
+class _NoAnswer(KubeletDied):
+    """The kubelet answers, but not with what it was asked for."""
 
 
 def _can_read_kernel_log() -> bool:
@@ -243,14 +249,23 @@ class ProcessKubelet:
         return list(listed.get("items") or [])
 
     async def summary(self) -> dict[str, Any]:
-        """`GET /stats/summary` on the read-only port."""
-        self._check_alive()
+        """`GET /stats/summary` on the read-only port; a kubelet that has just started has no
+        statistics yet, and is asked again for SUMMARY_WITHIN_S seconds."""
+        tries = round(SUMMARY_WITHIN_S * self._patience / SUMMARY_AGAIN_S)
+        for _ in range(tries):
+            self._check_alive()
+            with contextlib.suppress(_NoAnswer):
+                return dict(await self._get("/stats/summary"))
+            await asyncio.sleep(SUMMARY_AGAIN_S)
         return dict(await self._get("/stats/summary"))
 
     async def _get(self, path: str) -> Any:
+        """The answer as JSON. Raises KubeletDied when there is none, or one without success."""
         url = f"http://127.0.0.1:{self._read_only_port}{path}"
         try:
             async with self._session().get(url) as answer:
+                if answer.status != 200:
+                    raise _NoAnswer(f"GET {url}: {answer.status} {await answer.text()}")
                 return await answer.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._check_alive()

@@ -58,6 +58,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return result
 
     def init(self, path: str) -> None:
+        signal.alarm(0)
         self._ask("mounted")
 
     def getattr(self, path: str | None, info: Any = None) -> dict[str, int]:
@@ -126,8 +127,9 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
 def main() -> None:
     """Run the mount. Arguments: the number of the socket, the directory, the id of the parent
-    process."""
+    process, and how many seconds it may take."""
     number, directory, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    signal.alarm(int(sys.argv[4]))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         return

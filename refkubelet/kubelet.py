@@ -106,6 +106,7 @@ class Kubelet:
         """Run until `stop` is called or the task is cancelled; containers are left alone. A part
         that fails is started again; raises what is fatal to one."""
         clock = self.deps.clock
+        self.recorder.node_event("Normal", "Starting", "Starting kubelet.")  # NODE-070
         tasks = [asyncio.create_task(keep_running(p, clock), name=p.name) for p in self.parts()]
         waiting = asyncio.create_task(self._stop.wait(), name="kubelet stop")
         try:

@@ -123,6 +123,7 @@ class NodeRegistrar:
         self._written_to = ""  # the UID of that Node
         self._complaints = Complaints(log, clock)
         self._hurry = asyncio.Event()
+        self._unschedulable = False  # as last told in an event
 
     def hurry(self) -> None:
         """Update the status now, without waiting for the next period."""
@@ -218,6 +219,8 @@ class NodeRegistrar:
         """Write the status if it changed, if it was last written a report period ago, or if `node`
         is not the Node it was written to (NODE-006)."""
         facts, patch = self._settings.facts, dict[str, Any]()
+        if node is not None:
+            self._tell_schedulable(node)
         is_another = node is not None and _uid(node) != self._written_to
         if node is not None and is_another:
             existing = to_dict(node)
@@ -233,6 +236,17 @@ class NodeRegistrar:
         written = await self._api.patch_node_status(facts.name, {**patch, "status": sent(status)})
         self._complaints.over(self._what)
         self._accept(status, written)
+
+    def _tell_schedulable(self, node: Node) -> None:
+        """Send an event if the Node was made unschedulable, or schedulable again (NODE-070)."""
+        unschedulable = bool(node.spec is not None and node.spec.unschedulable)
+        if unschedulable != self._unschedulable:
+            self._unschedulable = unschedulable
+            self._tell("NodeNotSchedulable" if unschedulable else "NodeSchedulable")
+
+    def _tell(self, reason: str) -> None:
+        text = f"Node {self._settings.facts.name} status is now: {reason}"
+        self._recorder.node_event("Normal", reason, text)
 
     @property
     def _what(self) -> str:
@@ -254,9 +268,8 @@ class NodeRegistrar:
 
     def _accept(self, status: dict[str, Any], node: Node) -> None:
         """Record a status that the server has accepted, and send events for changed conditions."""
-        name = self._settings.facts.name
         for reason in flip_events(self._conditions, status["conditions"]):
-            self._recorder.node_event("Normal", reason, f"Node {name} status is now: {reason}")
+            self._tell(reason)
         self._conditions = status["conditions"]
         self._written = status
         self._written_at_s = self._clock.monotonic_s()

@@ -284,6 +284,30 @@ async def the_mirror_is_made_before_the_containers(node: Node) -> None:
         )
 
 
+@conformance(id="mirror-after-the-network", rules=["MIRR-021.2"], needs=[API, Feature.FAULTS])
+async def the_mirror_waits_for_the_network(node: Node) -> None:
+    """While the runtime's network is not ready a static pod outside the host network gets no
+    mirror, and one in it does; when the network is ready the first one gets its mirror, too."""
+    await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")
+
+    def broken(answer: Any) -> None:
+        for condition in answer.status.conditions:
+            condition.status = condition.type != "NetworkReady"
+
+    with node.runtime.on("Status").changes_answer(broken):
+        await node.run_for(5 + limits.NOTICE_S)  # the runtime is asked every 5 s
+        await node.apply_static(pod("web"))
+        await node.apply_static(pod("host", hostNetwork=True))
+        await node.run_until(
+            lambda: node.api.pod("host"), within_s=limits.NOTICE_S, what="the mirror of host"
+        )
+        await node.run_for(limits.NOTICE_S)
+        expect_equal(node, node.api.pod("web"), None, "the mirror of web")
+    await node.run_until(
+        lambda: node.api.pod("web"), within_s=5 + limits.NOTICE_S, what="the mirror of web"
+    )
+
+
 @conformance(id="mirror-delete-refused", rules=["MIRR-026.2"], needs=[API, VIRTUAL])
 async def a_mirror_that_could_not_be_deleted_is_replaced_later(node: Node) -> None:
     """While the API server refuses to delete the mirror of the former version, the new version

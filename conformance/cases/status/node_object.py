@@ -1,5 +1,6 @@
 """How the kubelet makes, adopts and loses its Node object."""
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -270,3 +271,34 @@ async def pods_per_core_lowers_the_number_of_pods(node: Node) -> None:
     await node.run_until(
         lambda: node.api.capacity("pods") == "3", within_s=REGISTER_S, what="maxPods"
     )
+
+
+@conformance(
+    id="node-events", rules=["NODE-070.1", "NODE-070.2", "NODE-070.4"], needs=[Feature.API]
+)
+async def events_tell_of_the_start_and_of_what_the_scheduler_may_do(node: Node) -> None:
+    """The start of the kubelet is an event of its Node, and so are the Node's being made
+    unschedulable and schedulable again, once each."""
+    await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")
+    for unschedulable, reason in ((True, "NodeNotSchedulable"), (False, "NodeSchedulable")):
+        await node.run_for(limits.NODE_STATUS_S)
+        expect_equal(node, node.event_count(reason), 0, f"events {reason} before the change")
+        await node.api.patch_node({"spec": {"unschedulable": unschedulable}})
+        await node.run_until(
+            partial(node.events, reason), within_s=limits.NODE_STATUS_S, what=f"event {reason}"
+        )
+    await node.run_for(limits.NODE_STATUS_S)
+    wanted = {
+        "Starting": "Starting kubelet.",
+        "NodeNotSchedulable": f"Node {node.name} status is now: NodeNotSchedulable",
+        "NodeSchedulable": f"Node {node.name} status is now: NodeSchedulable",
+    }
+    for reason, text in wanted.items():
+        told = [(e["type"], e["message"], e.get("count", 1)) for e in node.events(reason)]
+        expect_equal(node, told, [("Normal", text, 1)], f"type, message, count of {reason}")
+        event = node.events(reason)[0]
+        about, namespace = event["involvedObject"], event["metadata"]["namespace"]
+        seen = about["kind"], about["name"], namespace
+        expect_equal(node, seen, ("Node", node.name, "default"), f"what {reason} is about")
+        source = {"component": "kubelet", "host": node.name}
+        expect_equal(node, event["source"], source, f"source of {reason}")

@@ -49,7 +49,7 @@ class EvictionConfig:
         )
         return cls(
             thresholds=thresholds,
-            pressure_transition_s=config.eviction_pressure_transition_period_s or 300.0,
+            pressure_transition_s=config.eviction_pressure_transition_period_s,
             max_pod_grace_s=config.eviction_max_pod_grace_period,
             local_storage_isolation=config.local_storage_capacity_isolation,
             memcg_notification=config.kernel_memcg_notification,

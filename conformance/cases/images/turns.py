@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from conformance.cases.images.seen import (
@@ -161,6 +162,26 @@ def at_once(node: Node, within_s: float = 3.0) -> int:
     """How many pulls came within so many seconds of the first."""
     times = node.times_s("PullImage")
     return sum(time_s < times[0] + within_s for time_s in times)
+
+
+@conformance(
+    id="pull-rate-gaps",
+    rules=["BACK-208.4"],
+    needs=[API, STATUS, REGISTRY],
+    node_config={"registryPullQPS": 1, "registryBurst": 1, "serializeImagePulls": False},
+)
+async def pulls_are_as_far_apart_as_the_rate_says(node: Node) -> None:
+    """With a rate of one pull per second and a burst of one, of pods that come every 0.4 s only
+    some may pull: between two pulls there is a second."""
+    for name, image in (await many_images(node, 5)).items():
+        await node.api.create_pod(pod(name, container("main", image=image)))
+        await node.run_for(0.4)
+    await node.run_until(
+        lambda: node.count("PullImage") >= 2, within_s=PULLED_S, what="two pulls of five"
+    )
+    times = node.times_s("PullImage")
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    expect(node, min(gaps) >= 0.9, "a second between two pulls", gaps)
 
 
 @conformance(

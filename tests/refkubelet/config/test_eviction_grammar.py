@@ -151,9 +151,9 @@ def test_settings_make_a_configuration_EVIC_002_EVIC_007() -> None:
     config = EvictionConfig.of(
         KubeletConfiguration(
             eviction_hard={"memory.available": "100Mi"},
-            eviction_pressure_transition_period_s=0,
+            eviction_pressure_transition_period_s=45,
             enforce_node_allocatable=(),
         )
     )
-    assert config.pressure_transition_s == 300
+    assert config.pressure_transition_s == 45
     assert [t.signal for t in config.thresholds] == ["memory.available"]

@@ -57,3 +57,35 @@ async def a_pod_that_comes_again_while_it_ends_runs_again(node: Node) -> None:
         what="a second start",
     )
     expect_equal(node, timeouts(node, "main"), [4], "timeouts of StopContainer")
+
+
+@conformance(id="gone-before-its-start", rules=["LIFE-039.2"], needs=[API, STATUS, Feature.RESTART])
+async def a_pod_that_waited_for_its_turn_and_is_gone_never_starts(node: Node) -> None:
+    """A second version of a static pod waits for the first one, which is not stopped before the
+    kubelet has reached the API server. When both are gone by then, the first one is stopped, and
+    the second one does not start in its place; nothing is known of it, so that it runs when it
+    comes again."""
+    second = pod("web", grace_s=2, metadata={"labels": {"v": "2"}})
+    await node.kubelet.stop()
+    with node.api.down():
+        await node.kubelet.start()
+        await node.apply_static(pod("web", grace_s=2))
+        await node.wait_running("web")
+        await node.apply_static(second)
+        await node.run_for(2 * limits.NOTICE_S)
+        await node.remove_static("web")
+        await node.run_for(2 * limits.NOTICE_S)
+        expect_equal(node, node.count("StopContainer"), 0, "stops while the API is away")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=60 + limits.STOP_S,
+        what="web stops when the API is back",
+    )
+    await node.run_for(limits.STATIC_SUCCESSOR_S + limits.NOTICE_S)
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes of web")
+    await node.apply_static(second)
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=20 + limits.START_S,
+        what="the second version runs",
+    )

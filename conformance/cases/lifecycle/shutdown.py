@@ -118,6 +118,39 @@ async def the_pods_say_that_the_node_went_down(node: Node) -> None:
 
 
 @conformance(
+    id="shutdown-after-preemption",
+    rules=["LIFE-035", "NODE-063.1"],
+    needs=[*NEEDS, FAULTS],
+    node_config={**SIMPLE, "maxPods": 1},
+)
+async def of_two_reasons_the_last_one_counts(node: Node) -> None:
+    """A pod that was preempted and cannot be stopped before the node is shut down says at its end
+    that the node went down, and nothing of the preemption."""
+    await run_all(node, polite("web"))
+    container_stays = node.runtime.on("StopContainer", pod="web").fails("UNKNOWN", "no shim")
+    sandbox_stays = node.runtime.on("StopPodSandbox", pod="web").fails("UNKNOWN", "no shim")
+    with container_stays, sandbox_stays:
+        await node.api.create_pod(pod("vital", **CRITICAL))
+        await node.run_until(
+            lambda: node.count("StopPodSandbox", pod="web"), within_s=limits.START_S, what="a stop"
+        )
+        before = node.count("StopContainer", pod="web")
+        node.machine.shut_down()
+        await node.run_until(
+            lambda: node.count("StopContainer", pod="web") > before,
+            within_s=limits.NOTICE_S,
+            what="a stop for the shutdown",
+        )
+    await node.run_until(
+        lambda: node.api.phase("web") == "Failed",
+        within_s=limits.SYNC_ERROR_S + limits.STOP_S + limits.STATUS_PASS_S,
+        what="Failed",
+    )
+    status = (node.api.pod("web") or {})["status"]
+    expect_equal(node, (status["reason"], status["message"]), ("Terminated", MESSAGE), "status")
+
+
+@conformance(
     id="shutdown-succeeded",
     rules=["NODE-063.1"],
     needs=[*NEEDS, FAULTS, Feature.STATUS],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import timewarp
 from simclock import Clock
 from timewarp.loop import WarpedLoop
 from timewarp.pages import TimePage
+from timewarp.watch import Watch
 
 SHORT_S = 20.0
 
@@ -170,3 +172,35 @@ def test_a_fixed_speed_scales_waiting() -> None:
     began_s = time.monotonic()
     timewarp.run(lambda: asyncio.sleep(25), page)
     assert 0.45 < time.monotonic() - began_s < SHORT_S
+
+
+def test_what_is_sent_during_the_look_is_read_before_the_jump(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who has sent something and waits now has given the work on: nobody else works, but this loop
+    does."""
+    reader, writer = socket.socketpair()
+    look, sent = Watch.all_due, []
+
+    def sends_during_the_look(watch: Watch) -> object:
+        due = look(watch)
+        if due is not None and not sent:
+            sent.append(writer.send(b"x"))
+        return due
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        began_s, heard = loop.time(), loop.create_future()
+
+        def hear() -> None:
+            loop.remove_reader(reader)
+            heard.set_result(loop.time() - began_s)
+
+        loop.add_reader(reader, hear)
+        loop.call_later(3600, lambda: None)
+        waited_s: float = await heard
+        return waited_s
+
+    monkeypatch.setattr(Watch, "all_due", sends_during_the_look)
+    with reader, writer:
+        assert timewarp.run(main) < 1

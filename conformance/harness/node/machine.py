@@ -2,7 +2,8 @@
 and its shutdown.
 
 Only the case's own directories and disks are ever changed. Memory, disks and processes are a fake
-machine's (Feature.NODE_RESOURCES), but for a disk of the case's own (Feature.OWN_DISK).
+machine's, which a kubelet process is given (Feature.NODE_RESOURCES), but for a disk of the case's
+own (Feature.OWN_DISK).
 """
 
 from __future__ import annotations
@@ -250,7 +251,8 @@ class NodeMachine:
 
     def limit_shutdown_delay(self, delay_s: float) -> None:
         """Let nothing delay a shutdown for longer, whatever the kubelet asks for
-        (Feature.SHUTDOWN and NODE_RESOURCES: a kubelet process would write into /etc)."""
+        (Feature.SHUTDOWN and NODE_RESOURCES: a kubelet process on this machine would write into
+        /etc)."""
         logind = self._parts.the_logind()
         logind.delay_s, logind.stubborn = delay_s, True
 

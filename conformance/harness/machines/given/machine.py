@@ -37,6 +37,8 @@ SERVICE: Final = "/system.slice/kubelet.service"
 """The kubelet's own cgroup with v2, as systemd makes it: the root has no memory.swap.max, by which
 kubelets see whether swap can be limited."""
 KERNEL_LOG: Final = "/dev/kmsg"
+SYSTEMD: Final = "/etc/systemd"
+"""Where a kubelet writes that shutdowns may be delayed for longer."""
 SECOND_NS: Final = 1_000_000_000
 
 
@@ -144,6 +146,7 @@ class GivenMachine:
             (files / "sys" / name).mkdir(parents=True)
             for path, content in tree.items():
                 _write(files / "sys" / name / path, content)
+        (files / "systemd").mkdir()
         self._make_service()
         self.end_log()
         self._log = KernelLogPipe(files / "kmsg", self._node.log, self._booted_ns())
@@ -183,6 +186,8 @@ class GivenMachine:
         there = {name: place for name, place in SYS_PLACES.items() if os.path.isdir(place)}
         binds += [(str(files / "sys" / name), place) for name, place in there.items()]
         binds += [(str(files / "kmsg"), KERNEL_LOG)]
+        if os.path.isdir(SYSTEMD):
+            binds.append((str(files / "systemd"), SYSTEMD))
         binds += [(what, place) for place, what in further.items()]
         trees = [tree for tree in self._node.cgroups.mounts if tree]  # of v1
         places = {f"{self.live}/cgroup/{tree}": f"{CGROUP_PLACE}/{tree}" for tree in trees}

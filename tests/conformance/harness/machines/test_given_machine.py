@@ -41,6 +41,8 @@ with open("/sys/fs/cgroup/cgroup.subtree_control", "w") as file:
 with open("/sys/fs/cgroup/pods/memory.max", "w") as file:
     file.write("64M")
 os.kill(victim, 9)
+if os.path.isdir("/etc/systemd"):
+    open("/etc/systemd/" + os.path.basename(os.path.dirname(root)), "w").close()
 try:
     os.kill(int(sys.argv[4]), 0)
     stranger = "there"
@@ -107,6 +109,7 @@ async def test_a_program_sees_the_numbers_of_the_node_and_changes_its_cgroups(
     assert seen["stranger"] == "gone", "processes of this machine must not be reached"
     assert limit == f"{64 << 20}\n"
     assert mounted_below(tmp_path) == {}
+    assert not Path("/etc/systemd", tmp_path.name).exists()
     assert Path("/proc/meminfo").read_text().split()[1] == memory
 
 

@@ -3,7 +3,7 @@
 `python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
 verified.json, `docs/render_rules.py --add` conformance.json, `tox -e bench` benchmarks.json,
-`tox -e mutants` mutants.json.
+`tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep` suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -149,6 +149,22 @@ def mutants_table(record: Mapping[str, Any]) -> str:
     return _table(("module", "noticed", "of", "run on"), rows)
 
 
+def wrong_kubelets_table(record: Mapping[str, Any]) -> str:
+    """One line per area: how many wrong kubelets a case notices, and how many of the others say why
+    none can."""
+    areas: dict[str, list[Mapping[str, Any]]] = {}
+    for name, answer in record.items():
+        areas.setdefault(name.partition("/")[0], []).append(answer)
+    everything = {**dict(sorted(areas.items())), "all": list(record.values())}
+    rows = []
+    for area, answers in everything.items():
+        noticed = sum(bool(answer["noticed"]) for answer in answers)
+        explained = sum(bool(a["survives"]) for a in answers if not a["noticed"])
+        share = f"{noticed} ({noticed / len(answers):.1%})" if answers else "0"
+        rows.append((area, str(len(answers)), share, str(explained)))
+    return _table(("area", "wrong kubelets", "noticed", "not, and the reason is known"), rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A place between two markers: on which page, from which file, made by what."""
@@ -166,6 +182,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "differences": Table("verified.md", "verified.json", differences_table),
     "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),
     "mutants": Table("verified.md", "mutants.json", mutants_table),
+    "wrong kubelets": Table("verified.md", "suite-mutants.json", wrong_kubelets_table),
 }
 
 

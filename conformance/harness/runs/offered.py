@@ -70,14 +70,11 @@ def wants_given_machine(needs: AbstractSet[Feature], version: int | None) -> boo
     cgroups that can be used. Only offered features are asked for."""
     if Feature.NODE_RESOURCES in needs:
         return True
-    if Feature.CGROUPS not in needs:
-        return False
-    wanted = version
     if Feature.CGROUP_V1 in needs:
-        wanted = 1
-    elif Feature.CGROUP_V2 in needs:
-        wanted = 2
-    return wanted is None or wanted != version
+        return version != 1
+    if Feature.CGROUP_V2 in needs:
+        return version != 2
+    return Feature.CGROUPS in needs and version is None
 
 
 def runtime_features(runtime: str, containerd_version: str) -> Features:

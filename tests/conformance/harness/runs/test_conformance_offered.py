@@ -61,5 +61,6 @@ def test_cases_get_the_cgroups_that_they_ask_for() -> None:
     assert offered.wants_given_machine(both, None)
     assert not offered.wants_given_machine({*both, v1}, 1)
     assert offered.wants_given_machine({*both, v2}, 1)
+    assert offered.wants_given_machine({v2}, 1)
     assert offered.wants_given_machine({Feature.NODE_RESOURCES}, 2)
     assert not offered.wants_given_machine({Feature.API}, 2)

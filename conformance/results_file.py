@@ -8,8 +8,8 @@ One object:
   `{"3": {"passed": 544, "failed": 1}}`
 - `date`: UTC, YYYY-MM-DD; `real_s`: wall time of the whole run
 - `areas`: per area `case_s`, the time inside its cases (virtual in a virtual run), and `real_s`
-- `cases`: per case ID `area`, `outcome` as in `Outcome`, and `detail`, the reason unless it
-  passed; with several seeds the worst outcome, its reason with the first such seed, and `seeds`,
+- `cases`: per case ID `area`, `level`, `outcome` as in `Outcome`, and `detail`, the reason unless
+  it passed; with several seeds the worst outcome, its reason with the first such seed, and `seeds`,
   per outcome the seeds that had it: `{"passed": [1, 2], "failed": [3]}`
 
 docs/render_rules.py takes such files in; the numbers of README.md and docs/verified.md come from
@@ -87,7 +87,11 @@ def _cases(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
 def _case(found: Sequence[Result], *, several: bool) -> dict[str, Any]:
     """What the file says about a case with these results, one for each seed."""
     worst = min(found, key=lambda result: WORST_FIRST.index(result.outcome))
-    told: dict[str, Any] = {"area": worst.case.area, "outcome": worst.outcome.value}
+    told: dict[str, Any] = {
+        "area": worst.case.area,
+        "level": worst.case.level.name.lower(),
+        "outcome": worst.outcome.value,
+    }
     if worst.detail:
         told["detail"] = worst.detail
     if several:

@@ -2,8 +2,9 @@
 
 `python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
-verified.json, `docs/render_rules.py --add` conformance.json, `tox -e bench` benchmarks.json,
-`tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep` suite-mutants.json.
+verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json,
+`tox -e bench` benchmarks.json, `tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep`
+suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -101,6 +102,25 @@ def pairs_table(runs: Sequence[Mapping[str, Any]]) -> str:
     return _table(heads, lines)
 
 
+def minors_table(record: Mapping[str, Any]) -> str:
+    """docs/verified.md: one line per kubelet version, then the cases that it did not pass."""
+    if not record:
+        return "No run is recorded.\n"
+    lines, failures = [], []
+    for kubelet, run in _by_version(record):
+        areas = run["areas"].values()
+        failed = [name for of in areas for name in of["failed"]]
+        sums = {what: sum(of[what] for of in areas) for what in ("passed", "older", "skipped")}
+        numbers = (sums["passed"], len(failed), sums["older"], sums["skipped"])
+        wall = _duration(sum(of["real_s"] for of in areas))
+        lines.append((kubelet, *map(str, numbers), wall, run["date"]))
+        if failed:
+            failures.append(f"{kubelet} did not pass {', '.join(failed)}.\n")
+    heads = ("kubelet", "MUST cases passed", "failed", "skipped, it is older", "skipped")
+    table = _table((*heads, "wall time", "run on"), lines)
+    return "\n".join([table, *failures])
+
+
 def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:
     failed = outcomes.get("failed", 0) + outcomes.get("error", 0)
     return str(outcomes.get("passed", 0)), str(failed), str(outcomes.get("skipped", 0))
@@ -178,6 +198,7 @@ IN_VIRTUAL_TIME: Final = ("refkubelet", "fakecri, virtual time")
 TABLES: Final[Mapping[str, Table]] = {
     "suite": Table("../README.md", "conformance.json", areas_table),
     "pairs": Table("verified.md", "conformance.json", pairs_table),
+    "minors": Table("verified.md", "minors.json", minors_table),
     "runs": Table("verified.md", "verified.json", runs_table),
     "differences": Table("verified.md", "verified.json", differences_table),
     "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),

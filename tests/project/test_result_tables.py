@@ -88,3 +88,28 @@ def test_a_page_without_its_markers_is_an_error_that_names_them(copy: Path) -> N
     done = render("--docs", str(copy))
     assert done.returncode == 2
     assert "wanted the line once: <!-- begin: pairs" in done.stderr
+
+
+def told(outcome: str, level: str = "must", detail: str = "") -> dict[str, str]:
+    return {"area": "backoff", "level": level, "outcome": outcome, "detail": detail}
+
+
+def test_a_run_of_an_older_kubelet_becomes_a_line_of_its_own(copy: Path, tmp_path: Path) -> None:
+    older = "needs kubelet 1.35 or newer, this one is 1.33"
+    cases = {
+        "good": told("passed"),
+        "bad": told("failed", detail="expected: a start"),
+        "late": told("skipped", detail=older),
+        "elsewhere": told("skipped", detail="needs cgroup v2"),
+        "not-binding": told("failed", level="detail"),
+    }
+    areas = {"backoff": {"case_s": 900.0, "real_s": 260.0}}
+    run = {"date": "2030-01-02", "real_s": 130.0, "areas": areas, "cases": cases}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    keep = [str(ROOT / "docs/keep_minor.py"), "1.7.9", str(tmp_path / "run.json")]
+    record = str(copy / "minors.json")
+    subprocess.run([sys.executable, *keep, "--record", record], check=True)
+    assert render("--docs", str(copy)).returncode == 0
+    page = (copy / "verified.md").read_text()
+    assert "| 1.7.9 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
+    assert "\n1.7.9 did not pass bad.\n" in page

@@ -41,7 +41,9 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
     expect_equal(node, seen, (False, False), "ready and started")
 
 
-@conformance(id="backoff-event", rules=["BACK-008", "LIFE-242"], needs=[API], node_config=FOUR)
+@conformance(
+    id="backoff-event", rules=["BACK-008", "LIFE-242"], needs=[API], node_config=FOUR, since="1.35"
+)
 async def a_back_off_is_told_in_an_event(node: Node) -> None:
     """Every sync that decides to wait records an event, Warning BackOff, about the container."""
     await node.api.create_pod(pod("web", container("main", exits(1))))
@@ -60,7 +62,13 @@ async def a_back_off_is_told_in_an_event(node: Node) -> None:
     )
 
 
-@conformance(id="restart-count", rules=["BACK-020", "LIFE-132"], needs=[STATUS], node_config=FOUR)
+@conformance(
+    id="restart-count",
+    rules=["BACK-020", "LIFE-132"],
+    needs=[STATUS],
+    node_config=FOUR,
+    since="1.35",
+)
 async def restart_count_and_attempt_grow_by_one(node: Node) -> None:
     """Each restart raises restartCount and the attempt in CreateContainer by one."""
     await node.apply_static(pod("web", container("main", exits(1, after_s=2))))
@@ -96,7 +104,7 @@ async def policy_on_failure_does_not_restart_after_exit_zero(node: Node) -> None
     expect_equal(node, node.phase("job"), "Running", "phase")
 
 
-@conformance(id="container-policy", rules=["BACK-102.3", "LIFE-124"], needs=[STATUS])
+@conformance(id="container-policy", rules=["BACK-102.3", "LIFE-124"], needs=[STATUS], since="1.35")
 async def the_policy_of_a_container_beats_that_of_the_pod(node: Node) -> None:
     """A container with its own restartPolicy Always restarts in a pod with policy Never."""
     own = container("main", exits(1, after_s=1), restartPolicy="Always")
@@ -104,7 +112,9 @@ async def the_policy_of_a_container_beats_that_of_the_pod(node: Node) -> None:
     await node.run_until(lambda: node.count("StartContainer", container="main") == 2, within_s=10)
 
 
-@conformance(id="restart-rules", rules=["BACK-102.1", "BACK-102.2", "LIFE-124"], needs=[STATUS])
+@conformance(
+    id="restart-rules", rules=["BACK-102.1", "BACK-102.2", "LIFE-124"], needs=[STATUS], since="1.35"
+)
 async def restart_rules_pick_exit_codes(node: Node) -> None:
     """A restart rule for exit code 42 restarts its own container only; the others obey the pod's
     policy, Never."""

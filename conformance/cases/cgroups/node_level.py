@@ -156,7 +156,7 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     )
 
 
-@conformance(id="node-reserved-groups", rules=["CG-035.3"], needs=[CGROUPS])
+@conformance(id="node-reserved-groups", rules=["CG-035.3"], needs=[CGROUPS], since="1.32")
 async def reserved_groups_are_limited(node: Node) -> None:
     """The cgroups that are configured for the reservations are limited to them, those for
     compressible resources in their CPU alone."""

@@ -145,7 +145,7 @@ async def without_cpu_cfs_quota_pods_have_none(node: Node) -> None:
 @conformance(
     id="cgroup-quota-period", needs=[CGROUPS],
     rules=["CG-020.2", "CG-020.3", "CG-031.3", "CG-050.1"],
-    node_config={"cpuCFSQuotaPeriod": "50ms"},
+    node_config={"cpuCFSQuotaPeriod": "50ms"}, since="1.36",
 )  # fmt: skip
 async def the_period_is_the_configured_one(node: Node) -> None:
     """The quota of a pod is in periods of cpuCFSQuotaPeriod, and never below a millisecond, even

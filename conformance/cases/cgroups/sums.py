@@ -65,6 +65,7 @@ async def the_greatest_init_container_counts(node: Node) -> None:
     id="cgroup-pod-level",
     rules=["CG-002.1", "CG-023.3", "CG-028", "CG-050.1", "CG-050.5"],
     needs=[CGROUPS],
+    since="1.34",
 )
 async def resources_of_the_pod_itself_count(node: Node) -> None:
     """Resources at the level of the pod decide its QoS class and its limits, whatever its
@@ -122,7 +123,9 @@ async def the_overhead_of_a_pod_counts(node: Node) -> None:
     expect_equal(node, seen, [(102, 20_000, 0), (256, 25_000, 32 * MI)], "resources and overhead")
 
 
-@conformance(id="cgroup-pod-level-burstable", rules=["CG-002.2", "CG-028"], needs=[CGROUPS])
+@conformance(
+    id="cgroup-pod-level-burstable", rules=["CG-002.2", "CG-028"], needs=[CGROUPS], since="1.34"
+)
 async def a_limit_of_the_pod_needs_none_of_its_containers(node: Node) -> None:
     """A pod with a limit of its own for memory, and a lower request, is Burstable and has that
     limit although its containers have none; it has no CPU quota."""

@@ -81,7 +81,7 @@ async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> No
     expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")
 
 
-@conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API])
+@conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API], since="1.32")
 async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: Node) -> None:
     """A sidecar with a small request has the score of the regular container with the smallest
     request, so that it is not killed earlier."""
@@ -100,7 +100,9 @@ async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: No
 
 
 # Kubelet 1.36.2 without cgroups of pods dies of pods with resources of their own.
-@conformance(id="oom-score-pod-level", rules=["EVIC-120"], needs=[API, Feature.CGROUPS])
+@conformance(
+    id="oom-score-pod-level", rules=["EVIC-120"], needs=[API, Feature.CGROUPS], since="1.34"
+)
 async def what_only_the_pod_requests_is_shared_by_its_containers(node: Node) -> None:
     """Memory that the pod requests beyond its containers counts for each of them in equal parts."""
     total = await memory_bytes(node)

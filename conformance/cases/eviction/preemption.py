@@ -215,6 +215,7 @@ async def a_static_pod_is_critical(node: Node) -> None:
     rules=["PREE-009", "PLEG-012.1"],
     level=Level.DETAIL,
     needs=[API, Feature.CGROUPS],
+    since="1.34",
 )
 async def a_critical_pod_that_grows_takes_the_place_of_another(node: Node) -> None:
     """When the resize of a critical pod does not fit, ordinary pods are preempted for it, too."""

@@ -56,10 +56,8 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
         seen = [conditions[kind]["status"] for kind in ("Ready", "ContainersReady")]
         expect_equal(node, seen, ["False"] * 2, "Ready and ContainersReady when it is Failed")
         target = conditions.get("DisruptionTarget", {})
-        names = ("status", "reason", "message", "observedGeneration")
-        generation = (node.api.pod("web") or {})["metadata"]["generation"]
-        wanted_target = ("True", "TerminationByKubelet", status["message"], generation)
-        told = tuple(target.get(name) for name in names)
+        wanted_target = ("True", "TerminationByKubelet", status["message"])
+        told = tuple(target.get(name) for name in ("status", "reason", "message"))
         expect_equal(node, told, wanted_target, "DisruptionTarget")
         await node.run_until(
             lambda: node.count("RemoveContainer", pod="web"),
@@ -69,6 +67,17 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
     await node.run_for(limits.NOTICE_S)
     expect(node, node.api.pod("web"), "the evicted pod is still at the API")
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
+
+
+@conformance(id="evict-generation", rules=["EVIC-094.2"], needs=[API, PRESSURE], since="1.34")
+async def the_condition_of_an_eviction_has_a_generation(node: Node) -> None:
+    """DisruptionTarget of an evicted pod has the pod's generation as observedGeneration."""
+    await node.api.run_pods(burstable("web"))
+    async with node.kubelet.pressure(MEMORY):
+        await evicted(node, "web")
+    web = node.api.pod("web") or {}
+    seen = {c["type"]: c.get("observedGeneration") for c in web["status"]["conditions"]}
+    expect_equal(node, seen.get("DisruptionTarget"), web["metadata"]["generation"], "generation")
 
 
 @conformance(id="evict-not-static", rules=["EVIC-085.1", "SRC-039"], needs=[STATUS, PRESSURE])

@@ -38,7 +38,8 @@ async def no_priority_is_priority_zero(node: Node) -> None:
 
 
 @conformance(id="rank-allocated", rules=["EVIC-052.2"], needs=[API, SHORT, Feature.CGROUPS],
-             node_config=MEMORY)  # fmt: skip
+             node_config=MEMORY, since="1.33",
+)  # fmt: skip
 async def what_is_allocated_counts(node: Node) -> None:
     """A pod that asks for more memory than the node has is ranked by what it was allocated."""
     asks = hungry("asks", memory_mi=100, requests={**SMALL, "memory": "50Mi"})
@@ -51,7 +52,8 @@ async def what_is_allocated_counts(node: Node) -> None:
 
 
 @conformance(id="rank-pod-level", rules=["EVIC-080.1", "EVIC-091.5", "EVIC-093.2"],
-             needs=[API, SHORT, Feature.CGROUPS], node_config=MEMORY)  # fmt: skip
+             needs=[API, SHORT, Feature.CGROUPS], node_config=MEMORY, since="1.34",
+)  # fmt: skip
 async def what_the_pod_as_a_whole_asks_for_counts(node: Node) -> None:
     """Memory that a pod requests as a whole protects it, and the message about another one that
     exceeds it tells the request of the pod."""

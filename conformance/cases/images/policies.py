@@ -31,7 +31,7 @@ API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Fea
 NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 
 
-@conformance(id="image-policy-present", rules=["BACK-202.2"], needs=[API, STATUS])
+@conformance(id="image-policy-present", rules=["BACK-202.2"], needs=[API, STATUS], since="1.35")
 async def a_present_image_is_not_pulled(node: Node) -> None:
     """With IfNotPresent an image that is present is used, and an event says so."""
     await node.api.create_pod(pod("web"))
@@ -57,7 +57,7 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     expect_equal(node, (made.image, made.user_specified_image), (pulled, image), "image made from")
 
 
-@conformance(id="image-policy-always", rules=["BACK-202.1"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
+@conformance(id="image-policy-always", rules=["BACK-202.1"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY, since="1.32")  # fmt: skip  # noqa: E501
 async def always_pulls_at_every_start(node: Node) -> None:
     """With Always the image is pulled without looking for it first, again at every restart."""
     registry = await node.runtime.registry()
@@ -103,7 +103,10 @@ async def never_uses_what_is_there(node: Node) -> None:
 
 
 @conformance(
-    id="image-default-tag", rules=["BACK-201.1", "BACK-202.1"], needs=[API, STATUS, REGISTRY]
+    id="image-default-tag",
+    rules=["BACK-201.1", "BACK-202.1"],
+    needs=[API, STATUS, REGISTRY],
+    since="1.32",
 )
 async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
     """Without a tag and a policy the image `:latest` is pulled without looking for it first; the
@@ -177,7 +180,9 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
     await wait_running(node, "web", "fine")
 
 
-@conformance(id="image-inspect-error", rules=["BACK-203.1"], needs=[API, STATUS, FAULTS])
+@conformance(
+    id="image-inspect-error", rules=["BACK-203.1"], needs=[API, STATUS, FAULTS], since="1.32"
+)
 async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     """While ImageStatus fails the container waits with ImageInspectError, and it is tried again."""
     with node.runtime.on("ImageStatus").fails("UNKNOWN", "store is broken"):
@@ -195,7 +200,7 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     )
 
 
-@conformance(id="image-incomplete", rules=["BACK-203.2"], needs=[STATUS, FAULTS])
+@conformance(id="image-incomplete", rules=["BACK-203.2"], needs=[STATUS, FAULTS], since="1.32")
 async def an_image_without_id_or_size_is_not_used(node: Node) -> None:
     """An image whose id is empty or whose size is 0 in the answer is an error of ImageStatus."""
 

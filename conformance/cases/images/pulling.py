@@ -77,6 +77,7 @@ async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
     id="pull-outage",
     rules=["BACK-206.5", "BACK-207", "BACK-204.1", "BACK-204.4"],
     needs=[API, STATUS, REGISTRY],
+    since="1.32",
 )
 async def an_outage_is_waited_out(node: Node) -> None:
     """While the registry does not answer, the pull fails and is backed off; once it is back, the
@@ -111,6 +112,7 @@ async def an_outage_is_waited_out(node: Node) -> None:
     rules=["BACK-206.2", "BACK-207"],
     needs=[STATUS, REGISTRY, Feature.VIRTUAL_TIME],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "15s"}},
+    since="1.35",
 )
 async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
     """Failing pulls are repeated after 10, 20, 40, 80, 160, 300 and 300 s, each at the next sync of
@@ -146,7 +148,7 @@ async def the_back_off_begins_with_the_failure(node: Node) -> None:
     expect(node, gaps[0] >= 10 and gaps[1] >= 20, "10 and 20 s after the end of a pull", gaps)
 
 
-@conformance(id="pull-back-off-causes", rules=["BACK-206.5"], needs=[STATUS, FAULTS])
+@conformance(id="pull-back-off-causes", rules=["BACK-206.5"], needs=[STATUS, FAULTS], since="1.32")
 async def the_back_off_tells_the_last_failure(node: Node) -> None:
     """The message during a back-off has the reason and the text of the failure before it, also when
     an earlier one was another."""
@@ -171,6 +173,7 @@ async def the_back_off_tells_the_last_failure(node: Node) -> None:
     rules=["BACK-206.3", "BACK-206.4"],
     needs=[STATUS, FAULTS, REGISTRY, Feature.VIRTUAL_TIME],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+    since="1.35",
 )
 async def the_back_off_outlives_a_success_and_ends_after_ten_minutes(node: Node) -> None:
     """A pull that succeeds leaves the delay as it is: a failure minutes later doubles it. One that

@@ -13,7 +13,9 @@ NEEDS = [API, STATUS, REGISTRY]
 POLICY = "imagePullCredentialsVerificationPolicy"
 
 
-@conformance(id="image-not-for-everyone", rules=["BACK-210.4", "BACK-210.5"], needs=NEEDS)
+@conformance(
+    id="image-not-for-everyone", rules=["BACK-210.4", "BACK-210.5"], needs=NEEDS, since="1.35"
+)
 async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
     """A pod without the secret must pull an image that is present but was pulled with that secret,
     and the registry refuses it; with policy Never the image counts as absent for that pod."""
@@ -58,7 +60,10 @@ async def an_image_pulled_anonymously_is_for_everyone(node: Node) -> None:
 
 
 @conformance(
-    id="image-records-stay", rules=["BACK-211", "BACK-210.1"], needs=[*NEEDS, Feature.RESTART]
+    id="image-records-stay",
+    rules=["BACK-211", "BACK-210.1"],
+    needs=[*NEEDS, Feature.RESTART],
+    since="1.35",
 )
 async def a_restarted_kubelet_knows_with_what_an_image_was_pulled(node: Node) -> None:
     """After a restart of the kubelet an image that was pulled with a secret still may not be used
@@ -75,7 +80,9 @@ async def a_restarted_kubelet_knows_with_what_an_image_was_pulled(node: Node) ->
     expect_equal(node, pulls(node, image, "same"), [], "pulls with the same secret")
 
 
-@conformance(id="image-for-each-secret", rules=["BACK-210.2", "BACK-210.4"], needs=NEEDS)
+@conformance(
+    id="image-for-each-secret", rules=["BACK-210.2", "BACK-210.4"], needs=NEEDS, since="1.35"
+)
 async def every_secret_proves_access_for_itself(node: Node) -> None:
     """A pod with another login must pull, and both logins are known from then on; of several
     secrets of a pod one that is known is enough."""
@@ -95,7 +102,7 @@ async def every_secret_proves_access_for_itself(node: Node) -> None:
     expect_equal(node, users(node, image), ["one", "two"], "users of the pulls for four pods")
 
 
-@conformance(id="image-for-a-changed-secret", rules=["BACK-210.2"], needs=NEEDS)
+@conformance(id="image-for-a-changed-secret", rules=["BACK-210.2"], needs=NEEDS, since="1.35")
 async def a_changed_secret_is_the_same_secret(node: Node) -> None:
     """A secret whose content has changed still proves access by its name and UID; one that was
     deleted and made anew with another login does not. A copy that proved access by its login is
@@ -121,7 +128,9 @@ async def a_changed_secret_is_the_same_secret(node: Node) -> None:
     expect_equal(node, users(node, image, "last"), ["other"], "users of the pulls after that")
 
 
-@conformance(id="image-under-another-name", rules=["BACK-210.3", "BACK-210.4"], needs=NEEDS)
+@conformance(
+    id="image-under-another-name", rules=["BACK-210.3", "BACK-210.4"], needs=NEEDS, since="1.35"
+)
 async def what_was_proved_for_a_name_counts_for_that_name(node: Node) -> None:
     """An image that everybody may use under the name of an open registry may not be used under that
     of a closed one without its secret."""
@@ -154,6 +163,7 @@ async def a_preloaded_image_needs_no_proof(node: Node) -> None:
     rules=["BACK-210.1", "BACK-210.5"],
     needs=[API, STATUS],
     node_config={POLICY: "AlwaysVerify"},
+    since="1.35",
 )
 async def with_always_verify_a_preloaded_image_is_pulled(node: Node) -> None:
     """With AlwaysVerify a preloaded image must be pulled, and with the pull policy Never it counts
@@ -190,6 +200,7 @@ async def with_never_verify_all_pods_may_use_an_image(node: Node) -> None:
         POLICY: "NeverVerifyAllowlistedImages",
         "preloadedImagesVerificationAllowlist": ["localhost/*"],
     },
+    since="1.35",
 )
 async def images_of_the_allowlist_need_no_proof(node: Node) -> None:
     """With NeverVerifyAllowlistedImages preloaded images that the list names, by a repository or by

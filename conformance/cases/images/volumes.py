@@ -37,7 +37,7 @@ def mount_of(node: Node, path: str) -> Any:
     return found[0]
 
 
-@conformance(id="image-volume", rules=["LIFE-130", "CRI-099"], needs=[API, *NEEDS])
+@conformance(id="image-volume", rules=["LIFE-130", "CRI-099"], needs=[API, *NEEDS], since="1.35")
 async def an_image_can_be_mounted(node: Node) -> None:
     """The image of a volume is pulled with the pod's sandbox configuration, and CreateContainer
     asks the runtime to mount it, read-only and without a host path."""
@@ -56,7 +56,9 @@ async def an_image_can_be_mounted(node: Node) -> None:
     expect_equal(node, event["involvedObject"].get("fieldPath"), None, "field of the event")
 
 
-@conformance(id="image-volume-missing", rules=["LIFE-130", "BACK-204"], needs=[API, *NEEDS])
+@conformance(
+    id="image-volume-missing", rules=["LIFE-130", "BACK-204"], needs=[API, *NEEDS], since="1.35"
+)
 async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None:
     """A container that mounts an image that cannot be pulled waits with that reason; a container
     that does not mount it runs."""
@@ -75,7 +77,7 @@ async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None
     )
 
 
-@conformance(id="image-volume-never", rules=["LIFE-130", "BACK-202"], needs=NEEDS)
+@conformance(id="image-volume-never", rules=["LIFE-130", "BACK-202"], needs=NEEDS, since="1.35")
 async def a_volume_has_a_pull_policy_of_its_own(node: Node) -> None:
     """With policy Never the image of a volume is not pulled, whatever the policies of the
     containers."""

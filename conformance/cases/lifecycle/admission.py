@@ -74,6 +74,7 @@ async def a_taken_host_port_is_refused(node: Node) -> None:
     rules=["LIFE-228"],
     needs=[API],
     node_config={"featureGates": {RESTART_ALL: False, **NO_LEVEL}},
+    since="1.36",
 )
 async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
     """Pods that use features whose gates are off are refused: they do not run without them."""
@@ -89,7 +90,7 @@ async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
     await refused(node, pod("level", resources=level), "PodLevelResourcesNotSupported", text)
 
 
-@conformance(id="node-features", rules=["NODE-035"], needs=[API])
+@conformance(id="node-features", rules=["NODE-035"], needs=[API], since="1.36")
 async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     """The Node lists the runtime's handlers in order, whether the runtime supports
     supplementalGroupsPolicy, and the features that pods may need."""

@@ -22,6 +22,7 @@ def amounts(resources: Any) -> tuple[int, int, int]:
     id="config-least-quota",
     rules=["LIFE-139.2", "LIFE-139.5"],
     needs=[STATUS, Feature.CGROUPS],
+    since="1.34",
 )
 async def a_container_gets_the_limits_of_its_pod_and_at_least_a_quota_of_one_ms(node: Node) -> None:
     """A CPU limit of 5m makes a quota of 1000, the least one; a container without limits has those

@@ -55,7 +55,9 @@ async def a_changed_image_restarts_the_container_of_a_run_once_pod_too(node: Nod
     expect_equal(node, stops(node, "job"), wanted, "messages of Killing")
 
 
-@conformance(id="image-change-sidecar", rules=["LIFE-120.6", "LIFE-121.3"], needs=[API])
+@conformance(
+    id="image-change-sidecar", rules=["LIFE-120.6", "LIFE-121.3"], needs=[API], since="1.32"
+)
 async def a_sidecar_with_a_new_image_is_replaced_alone(node: Node) -> None:
     """A sidecar whose image changes is stopped and started again; the regular container runs on."""
     await node.api.create_pod(pod("web", init=[sidecar("side")]))
@@ -126,7 +128,7 @@ def failing(name: str, policy: str, main: str, **fields: Any) -> PodPlan:
     return pod(name, *both, restartPolicy=policy)
 
 
-@conformance(id="probe-own-policy", rules=["LIFE-115.5", "LIFE-115.6"], needs=[API])
+@conformance(id="probe-own-policy", rules=["LIFE-115.5", "LIFE-115.6"], needs=[API], since="1.35")
 async def after_a_failed_probe_the_policy_of_the_container_decides(node: Node) -> None:
     """A container that a probe has killed starts again if its own policy says so, and if it has
     none, that of the pod."""

@@ -280,7 +280,9 @@ async def the_address_of_a_pod_stays_in_every_status(node: Node) -> None:
     expect(node, known and len(set(known)) == 1, "one address in all statuses", seen)
 
 
-@conformance(id="restart-all-without-hooks", rules=["LIFE-125.2", "LIFE-143.3"], needs=[API])
+@conformance(
+    id="restart-all-without-hooks", rules=["LIFE-125.2", "LIFE-143.3"], needs=[API], since="1.36"
+)
 async def a_restart_of_all_containers_runs_no_hook(node: Node) -> None:
     """When an exit restarts all containers, the others are stopped with 2 s and without their
     preStop hooks."""

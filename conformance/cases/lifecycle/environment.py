@@ -164,7 +164,7 @@ async def services_of_the_namespace_become_variables(node: Node) -> None:
     expect_equal(node, others, [], "variables of my-shop without links")
 
 
-@conformance(id="env-file-missing", rules=["LIFE-137", "LIFE-131"], needs=[API])
+@conformance(id="env-file-missing", rules=["LIFE-137", "LIFE-131"], needs=[API], since="1.35")
 async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) -> None:
     """A container whose variable comes from a file that is missing in the volume waits with
     CreateContainerConfigError, even if the variable is optional."""

@@ -36,6 +36,7 @@ def users(config: Any) -> Any:
     id="status-user-and-image",
     rules=["LIFE-170", "CRI-083.2", "CRI-083.4", "CRI-084.4"],
     needs=[STATUS, Feature.FAULTS],
+    since="1.33",
 )
 async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node) -> None:
     """In a container's status `user` is what the runtime reports, `imageID` its image_ref, and
@@ -99,7 +100,7 @@ async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
     )
 
 
-@conformance(id="user-namespace", rules=["LIFE-147"], needs=FEATURES)
+@conformance(id="user-namespace", rules=["LIFE-147"], needs=FEATURES, since="1.33")
 async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
     """With `hostUsers: false` each pod gets 65536 user IDs that it shares neither with other pods
     nor with the node, in the sandbox, in its containers and for every mount; other pods have the
@@ -126,7 +127,9 @@ async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
     expect_equal(node, mode, NODE_NAMESPACE, "namespace mode of a pod that asks for none")
 
 
-@conformance(id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART])
+@conformance(
+    id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART], since="1.33"
+)
 async def a_pod_keeps_its_users(node: Node) -> None:
     """A new sandbox of the pod gets the user IDs of the first one, also after a restart of the
     kubelet; it need not be the first pod of the node."""

@@ -205,7 +205,7 @@ async def two_workers_rotate_two_logs_at_once(node: Node) -> None:
         rule.release()
 
 
-@conformance(id="log-files-refused", rules=["GC-201.2"], needs=[Feature.RESTART])
+@conformance(id="log-files-refused", rules=["GC-201.2"], needs=[Feature.RESTART], since="1.33")
 async def one_log_file_is_too_few(node: Node) -> None:
     """A kubelet with containerLogMaxFiles 1 does not start."""
     log = await node.kubelet.refused_start(containerLogMaxFiles=1)

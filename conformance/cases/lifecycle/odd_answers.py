@@ -113,6 +113,7 @@ async def a_user_with_a_name_may_be_root(node: Node) -> None:
     id="user-namespace-refused",
     rules=["LIFE-147.5", "LIFE-148.2"],
     needs=[API, FAULTS, Feature.USER_NAMESPACES, Feature.RESTART],
+    since="1.33",
 )
 async def a_pod_does_not_run_without_the_users_it_asks_for(node: Node) -> None:
     """Where the runtime has no user namespaces, a pod with `hostUsers: false` gets no sandbox, and

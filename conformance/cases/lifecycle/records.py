@@ -90,7 +90,9 @@ async def a_sidecar_whose_record_was_removed_is_started_again(node: Node) -> Non
     expect(node, "False" not in values[values.index("True") :], "Initialized stays True", values)
 
 
-@conformance(id="count-from-logs", rules=["LIFE-132.2"], needs=[STATUS], node_config=OFTEN)
+@conformance(
+    id="count-from-logs", rules=["LIFE-132.2"], needs=[STATUS], node_config=OFTEN, since="1.35"
+)
 async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
     """When all instances of a container are gone, the next one has the number after that of the
     newest log."""
@@ -120,7 +122,9 @@ async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
     expect_equal(node, attempts, [0, 1, 2, 3, 4], "attempts")
 
 
-@conformance(id="count-never-falls", rules=["LIFE-173.3"], needs=[STATUS], node_config=OFTEN)
+@conformance(
+    id="count-never-falls", rules=["LIFE-173.3"], needs=[STATUS], node_config=OFTEN, since="1.35"
+)
 async def the_restart_count_does_not_fall_when_all_is_lost(node: Node) -> None:
     """When the instances of a container and their logs are gone, the next one is number 0 in the
     runtime, but the restart count that is shown stays."""
@@ -149,7 +153,9 @@ async def the_restart_count_does_not_fall_when_all_is_lost(node: Node) -> None:
     expect_equal(node, counts, sorted(counts), "restart counts that never fall")
 
 
-@conformance(id="init-old-instances", rules=["LIFE-130.3"], needs=[STATUS], node_config=OFTEN)
+@conformance(
+    id="init-old-instances", rules=["LIFE-130.3"], needs=[STATUS], node_config=OFTEN, since="1.35"
+)
 async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node) -> None:
     """Before an init container that has failed is started again, its older instances are removed,
     and never the newest one."""
@@ -173,6 +179,7 @@ async def of_a_retried_init_container_only_the_newest_instance_stays(node: Node)
     rules=["LIFE-130.2", "LIFE-111.4", "LIFE-111.5"],
     needs=[STATUS, KILL],
     node_config=OFTEN,
+    since="1.35",
 )
 async def before_a_new_sandbox_the_records_of_init_containers_are_removed(node: Node) -> None:
     """For a new sandbox all instances of init containers are removed first, so that each runs

@@ -30,7 +30,7 @@ from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
 
 
-@conformance(id="resize-running", rules=["CG-064", "CG-065"], needs=NEEDS)
+@conformance(id="resize-running", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.34")
 async def a_resize_updates_the_running_container(node: Node) -> None:
     """For more memory and CPU UpdateContainerResources is called, first for memory and then for
     CPU, and nothing is restarted."""
@@ -44,7 +44,7 @@ async def a_resize_updates_the_running_container(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="resize-restart", rules=["CG-064", "LIFE-115"], needs=NEEDS)
+@conformance(id="resize-restart", rules=["CG-064", "LIFE-115"], needs=NEEDS, since="1.34")
 async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -> None:
     """With resizePolicy RestartContainer for memory the container is stopped and started again,
     with its new memory, in the same sandbox."""
@@ -66,7 +66,9 @@ async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -
     expect_equal(node, killing, ["Container main resize requires restart"], "message of Killing")
 
 
-@conformance(id="resize-status", rules=["CG-063", "LIFE-186"], needs=[*NEEDS, Feature.FAULTS])
+@conformance(
+    id="resize-status", rules=["CG-063", "LIFE-186"], needs=[*NEEDS, Feature.FAULTS], since="1.34"
+)
 async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
     """While the runtime works on a resize, PodResizeInProgress is True for the new generation,
     allocatedResources are the new values and resources the old ones; afterwards the condition is
@@ -97,7 +99,7 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
     expect_equal(node, told["resources"], asking("200m", "96Mi"), "actual resources at the end")
 
 
-@conformance(id="resize-events", rules=["CG-063"], needs=NEEDS)
+@conformance(id="resize-events", rules=["CG-063"], needs=NEEDS, since="1.35")
 async def events_tell_what_a_resize_asks_for(node: Node) -> None:
     """ResizeStarted and ResizeCompleted name the resources of all containers, and the generation
     of the spec, as JSON."""
@@ -123,7 +125,10 @@ async def events_tell_what_a_resize_asks_for(node: Node) -> None:
 
 
 @conformance(
-    id="resize-error", rules=["CG-063", "CG-065", "LIFE-186"], needs=[*NEEDS, Feature.FAULTS]
+    id="resize-error",
+    rules=["CG-063", "CG-065", "LIFE-186"],
+    needs=[*NEEDS, Feature.FAULTS],
+    since="1.35",
 )
 async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
     """When the runtime fails, PodResizeInProgress has reason Error and the runtime's text, a
@@ -150,7 +155,7 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=20_000, memory_mi=96)
 
 
-@conformance(id="resize-below-usage", rules=["CG-066.1", "CG-066.2"], needs=NEEDS)
+@conformance(id="resize-below-usage", rules=["CG-066.1", "CG-066.2"], needs=NEEDS, since="1.35")
 async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     """A memory limit below what the container uses is refused before anything is changed, and tried
     again."""
@@ -201,7 +206,7 @@ async def memory_does_not_shrink_to_what_is_used(node: Node) -> None:
     )
 
 
-@conformance(id="resize-sidecar", rules=["CG-064"], needs=NEEDS)
+@conformance(id="resize-sidecar", rules=["CG-064"], needs=NEEDS, since="1.34")
 async def a_sidecar_is_resized_too(node: Node) -> None:
     """A running sidecar gets other resources without a restart."""
     side = sidecar("side", resources=asking("100m", "64Mi"))
@@ -212,7 +217,7 @@ async def a_sidecar_is_resized_too(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="resize-pod-level", rules=["CG-064", "CG-065"], needs=NEEDS)
+@conformance(id="resize-pod-level", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.36")
 async def the_pods_own_resources_can_be_resized(node: Node) -> None:
     """When the resources at the level of the pod change, its cgroup follows, and so does a
     container that has no limit of its own."""
@@ -226,7 +231,7 @@ async def the_pods_own_resources_can_be_resized(node: Node) -> None:
     expect_equal(node, seen, (192, 30_000), "memory limit in MiB and CPU quota of main")
 
 
-@conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS)
+@conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.34")
 async def a_resize_there_and_back_ends_where_it_began(node: Node) -> None:
     """After a resize up and one down there have been two updates, and the pod has what it had."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))

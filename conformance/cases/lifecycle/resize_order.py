@@ -19,7 +19,7 @@ from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
 
 
-@conformance(id="resize-grows-pod-first", rules=["CG-065"], needs=NEEDS)
+@conformance(id="resize-grows-pod-first", rules=["CG-065"], needs=NEEDS, since="1.34")
 async def the_pod_grows_before_its_containers(node: Node) -> None:
     """When memory and CPU grow, the pod's cgroup is raised before the container, first for memory
     and then for CPU: a container never has more than its pod. The runtime is told of the pod's
@@ -50,7 +50,7 @@ async def the_pod_grows_before_its_containers(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=30_000, memory_mi=112)
 
 
-@conformance(id="resize-shrinks-pod-last", rules=["CG-065"], needs=NEEDS)
+@conformance(id="resize-shrinks-pod-last", rules=["CG-065"], needs=NEEDS, since="1.34")
 async def the_pod_shrinks_after_its_containers(node: Node) -> None:
     """When memory and CPU shrink, the container is lowered before the pod's cgroup, first for
     memory and then for CPU: a container never has more than its pod."""
@@ -73,7 +73,7 @@ async def the_pod_shrinks_after_its_containers(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
 
 
-@conformance(id="resize-decreases-first", rules=["CG-065"], needs=NEEDS)
+@conformance(id="resize-decreases-first", rules=["CG-065"], needs=NEEDS, since="1.34")
 async def containers_that_get_less_come_first(node: Node) -> None:
     """When two containers swap their CPU, the one that gets less is updated before the other."""
     await run_pod(
@@ -95,7 +95,9 @@ async def containers_that_get_less_come_first(node: Node) -> None:
     expect_equal(node, order, ["down", "up"], "order of updates")
 
 
-@conformance(id="resize-sandbox-refused", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])
+@conformance(
+    id="resize-sandbox-refused", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS], since="1.35"
+)
 async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> None:
     """When UpdatePodSandboxResources fails, no cgroup is written and no container updated."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
@@ -134,7 +136,12 @@ async def a_runtime_is_told_the_old_limits_when_the_kernel_refuses_the_new(node:
     expect_pod_group(node, "web", quota_us=20_000, memory_mi=64)
 
 
-@conformance(id="resize-sandbox-unimplemented", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])
+@conformance(
+    id="resize-sandbox-unimplemented",
+    rules=["CG-065"],
+    needs=[*NEEDS, Feature.FAULTS],
+    since="1.34",
+)
 async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
     """When UpdatePodSandboxResources answers UNIMPLEMENTED, the resize goes on."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
@@ -147,7 +154,10 @@ async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
 
 
 @conformance(
-    id="resize-sandbox-not-implemented", rules=["CRI-122", "CG-065"], needs=[*NEEDS, Feature.FAULTS]
+    id="resize-sandbox-not-implemented",
+    rules=["CRI-122", "CG-065"],
+    needs=[*NEEDS, Feature.FAULTS],
+    since="1.35",
 )
 async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Node) -> None:
     """The resize also goes on when UpdatePodSandboxResources answers UNKNOWN with the text `not

@@ -50,7 +50,9 @@ async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
     return api_condition(node, pod_name, PENDING)
 
 
-@conformance(id="resize-deferred", rules=["CG-062", "CG-063", "LIFE-186"], needs=NEEDS)
+@conformance(
+    id="resize-deferred", rules=["CG-062", "CG-063", "LIFE-186"], needs=NEEDS, since="1.35"
+)
 async def a_resize_without_room_is_deferred(node: Node) -> None:
     """A resize that does not fit is Deferred, even if it asks for more than the node has in all,
     and the condition has the message of the refusal.
@@ -72,7 +74,7 @@ async def a_resize_without_room_is_deferred(node: Node) -> None:
     expect_equal(node, len(updates(node)), 0, "updates")
 
 
-@conformance(id="resize-deferred-accepted", rules=["CG-061", "LIFE-186"], needs=NEEDS)
+@conformance(id="resize-deferred-accepted", rules=["CG-061", "LIFE-186"], needs=NEEDS, since="1.34")
 async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
     """When another pod has left and there is room, the condition is removed and the resize is
     carried out."""
@@ -91,7 +93,7 @@ async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of web")
 
 
-@conformance(id="resize-deferred-smaller", rules=["CG-061"], needs=NEEDS)
+@conformance(id="resize-deferred-smaller", rules=["CG-061"], needs=NEEDS, since="1.34")
 async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
     """A deferred resize is also carried out when the resize of another pod leaves room for it."""
     part = await free_m(node, 0.6)
@@ -103,7 +105,7 @@ async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
     await resized(node, "web")
 
 
-@conformance(id="resize-order", rules=["CG-061"], needs=NEEDS)
+@conformance(id="resize-order", rules=["CG-061"], needs=NEEDS, since="1.34")
 async def the_higher_priority_gets_the_room(node: Node) -> None:
     """Of two deferred resizes that of the pod with the higher priority is carried out, though it
     came later; the other stays deferred."""
@@ -133,6 +135,7 @@ async def the_higher_priority_gets_the_room(node: Node) -> None:
         "evictionSoftGracePeriod": {"nodefs.available": "1h"},
         "evictionPressureTransitionPeriod": "5s",
     },
+    since="1.35",
 )
 async def under_pressure_a_resize_is_deferred(node: Node) -> None:
     """While the node has DiskPressure every resize is deferred, even one that asks for less;
@@ -152,7 +155,7 @@ async def under_pressure_a_resize_is_deferred(node: Node) -> None:
     )
 
 
-@conformance(id="resize-taken-back", rules=["CG-061", "LIFE-186"], needs=NEEDS)
+@conformance(id="resize-taken-back", rules=["CG-061", "LIFE-186"], needs=NEEDS, since="1.33")
 async def a_pending_resize_can_be_taken_back(node: Node) -> None:
     """When the spec again asks for what the pod has, the condition is removed and nothing is
     updated."""
@@ -165,7 +168,11 @@ async def a_pending_resize_can_be_taken_back(node: Node) -> None:
 
 
 @conformance(
-    id="resize-infeasible", rules=["CG-062", "CG-063"], needs=NEEDS, node_config=STATIC_CPUS
+    id="resize-infeasible",
+    rules=["CG-062", "CG-063"],
+    needs=NEEDS,
+    node_config=STATIC_CPUS,
+    since="1.35",
 )
 async def a_guaranteed_pod_keeps_its_cpus_under_the_static_policy(node: Node) -> None:
     """With cpuManagerPolicy static a resize of a Guaranteed pod's CPU is Infeasible and not tried

@@ -31,7 +31,7 @@ NODE = Feature.NODE_RESOURCES
 
 @conformance(
     id="resize-static-memory", rules=["CG-062.1"], needs=[*NEEDS, NODE], machine=SERVER,
-    node_config={**MEMORY, "memoryManagerPolicy": "Static"},
+    node_config={**MEMORY, "memoryManagerPolicy": "Static"}, since="1.34",
 )  # fmt: skip
 async def pinned_memory_cannot_be_resized(node: Node) -> None:
     """Beside the memory manager's policy Static a Guaranteed pod cannot change its memory; its CPU
@@ -59,7 +59,7 @@ async def pinned_memory_cannot_be_resized(node: Node) -> None:
 @conformance(
     id="resize-with-swap", rules=["CG-062.2"], needs=[*NEEDS, Feature.CGROUP_V2, NODE],
     node_config={"failSwapOn": False, "memorySwap": {"swapBehavior": "LimitedSwap"}},
-    machine={"cores": 4, "memory_bytes": 8192 * MI, "swap_bytes": 4096 * MI},
+    machine={"cores": 4, "memory_bytes": 8192 * MI, "swap_bytes": 4096 * MI}, since="1.34",
 )  # fmt: skip
 async def a_container_that_may_swap_keeps_its_memory_request(node: Node) -> None:
     """The memory request of a container that may swap, by which its swap is measured, is not
@@ -75,7 +75,10 @@ async def a_container_that_may_swap_keeps_its_memory_request(node: Node) -> None
 
 
 @conformance(
-    id="resize-deferred-again", rules=["CG-061.2", "CG-063.1", "CG-063.2", "CG-063.6"], needs=NEEDS
+    id="resize-deferred-again",
+    rules=["CG-061.2", "CG-063.1", "CG-063.2", "CG-063.6"],
+    needs=NEEDS,
+    since="1.35",
 )
 async def a_resize_that_is_refused_again_changes_nothing(node: Node) -> None:
     """A deferred resize that is tried again, because another pod has left, and refused again, sends
@@ -104,7 +107,7 @@ async def a_resize_that_is_refused_again_changes_nothing(node: Node) -> None:
     expect_equal(node, len(updates(node)), 0, "updates of containers")
 
 
-@conformance(id="resize-order-of-classes", rules=["CG-061.4"], needs=NEEDS)
+@conformance(id="resize-order-of-classes", rules=["CG-061.4"], needs=NEEDS, since="1.34")
 async def a_guaranteed_pod_gets_the_room_before_a_burstable_one(node: Node) -> None:
     """Of two deferred resizes of pods with the same priority that of the Guaranteed pod is carried
     out, though it came later."""
@@ -125,7 +128,12 @@ async def a_guaranteed_pod_gets_the_room_before_a_burstable_one(node: Node) -> N
     expect_equal(node, told, "Deferred", "reason of burst")
 
 
-@conformance(id="resize-policy-of-the-other-resource", rules=["CG-064.3", "CG-064.4"], needs=NEEDS)
+@conformance(
+    id="resize-policy-of-the-other-resource",
+    rules=["CG-064.3", "CG-064.4"],
+    needs=NEEDS,
+    since="1.34",
+)
 async def only_the_resource_of_the_policy_restarts(node: Node) -> None:
     """A container whose resizePolicy wants a restart for memory is updated while it runs when its
     CPU changes."""

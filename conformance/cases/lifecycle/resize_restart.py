@@ -31,7 +31,9 @@ FIRST_RETRY_S = 30.0
 FILES = ("allocated_pods_state", "actuated_pods_state")
 
 
-@conformance(id="resize-deferred-restart", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
+@conformance(
+    id="resize-deferred-restart", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART], since="1.34"
+)
 async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> None:
     """A restarted kubelet admits a pod with the resources that were allocated to it, not with those
     of its spec, which the node does not have: the pod keeps running, and its resize is still
@@ -49,7 +51,12 @@ async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> Non
     await resized(node, "web")
 
 
-@conformance(id="resize-restart-done", rules=["CG-060", "CG-064"], needs=[*NEEDS, Feature.RESTART])
+@conformance(
+    id="resize-restart-done",
+    rules=["CG-060", "CG-064"],
+    needs=[*NEEDS, Feature.RESTART],
+    since="1.34",
+)
 async def a_finished_resize_is_not_done_again_after_a_restart(node: Node) -> None:
     """A restarted kubelet knows the resources that its containers were given, and neither updates
     nor restarts them."""
@@ -64,7 +71,12 @@ async def a_finished_resize_is_not_done_again_after_a_restart(node: Node) -> Non
     expect_equal(node, after, before, "stops and updates")
 
 
-@conformance(id="resize-while-down", rules=["CG-060", "CG-061"], needs=[*NEEDS, Feature.RESTART])
+@conformance(
+    id="resize-while-down",
+    rules=["CG-060", "CG-061"],
+    needs=[*NEEDS, Feature.RESTART],
+    since="1.35",
+)
 async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node) -> None:
     """A restarted kubelet finds a spec that differs from what is allocated and resizes the running
     container, after 30 s unless something makes it look earlier."""
@@ -110,6 +122,7 @@ async def what_asks_for_less_comes_before_what_asks_for_more(node: Node) -> None
     id="resize-killed-in-between",
     rules=["CG-060", "CG-065"],
     needs=[*NEEDS, Feature.RESTART, Feature.FAULTS],
+    since="1.34",
 )
 async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -> None:
     """When the kubelet is killed after memory was updated and before CPU was, the next kubelet
@@ -129,7 +142,7 @@ async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="resize-checkpoint", rules=["CG-060"], needs=NEEDS)
+@conformance(id="resize-checkpoint", rules=["CG-060"], needs=NEEDS, since="1.34")
 async def the_checkpoint_has_what_was_allocated(node: Node) -> None:
     """`allocated_pods_state` and `actuated_pods_state` hold the resources of each container, and
     change with a resize."""
@@ -151,7 +164,9 @@ def noted(node: Node) -> list[Any]:
     return found
 
 
-@conformance(id="resize-checkpoint-used", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
+@conformance(
+    id="resize-checkpoint-used", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART], since="1.34"
+)
 async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
     """Checkpoints that another program wrote are read at the start: the pod has the resources that
     they hold, and 30 s later its spec is found to ask for others."""
@@ -172,7 +187,9 @@ async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="resize-checkpoint-corrupt", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
+@conformance(
+    id="resize-checkpoint-corrupt", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART], since="1.34"
+)
 async def a_corrupt_checkpoint_stops_the_start(node: Node) -> None:
     """With a checkpoint whose checksum does not fit its data the kubelet does not start, and pods
     keep running."""

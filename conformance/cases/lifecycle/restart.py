@@ -39,6 +39,7 @@ async def a_killed_container_is_replaced_in_the_same_sandbox(node: Node) -> None
     rules=["LIFE-101", "BACK-105", "LIFE-130"],
     needs=[STATUS, KILL],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+    since="1.35",
 )
 async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> None:
     """When the sandbox is stopped behind the kubelet's back, the pod gets a new one and starts
@@ -242,6 +243,7 @@ async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
     rules=["LIFE-132", "BACK-020.1", "LIFE-173"],
     needs=[STATUS, KILL, RESTART],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+    since="1.35",
 )
 async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
     """A restarted kubelet shows the restart count of the one before, and counts on from there."""
@@ -275,6 +277,7 @@ async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
     rules=["LIFE-120", "LIFE-121", "BACK-104.5"],
     needs=[STATUS],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+    since="1.35",
 )
 async def init_containers_that_succeeded_do_not_run_again(node: Node) -> None:
     """When all regular containers of a pod have crashed, they alone are started again, not the init

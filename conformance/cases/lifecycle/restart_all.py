@@ -39,6 +39,7 @@ async def all_restarted(node: Node) -> None:
     id="restart-all",
     rules=["LIFE-125", "LIFE-110", "LIFE-185", "BACK-110", "BACK-111.2", "BACK-111.3"],
     needs=[API],
+    since="1.36",
 )
 async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> None:
     """Exit code 88 stops and removes all containers, and the pod starts again from its first init
@@ -73,7 +74,10 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
 
 
 @conformance(
-    id="restart-all-of-init", rules=["BACK-110.1", "BACK-111.4", "BACK-111.5"], needs=[API]
+    id="restart-all-of-init",
+    rules=["BACK-110.1", "BACK-111.4", "BACK-111.5"],
+    needs=[API],
+    since="1.36",
 )
 async def an_init_container_can_ask_for_a_restart_of_all(node: Node) -> None:
     """The exit of an init container with such a rule removes all containers, those that ended
@@ -99,6 +103,7 @@ async def an_init_container_can_ask_for_a_restart_of_all(node: Node) -> None:
     id="restart-all-shown",
     rules=["BACK-110.1", "BACK-111.1", "BACK-111.2", "BACK-111.4", "PROBE-014.4", "BACK-112"],
     needs=[API],
+    since="1.36",
 )
 async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
     """While all containers are restarted, the condition says why, and the pod stays initialized;
@@ -162,7 +167,10 @@ async def a_probe_keeps_its_beat_over_a_restart_of_all(node: Node) -> None:
 
 
 @conformance(
-    id="restart-all-goes-on", rules=["LIFE-110", "LIFE-125", "LIFE-185"], needs=[API, FAULTS]
+    id="restart-all-goes-on",
+    rules=["LIFE-110", "LIFE-125", "LIFE-185"],
+    needs=[API, FAULTS],
+    since="1.36",
 )
 async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node) -> None:
     """A restart of all containers that failed halfway is finished although the container that
@@ -194,7 +202,9 @@ async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node
     await all_restarted(node)
 
 
-@conformance(id="restart-all-never-failed", rules=["LIFE-125", "LIFE-164"], needs=[API])
+@conformance(
+    id="restart-all-never-failed", rules=["LIFE-125", "LIFE-164"], needs=[API], since="1.36"
+)
 async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
     """A run-once pod whose containers are all restarted is never shown as Failed or Succeeded
     meanwhile."""

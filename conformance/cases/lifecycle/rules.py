@@ -26,7 +26,9 @@ def last_exit(node: Node, pod_name: str, name: str) -> dict[str, Any]:
     return found
 
 
-@conformance(id="own-policy-always", rules=["LIFE-124", "LIFE-164", "BACK-102.3"], needs=[API])
+@conformance(
+    id="own-policy-always", rules=["LIFE-124", "LIFE-164", "BACK-102.3"], needs=[API], since="1.35"
+)
 async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) -> None:
     """A container's own policy Always beats the pod's Never; the other container is not
     restarted."""
@@ -43,7 +45,7 @@ async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) 
     expect_equal(node, node.api.phase("job"), "Running", "phase")
 
 
-@conformance(id="own-policy-never", rules=["LIFE-124", "BACK-102.3"], needs=[API])
+@conformance(id="own-policy-never", rules=["LIFE-124", "BACK-102.3"], needs=[API], since="1.35")
 async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: Node) -> None:
     """A container's own policy Never beats the pod's Always."""
     own = container("own", exits(1), restartPolicy="Never")
@@ -70,7 +72,9 @@ async def fails_at_its_second_exit(node: Node, main: Container) -> None:
     expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
 
 
-@conformance(id="restart-rule", rules=["LIFE-124", "BACK-102.1", "BACK-102.2"], needs=[API])
+@conformance(
+    id="restart-rule", rules=["LIFE-124", "BACK-102.1", "BACK-102.2"], needs=[API], since="1.35"
+)
 async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
     """A rule for exit code 42 restarts a container with policy Never; its next exit, with 1, is
     final."""
@@ -85,7 +89,7 @@ async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
     expect_equal(node, state.get("terminated", {}).get("exitCode"), 1, "exit code")
 
 
-@conformance(id="restart-rule-not-in", rules=["LIFE-124", "BACK-102.2"], needs=[API])
+@conformance(id="restart-rule-not-in", rules=["LIFE-124", "BACK-102.2"], needs=[API], since="1.35")
 async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
     """With NotIn [0, 3] exit 5 restarts the container and exit 3 ends the pod."""
     main = container(
@@ -97,7 +101,7 @@ async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
     await fails_at_its_second_exit(node, main)
 
 
-@conformance(id="restart-rule-first", rules=["BACK-102.1"], needs=[API])
+@conformance(id="restart-rule-first", rules=["BACK-102.1"], needs=[API], since="1.35")
 async def the_first_matching_rule_decides(node: Node) -> None:
     """Of two rules for the same exit code the first counts: the container alone starts again, not
     all of them. A rule counts beside every policy of the container."""
@@ -121,7 +125,9 @@ async def the_first_matching_rule_decides(node: Node) -> None:
     expect_equal(node, node.count("RemoveContainer", container="calm"), 0, "removals of calm")
 
 
-@conformance(id="init-restart-rule", rules=["LIFE-124", "LIFE-120", "LIFE-160"], needs=[API])
+@conformance(
+    id="init-restart-rule", rules=["LIFE-124", "LIFE-120", "LIFE-160"], needs=[API], since="1.35"
+)
 async def a_rule_restarts_a_failed_init_container_of_a_run_once_pod(node: Node) -> None:
     """An init container with a rule for its exit code runs again although the policy is Never."""
     setup = container(

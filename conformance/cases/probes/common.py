@@ -39,3 +39,14 @@ async def says(node: Node, reason: str, wanted: str) -> None:
     expect_equal(node, event["type"], "Warning", "type of the event")
     path = event["involvedObject"].get("fieldPath")
     expect_equal(node, path, "spec.containers{main}", "fieldPath of the event")
+
+
+def errors(node: Node, error: str) -> list[str]:
+    """The messages of events of liveness probes that ended in this error, in the words of any
+    version: before 1.33 they do not say what it resulted in."""
+    return [
+        event["message"]
+        for event in node.events("Unhealthy", pod="web")
+        if event["message"].startswith("Liveness probe errored")
+        and event["message"].endswith(f": {error}")
+    ]

@@ -94,6 +94,7 @@ async def an_error_between_two_failures_changes_no_count(node: Node) -> None:
     rules=["PROBE-014.2", "PROBE-012.1"],
     needs=[STATUS],
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "5s"}},
+    since="1.35",
 )
 async def the_next_instance_is_probed_whatever_the_policy_of_the_pod(node: Node) -> None:
     """A container that its own policy starts again is probed again, after a back-off and beside a
@@ -138,6 +139,7 @@ async def successes_count_in_a_row_only(node: Node) -> None:
     id="restart-stays-started",
     rules=["PROBE-041.3", "PROBE-053"],
     needs=[API, Feature.RESTART],
+    since="1.35",
 )
 async def a_started_container_stays_started_over_a_kubelet_restart(node: Node) -> None:
     """A restarted kubelet does not run the startup probe of a container that had started long

@@ -174,7 +174,11 @@ async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
 
 
 @conformance(
-    id="http-body-lost", rules=["PROBE-070", "PROBE-018"], level=Level.SHOULD, needs=[API, REACHED]
+    id="http-body-lost",
+    rules=["PROBE-070", "PROBE-018"],
+    level=Level.SHOULD,
+    needs=[API, REACHED],
+    since="1.33",
 )
 async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
     """An answer whose body breaks off is an error of the probe, which is neither success nor
@@ -288,7 +292,7 @@ async def the_host_of_the_manifest_is_asked(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API])
+@conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API], since="1.33")
 async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> None:
     """A liveness probe over HTTP whose host makes no valid URL (`a b`) never gets a result."""
     action = {"httpGet": {"port": 8080, "host": "a b", "path": "/x"}, "periodSeconds": 1}

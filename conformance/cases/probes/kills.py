@@ -22,6 +22,7 @@ def killings(node: Node) -> list[str]:
     id="liveness-own-policy",
     rules=["PROBE-034.2", "PROBE-034.3", "BACK-103.1"],
     needs=[API],
+    since="1.35",
 )
 async def the_policy_of_the_container_decides_after_a_kill(node: Node) -> None:
     """In a pod with policy Never a container with its own policy OnFailure starts again when its

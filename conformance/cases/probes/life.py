@@ -117,6 +117,7 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     rules=["PROBE-051", "PROBE-052"],
     level=Level.SHOULD,
     needs=[API, RESTART],
+    since="1.35",
 )
 async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     """A container that was ready before the kubelet restarted stays ready until its probe says
@@ -149,7 +150,11 @@ async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
 
 
 @conformance(
-    id="restart-static-unready", rules=["PROBE-052"], level=Level.DETAIL, needs=[STATUS, RESTART]
+    id="restart-static-unready",
+    rules=["PROBE-052"],
+    level=Level.DETAIL,
+    needs=[STATUS, RESTART],
+    since="1.35",
 )
 async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(node: Node) -> None:
     """A static pod has no stored condition Ready: after a restart of the kubelet its containers are

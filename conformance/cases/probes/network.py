@@ -1,6 +1,6 @@
 """Ports of probes, and TCP and gRPC probes: what they ask, and what the answers mean."""
 
-from conformance.cases.probes.common import RUN_S, becomes_ready, pod_ip, ready, says
+from conformance.cases.probes.common import RUN_S, becomes_ready, errors, pod_ip, ready, says
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, grpc_probe, http_probe, pod, tcp_probe
@@ -35,8 +35,11 @@ async def an_unknown_port_is_an_error_and_no_failure(node: Node) -> None:
     main = container("main", runs().with_port(Port(8080)), probes={"liveness": tcp_probe("other")})
     await node.api.create_pod(pod("web", main))
     text = 'strconv.Atoi: parsing "other": invalid syntax'
-    whole = f"Liveness probe errored and resulted in unknown state: {text}"
-    await says(node, "Unhealthy", whole)
+    await node.run_until(
+        lambda: errors(node, text),
+        within_s=limits.START_S + 3 * RUN_S,
+        what=f"an event Liveness probe errored: {text}",
+    )
     await node.run_for(3 * RUN_S)
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 

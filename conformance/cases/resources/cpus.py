@@ -50,6 +50,7 @@ async def told_within(node: Node, name: str, count: int) -> str:
     rules=["CG-081", "CG-050", "CG-031.1", "LIFE-139.2"],
     needs=[STATUS],
     node_config=STATIC,
+    since="1.33",
 )
 async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
     """A container of a Guaranteed pod that requests one CPU gets a CPU of its own that is not
@@ -204,7 +205,7 @@ async def too_many_cpus_are_refused(node: Node) -> None:
 
 @conformance(
     id="cpus-pod-quota", rules=["CG-031", "CG-081"], needs=[STATUS, Feature.CGROUPS],
-    node_config=STATIC,
+    node_config=STATIC, since="1.33",
 )  # fmt: skip
 async def pods_with_cpus_of_their_own_have_no_quota(node: Node) -> None:
     """If one container has CPUs of its own, the cgroup and the sandbox of its pod have no CPU

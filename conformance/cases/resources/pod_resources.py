@@ -66,7 +66,7 @@ async def a_pod_that_has_ended_is_not_listed(node: Node) -> None:
     expect_equal(node, names, ["web"], "pods in the answer to List")
 
 
-@conformance(id="pod-resources-get", rules=["CG-085.3", "CG-085.4"], needs=NEEDS)
+@conformance(id="pod-resources-get", rules=["CG-085.3", "CG-085.4"], needs=NEEDS, since="1.34")
 async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> None:
     """Get shows one pod, or an error if there is no such pod in that namespace;
     GetAllocatableResources shows the healthy devices, free or not."""

@@ -91,6 +91,7 @@ OF_THE_POD: dict[str, dict[str, Any]] = {
     id="static-no-api-references",
     rules=["SRC-038.1", "SRC-038.2", "SRC-038.3", "SRC-038.4", "SRC-038.5"],
     needs=[STATUS],
+    since="1.34",
 )
 async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     """Manifests that name a Secret, a ConfigMap, a ServiceAccount, a claim or a driver, in whatever

@@ -122,6 +122,7 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
     id="sandbox-before-containers",
     rules=["STAT-043.2", "STAT-003.2", "LIFE-180"],
     needs=[API, FAULTS],
+    since="1.36",
 )
 async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
     """PodReadyToStartContainers turns True when the sandbox is ready, before a container is; the
@@ -203,7 +204,7 @@ async def times_move_only_with_what_they_are_about(node: Node) -> None:
 )
 async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> None:
     """Conditions that another client writes are kept; one of the kubelet's own that was changed is
-    restored, and one that the kubelet does not say is removed."""
+    restored."""
     await node.api.create_pod(
         pod("web", container("main"), container("other", exits(1, after_s=6)))
     )
@@ -211,8 +212,6 @@ async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> Non
     await set_condition(node, "example.com/seen", "True")
     await node.run_for(0.5)  # the next patch is made of what the API shows now
     await set_condition(node, "DisruptionTarget", "True")
-    await node.run_for(0.5)
-    await set_condition(node, "PodResizePending", "True")
     await node.run_for(0.5)
     await set_condition(node, "PodScheduled", "False")
     await until(node, "PodScheduled", "True", limits.STATUS_PASS_S + limits.NOTICE_S)
@@ -226,10 +225,24 @@ async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> Non
     )
     shared = condition(node, "DisruptionTarget").get("status")
     expect_equal(node, shared, "True", "DisruptionTarget of somebody else")
-    expect_equal(node, condition(node, "PodResizePending"), {}, "PodResizePending")
 
 
-@conformance(id="observed-generation", rules=["STAT-005.1", "LIFE-176"], needs=[API])
+@conformance(
+    id="own-condition-removed", rules=["STAT-026.3", "LIFE-189"], needs=[API], since="1.33"
+)
+async def a_condition_that_the_kubelet_does_not_say_is_removed(node: Node) -> None:
+    """PodResizePending is the kubelet's own: where another client writes it, it is removed."""
+    await node.api.create_pod(pod("web"))
+    await until(node, "Ready", "True")
+    await set_condition(node, "PodResizePending", "True")
+    await node.run_until(
+        lambda: condition(node, "PodResizePending") == {},
+        within_s=limits.STATUS_PASS_S + limits.NOTICE_S,
+        what="no condition PodResizePending",
+    )
+
+
+@conformance(id="observed-generation", rules=["STAT-005.1", "LIFE-176"], needs=[API], since="1.34")
 async def the_generation_that_was_seen_is_told(node: Node) -> None:
     """observedGeneration in status and conditions follows metadata.generation."""
     await node.api.create_pod(pod("web"))

@@ -71,27 +71,40 @@ async def an_evicted_pod_is_shown_as_disrupted_when_it_has_ended(node: Node) -> 
     needs=[API],
 )
 async def containers_that_may_run_again_are_shown_running_again(node: Node) -> None:
-    """A container that failed under OnFailure, one with a restart policy of its own, and a sidecar
-    are shown as running again after their end, in pods that do not restart otherwise."""
+    """A container that failed under OnFailure and a sidecar are shown as running again after their
+    end, in pods that do not restart otherwise."""
     once = in_turn(exits(1, after_s=3), runs())
     clean = in_turn(exits(0, after_s=3), runs())
     plans = {
         "failed": pod("failed", container("main", once), restartPolicy="OnFailure"),
-        "own": pod("own", container("main", clean, restartPolicy="Always"), restartPolicy="Never"),
         "side": pod(
             "side", container("work"), init=[sidecar("main", clean)], restartPolicy="Never"
         ),
     }
     await node.api.run_pods(*plans.values())
     for name in plans:
-        await node.run_until(
-            lambda name=name: (  # type: ignore[misc]
-                node.api.container(name, "main").get("restartCount") == 1
-                and "running" in node.api.container(name, "main")["state"]
-            ),
-            within_s=3 + limits.STATUS_PASS_S,
-            what=f"main of {name} running again at the API",
-        )
+        await runs_again(node, name)
+
+
+@conformance(id="ended-and-back-own", rules=["STAT-008.4"], needs=[API], since="1.35")
+async def a_container_with_an_own_policy_is_shown_running_again(node: Node) -> None:
+    """A container whose own policy is Always is shown as running again after its end, in a pod with
+    policy Never."""
+    main = container("main", in_turn(exits(0, after_s=3), runs()), restartPolicy="Always")
+    await node.api.run_pods(pod("own", main, restartPolicy="Never"))
+    await runs_again(node, "own")
+
+
+async def runs_again(node: Node, name: str) -> None:
+    """Expect the API to show the container main of that pod running after one restart."""
+    await node.run_until(
+        lambda: (
+            node.api.container(name, "main").get("restartCount") == 1
+            and "running" in node.api.container(name, "main")["state"]
+        ),
+        within_s=3 + limits.STATUS_PASS_S,
+        what=f"main of {name} running again at the API",
+    )
 
 
 @conformance(id="deleted-before-init", rules=["STAT-010.2", "STAT-010.3"], needs=[API])

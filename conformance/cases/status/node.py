@@ -32,20 +32,14 @@ BIG = cri.Image(id="sha256:626967", repo_tags=["localhost/big:1"], size=1 << 40)
 
 @conformance(
     id="node-images",
-    rules=["NODE-035.1", "NODE-035.2", "NODE-035.5"],
+    rules=["NODE-035.1", "NODE-035.2"],
     needs=[API, FAULTS, RESTART],
 )
 async def the_node_tells_of_its_images(node: Node) -> None:
     """The Node lists the images with their sizes, the largest first, and of each at most five
-    names, digests before tags; and the runtime's handlers by their names."""
-
-    def handlers(answer: Any) -> None:
-        for name in ("zebra", "ant"):
-            answer.runtime_handlers.add(name=name)
-
+    names, digests before tags."""
     images = node.runtime.on("ListImages")
     images.changes_answer(lambda answer: answer.images.extend([NAMED, BIG]))
-    node.runtime.on("Status").changes_answer(handlers)
     await node.kubelet.restart()
     await node.run_until(
         lambda: node.api.node_status("images"), within_s=LISTED_S, what="images of the Node"
@@ -63,8 +57,20 @@ async def the_node_tells_of_its_images(node: Node) -> None:
     named = next(i["names"] for i in found if i["sizeBytes"] == NAMED.size)
     expect_equal(node, named, [*NAMED.repo_digests, *NAMED.repo_tags[:2]], "names of the last")
 
+
+@conformance(id="node-handlers", rules=["NODE-035.5"], needs=[API, FAULTS, RESTART], since="1.36")
+async def the_node_tells_of_the_handlers_of_its_runtime(node: Node) -> None:
+    """The Node lists the runtime's handlers by their names."""
+
+    def handlers(answer: Any) -> None:
+        for name in ("zebra", "ant"):
+            answer.runtime_handlers.add(name=name)
+
     def shown() -> list[str]:
         return [row["name"] for row in node.api.node_status("runtimeHandlers") or []]
+
+    node.runtime.on("Status").changes_answer(handlers)
+    await node.kubelet.restart()
 
     await node.run_until(lambda: "ant" in shown(), within_s=5 + 12, what="the handlers")
     expect_equal(node, shown(), sorted(shown()), "handlers, by name,")
@@ -145,7 +151,7 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
 
 @conformance(
     id="node-status-report-delay", rules=["NODE-010.2", "NODE-010.4"],
-    needs=[API, Feature.DEVICE_PLUGINS, Feature.VIRTUAL_TIME], node_config=SLOW,
+    needs=[API, Feature.DEVICE_PLUGINS, Feature.VIRTUAL_TIME], node_config=SLOW, since="1.34",
 )  # fmt: skip
 async def the_report_after_a_change_comes_earlier_or_later(node: Node) -> None:
     """A changed status is written with the next look. The report that follows comes after half to
@@ -190,6 +196,7 @@ async def the_report_after_a_change_comes_earlier_or_later(node: Node) -> None:
     id="node-early-report-fails", rules=["NODE-011.4"],
     needs=[API, Feature.DEVICE_PLUGINS, Feature.VIRTUAL_TIME],
     node_config={"nodeStatusUpdateFrequency": "250ms", "nodeStatusReportFrequency": "2s"},
+    since="1.34",
 )  # fmt: skip
 async def an_early_report_that_fails_waits_for_the_whole_period(node: Node) -> None:
     """A report that comes before the report period is over, and is refused, is tried once and not

@@ -119,8 +119,7 @@ async def start_with(node: Node, patch: dict[str, Any]) -> None:
 )
 async def an_existing_node_is_adopted(node: Node) -> None:
     """A kubelet that finds its Node corrects the labels and the annotation that are its own, and
-    leaves other labels and the taints as they are. A server that forbids to create Nodes (403)
-    makes no difference."""
+    leaves other labels and the taints as they are."""
     wrong = {"kubernetes.io/hostname": "other", "team": "a"}
     changes: dict[str, Any] = {
         "metadata": {"labels": wrong, "annotations": {MANAGED: None}},
@@ -136,8 +135,15 @@ async def an_existing_node_is_adopted(node: Node) -> None:
     expect_equal(node, annotations.get(MANAGED), "true", "annotation of attach and detach")
     expect_equal(node, label(node, "team"), "a", "label of somebody else")
     expect_equal(node, [taint["key"] for taint in node.api.taints()], ["dedicated"], "taints")
+
+
+@conformance(id="node-adopted-forbidden", rules=["NODE-004.1"], needs=[API, RESTART], since="1.32")
+async def an_existing_node_is_adopted_where_nodes_may_not_be_made(node: Node) -> None:
+    """A kubelet that finds its Node corrects its labels, too, where the server forbids to create
+    Nodes (403)."""
+    await node.run_until(lambda: node.api.node_uid(), within_s=REGISTER_S, what="the Node")
     with node.api.fails("POST", NODES, status=403):
-        await start_with(node, {"metadata": {"labels": wrong}})
+        await start_with(node, {"metadata": {"labels": {"kubernetes.io/hostname": "other"}}})
         await node.run_until(
             lambda: label(node, "kubernetes.io/hostname") == node.name,
             within_s=REGISTER_S,

@@ -83,7 +83,9 @@ def _entry(value: object) -> str:
         if "metadata" in value and "status" in value:
             return describe(value["status"] or {})
         return json.dumps(value, default=str)
-    if hasattr(value, "method") and hasattr(value, "started_s"):
+    if hasattr(value, "method") and hasattr(value, "path"):
+        return f"{value.method} {value.path}"
+    if hasattr(value, "method") and hasattr(value, "attempt"):
         return write_name(value)
     return f"{value:.2f}" if isinstance(value, float) else repr(value)
 

@@ -18,7 +18,6 @@ from places import ROOT
 from suite_mutants import not_good_enough, remarks
 from suite_run import Answer
 
-import refkubelet
 from conformance.registry import load_cases
 
 GOOD = """\
@@ -163,7 +162,7 @@ def test_the_catalogue_is_asked_about_in_processes() -> None:
         text=True,
         timeout=120,
         cwd=ROOT,
-        env={"PYTHONPATH": str(script.parent), "PATH": "/usr/bin:/bin"},
+        env={"PYTHONPATH": f"{script.parent}:{ROOT}", "PATH": "/usr/bin:/bin"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 of    1 noticed" in done.stdout
@@ -193,11 +192,12 @@ def test_what_a_run_must_reach(tmp_path: Path) -> None:
 def test_an_installed_copy_is_refused() -> None:
     """Its files have other paths than those that the patches name, so no mutant would be seen.
     tox has its copy below the root."""
-    copy = ModuleType("refkubelet")
-    copy.__file__ = str(ROOT / ".tox/env/lib/site-packages/refkubelet/__init__.py")
+    package = ModuleType("refkubelet")
+    package.__file__ = str(ROOT / ".tox/env/lib/site-packages/refkubelet/__init__.py")
     with pytest.raises(MutantError, match=rf"put {ROOT} into PYTHONPATH"):
-        check_imported_from(copy)
-    check_imported_from(refkubelet)
+        check_imported_from(package)
+    package.__file__ = str(ROOT / "refkubelet/__init__.py")
+    check_imported_from(package)
 
 
 def test_unknown_names_are_told() -> None:

@@ -182,6 +182,7 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     id="resize-to-usage",
     rules=["CG-066.1", "CG-066.3"],
     needs=[*NEEDS, Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES],
+    since="1.35",
 )
 async def memory_does_not_shrink_to_what_is_used(node: Node) -> None:
     """A memory limit of exactly what is used is refused, for the pod and for its container; a page

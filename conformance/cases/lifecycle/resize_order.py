@@ -114,7 +114,9 @@ async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> No
         expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
 
 
-@conformance(id="resize-cgroup-refused", rules=["CG-065.4"], needs=[*NEEDS, Feature.CGROUP_V1])
+@conformance(
+    id="resize-cgroup-refused", rules=["CG-065.4"], needs=[*NEEDS, Feature.CGROUP_V1], since="1.35"
+)
 async def a_runtime_is_told_the_old_limits_when_the_kernel_refuses_the_new(node: Node) -> None:
     """When the kernel refuses the limit of the pod's cgroup, here a quota above that of all pods,
     UpdatePodSandboxResources is called again with the limits that the pod keeps, and the

@@ -95,7 +95,10 @@ async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node
 
 
 @conformance(
-    id="resize-order-of-decreases", rules=["CG-061.3", "CG-061.4"], needs=[*NEEDS, Feature.RESTART]
+    id="resize-order-of-decreases",
+    rules=["CG-061.3", "CG-061.4"],
+    needs=[*NEEDS, Feature.RESTART],
+    since="1.35",
 )
 async def what_asks_for_less_comes_before_what_asks_for_more(node: Node) -> None:
     """Two resizes that an earlier kubelet left are looked at together, 30 s after the start: that

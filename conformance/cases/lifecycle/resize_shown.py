@@ -28,7 +28,12 @@ def in_progress(node: Node) -> tuple[Any, ...]:
     return found.get("observedGeneration"), found.get("reason"), found.get("message", "")[-6:]
 
 
-@conformance(id="resize-in-progress-generation", rules=["CG-063.6"], needs=[*NEEDS, Feature.FAULTS])
+@conformance(
+    id="resize-in-progress-generation",
+    rules=["CG-063.6"],
+    needs=[*NEEDS, Feature.FAULTS],
+    since="1.34",
+)
 async def the_resize_in_progress_keeps_its_generation(node: Node) -> None:
     """While a resize fails again and again, and a later one is Deferred, PodResizeInProgress has
     the generation of the first one, also when its error is told anew; PodResizePending has the
@@ -50,7 +55,7 @@ async def the_resize_in_progress_keeps_its_generation(node: Node) -> None:
         expect_equal(node, in_progress(node), (2, "Error", "busy 2"), "resize in progress")
 
 
-@conformance(id="resize-status-of-memory", rules=["CG-063.4"], needs=NEEDS)
+@conformance(id="resize-status-of-memory", rules=["CG-063.4"], needs=NEEDS, since="1.34")
 async def the_memory_request_is_shown_as_it_was_sent(node: Node) -> None:
     """The status shows the memory limit in bytes, as the runtime tells it; the memory request,
     which no runtime tells, as the spec has it until the first resize, and in bytes from then on."""
@@ -69,7 +74,9 @@ def expect_shown(node: Node, *, request: str, limit: str) -> None:
     expect_equal(node, seen, (request, limit), "memory request and limit in the status of main")
 
 
-@conformance(id="resize-room-in-use", rules=["CG-061.6"], needs=[*NEEDS, Feature.FAULTS])
+@conformance(
+    id="resize-room-in-use", rules=["CG-061.6"], needs=[*NEEDS, Feature.FAULTS], since="1.34"
+)
 async def what_a_pod_still_holds_is_not_given_away(node: Node) -> None:
     """What another pod has been asked to give up counts as used until its container has given it
     up: only then the resize that needs it begins."""

@@ -144,7 +144,7 @@ async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
     expect_equal(node, codes, {137}, "exit codes in the last states")
 
 
-@conformance(id="restart-all-probed", rules=["PROBE-014.4"], needs=[API, FAULTS])
+@conformance(id="restart-all-probed", rules=["PROBE-014.4"], needs=[API, FAULTS], since="1.36")
 async def a_probe_keeps_its_beat_over_a_restart_of_all(node: Node) -> None:
     """A probe of a container that would not run again, and whose turn comes while all containers
     are restarted, goes on afterwards in the period that it had before: it has not ended with its

@@ -74,8 +74,8 @@ def test_the_results_file_says_which_seed_had_which_outcome() -> None:
     assert "seed" not in kept
     assert kept["latency"] == 2
     seeds = {"passed": [3], "failed": [7]}
-    one = {"area": "a", "outcome": "failed", "detail": "too late", "seeds": seeds}
-    two = {"area": "a", "outcome": "passed", "seeds": {"passed": [3, 7]}}
+    one = {"area": "a", "level": "must", "outcome": "failed", "detail": "too late", "seeds": seeds}
+    two = {"area": "a", "level": "must", "outcome": "passed", "seeds": {"passed": [3, 7]}}
     assert kept["cases"] == {"one": one, "two": two}
 
 
@@ -83,7 +83,9 @@ def test_the_results_file_of_one_seed_has_one_outcome_for_each_case() -> None:
     kept = document(results()[:2])
     assert kept["seed"] == 3
     assert "seeds" not in kept
-    assert kept["cases"] == {name: {"area": "a", "outcome": "passed"} for name in ("one", "two")}
+    assert kept["cases"] == {
+        name: {"area": "a", "level": "must", "outcome": "passed"} for name in ("one", "two")
+    }
 
 
 FAILS_WITH_SEED_7 = """\

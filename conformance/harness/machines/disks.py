@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -111,13 +111,13 @@ async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
     with image.open("wb") as file:
         file.truncate(SIZE_BYTES)
     try:
-        await _run(["mkfs.ext4", "-q", "-m", "0", "-N", str(INODES), str(image)])
+        await run_command("mkfs.ext4", "-q", "-m", "0", "-N", str(INODES), str(image))
         try:
-            await _run(["mount", "-o", "loop", str(image), str(root)])
+            await run_command("mount", "-o", "loop", str(image), str(root))
             yield OwnDisk(root)
         finally:
             if os.path.ismount(root):  # the end of a kubelet unmounts what is below its case
-                await _run(["umount", "--lazy", str(root)])
+                await run_command("umount", "--lazy", str(root))
     finally:
         image.unlink()
 
@@ -127,15 +127,15 @@ async def shared_mounts(directory: Path) -> AsyncIterator[None]:
     """A block in which mounts made below the directory are also seen by a runtime in a container
     that has it. Raises RuntimeError."""
     directory.mkdir(parents=True, exist_ok=True)
-    await _run(["mount", "--bind", str(directory), str(directory)])
+    await run_command("mount", "--bind", str(directory), str(directory))
     try:
-        await _run(["mount", "--make-shared", str(directory)])
+        await run_command("mount", "--make-shared", str(directory))
         yield
     finally:
-        await _run(["umount", "--lazy", str(directory)])
+        await run_command("umount", "--lazy", str(directory))
 
 
-async def _run(command: Sequence[str]) -> None:
+async def run_command(*command: str) -> None:
     """Run the command and wait. Raises RuntimeError with its words when it fails."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE

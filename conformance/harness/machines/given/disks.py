@@ -6,13 +6,13 @@ A file on such a disk is a real one, but what is left there is what the node say
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from conformance.harness.machines.disks import run_command
 from conformance.harness.machines.given import statfs_struct
 from fakecri import FakeNode
 
@@ -66,25 +66,11 @@ async def disks_in_memory(places: Sequence[Path]) -> AsyncIterator[None]:
     made: list[Path] = []
     try:
         for place in places:
-            await _run("mount", "-t", "tmpfs", "-o", SIZE, "tmpfs", str(place))
+            await run_command("mount", "-t", "tmpfs", "-o", SIZE, "tmpfs", str(place))
             made.append(place)
-            await _run("mount", "--make-shared", str(place))
+            await run_command("mount", "--make-shared", str(place))
         yield
     finally:
         for place in reversed(made):
             if os.path.ismount(place):  # the end of a kubelet unmounts what is below its case
-                await _run("umount", "--lazy", str(place))
-
-
-async def _run(*command: str) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-    )
-    ending = asyncio.ensure_future(process.communicate())
-    try:
-        _, said = await asyncio.shield(ending)
-    except asyncio.CancelledError:
-        await ending  # a mount that comes about later would stay
-        raise
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {said.decode().strip()}")
+                await run_command("umount", "--lazy", str(place))

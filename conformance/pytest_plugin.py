@@ -21,6 +21,7 @@ import pytest
 from conformance import results_file
 from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, not_to_run
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from conformance.harness.runs.known import with_known_bugs
 from conformance.harness.runs.offered import IN_PROCESS
 from conformance.harness.runs.processes import processors, run_virtual_cases
 from conformance.harness.runs.seeds import seeds_of
@@ -61,6 +62,7 @@ class CaseItem(pytest.Item):
         run: Run = self.config.stash[RUN]
         if self.result is None:
             self.result = run.run(self.case, self.choice)
+        self.result = with_known_bugs(self.result, self.choice.kubelet_release)
         run.add(self.result)
         if self.result.outcome is Outcome.ERROR:
             raise CaseFailed(self.result.detail)
@@ -69,6 +71,8 @@ class CaseItem(pytest.Item):
         assert self.result is not None
         if self.result.outcome is Outcome.FAILED:
             raise CaseFailed(self.result.detail)
+        if self.result.outcome is Outcome.KNOWN_BUG:
+            raise pytest.xfail.Exception(self.result.detail)
         if self.result.outcome in (Outcome.SKIPPED, Outcome.DISABLED, Outcome.INCONCLUSIVE):
             raise pytest.skip.Exception(self.result.detail, _use_item_location=True)
 

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.features import Feature, Level
+from conformance.known_bugs import KnownBug, release_of
 
 if TYPE_CHECKING:  # a case is declared without the harness that runs it
     from conformance.harness.node import Node
@@ -27,6 +28,7 @@ __all__ = [
     "CaseError",
     "CaseRegistry",
     "Feature",
+    "KnownBug",
     "Level",
     "Minor",
     "Selection",
@@ -74,6 +76,8 @@ class Case:
     since: Minor | None = None
     """The first Kubernetes minor whose kubelet does this; None: older than all that are looked at.
     An older kubelet skips the case."""
+    bugs: tuple[KnownBug, ...] = ()
+    """The bugs for which it fails on the kubelets that have them."""
     module: str = ""
     """The module that declares it."""
     line: int = 0
@@ -134,6 +138,7 @@ def conformance(
     node_config: Mapping[str, Any] = NO_CONFIG,
     machine: Mapping[str, Any] = NO_CONFIG,
     since: str = "",
+    bugs: Sequence[KnownBug] = (),
     area: str = "",
 ) -> Callable[[CaseBody], CaseBody]:
     """Declare the decorated `async def case(node)` a conformance case.
@@ -142,8 +147,9 @@ def conformance(
     `node_config`: KubeletConfiguration fields beside the harness's own. `machine`: CPUs and NUMA
     nodes of the node, as arguments of `fakecri.uniform_topology`, and `swap_bytes` (needs
     NODE_RESOURCES). `since`: the first Kubernetes minor that has it without a gate's being
-    switched on, `1.34`. `area`: by default the package below `cases`. Raises CaseError for a
-    declaration that is wrong.
+    switched on, `1.34`. `bugs`: for which it is expected to fail on kubelets of some versions, as
+    they did wrongly what it wants; where they do not have what it wants, say `since`. `area`: by
+    default the package below `cases`. Raises CaseError for a declaration that is wrong.
     """
     first = minor_of(since)
     if since and not first:
@@ -163,6 +169,7 @@ def conformance(
                 node_config=dict(node_config),
                 machine=dict(machine),
                 since=first,
+                bugs=tuple(bugs),
                 module=module,
                 line=inspect.unwrap(body).__code__.co_firstlineno,
             )
@@ -178,8 +185,8 @@ def minor_of(text: str) -> Minor | None:
     >>> minor_of("Kubernetes v1.36.2")
     (1, 36)
     """
-    found = re.search(r"(?:^|[ v])(\d{1,3})\.(\d{1,3})\b", text)
-    return (int(found[1]), int(found[2])) if found else None
+    found = release_of(text)
+    return found[:2] if found else None
 
 
 def _area_of(module: str) -> str:

@@ -31,7 +31,7 @@ from conformance.registry import Selection
 from conformance.summary import seeds_in
 
 WORST_FIRST: Final = (
-    *(Outcome.ERROR, Outcome.FAILED, Outcome.INCONCLUSIVE),
+    *(Outcome.ERROR, Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.KNOWN_BUG),
     *(Outcome.PASSED, Outcome.SKIPPED, Outcome.DISABLED),
 )
 

@@ -17,6 +17,7 @@ from conformance.harness.runs.seeds import text_of
 COLUMNS: Final = (
     Outcome.PASSED,
     Outcome.FAILED,
+    Outcome.KNOWN_BUG,
     Outcome.ERROR,
     Outcome.INCONCLUSIVE,
     Outcome.SKIPPED,
@@ -25,8 +26,8 @@ COLUMNS: Final = (
 
 
 def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_s: float) -> None:
-    """Print the table of areas, the reasons of skips, and for each failure the command that repeats
-    it.
+    """Print the table of areas, the reasons of skips, the known bugs, and for each failure the
+    command that repeats it.
 
     `real_s`: wall time of the whole run.
     """
@@ -35,6 +36,10 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
     console.print(_table(results, choice))
     for line in reasons(results):
         console.print(line, markup=False, soft_wrap=True)
+    for result in results:
+        if result.outcome is Outcome.KNOWN_BUG:
+            line = f"known bug: {result.case.id}: {result.detail.splitlines()[0]}"
+            console.print(line, markup=False, soft_wrap=True)
     for result in results:
         if result.warning:
             console.print(f"warning: {result.case.id}: {result.warning}", markup=False)

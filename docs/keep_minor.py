@@ -18,11 +18,12 @@ from typing import Any, Final
 RECORD: Final = Path(__file__).parent / "minors.json"
 OLDER: Final = "or newer, this one is"
 """What stands in the reason of a case that is skipped for its `since`."""
+KNOWN: Final = "known bug"
 
 Record = dict[str, Any]
 """Kubelet -> `date` of its last run and `areas`: per area `real_s`, its wall time, the numbers of
-its MUST cases that `passed`, were skipped as `older` or for another reason (`skipped`), and
-`failed`, case -> outcome of those that did not pass."""
+its MUST cases that `passed`, were skipped as `older` or for another reason (`skipped`), `known`,
+case -> bug of those that failed as expected, and `failed`, case -> outcome of the others."""
 
 
 def add_run(record: Record, kubelet: str, run: Mapping[str, Any]) -> None:
@@ -38,10 +39,13 @@ def add_run(record: Record, kubelet: str, run: Mapping[str, Any]) -> None:
         kept["areas"][area] = {
             "real_s": round(run["real_s"] * share, 1),
             **{each: counted[each] for each in ("passed", "older", "skipped")},
+            "known": {
+                name: of["detail"].splitlines()[0] for name, of in told if must.get(name) == KNOWN
+            },
             "failed": {
                 name: outcome
                 for name, outcome in must.items()
-                if outcome not in ("passed", "older", "skipped", "disabled")
+                if outcome not in ("passed", "older", "skipped", "disabled", KNOWN)
             },
         }
     kept["areas"] = dict(sorted(kept["areas"].items()))

@@ -103,22 +103,27 @@ def pairs_table(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def minors_table(record: Mapping[str, Any]) -> str:
-    """docs/verified.md: one line per kubelet version, then the cases that it did not pass."""
+    """docs/verified.md: one line per kubelet version, then its known bugs and the other cases that
+    it did not pass."""
     if not record:
         return "No run is recorded.\n"
-    lines, failures = [], []
+    lines, below = [], []
     for kubelet, run in _by_version(record):
         areas = run["areas"].values()
         failed = [name for of in areas for name in of["failed"]]
+        known = [f"{name}: {bug}" for of in areas for name, bug in of["known"].items()]
         sums = {what: sum(of[what] for of in areas) for what in ("passed", "older", "skipped")}
-        numbers = (sums["passed"], len(failed), sums["older"], sums["skipped"])
+        bugs = len(known)
+        numbers = (sums["passed"], len(failed), bugs, sums["older"], sums["skipped"])
         wall = _duration(sum(of["real_s"] for of in areas))
         lines.append((kubelet, *map(str, numbers), wall, run["date"]))
+        if known:
+            below.append(f"Known bugs of {kubelet}:\n\n" + "".join(f"- {bug}\n" for bug in known))
         if failed:
-            failures.append(f"{kubelet} did not pass {', '.join(failed)}.\n")
-    heads = ("kubelet", "MUST cases passed", "failed", "skipped, it is older", "skipped")
-    table = _table((*heads, "wall time", "run on"), lines)
-    return "\n".join([table, *failures])
+            below.append(f"{kubelet} did not pass {', '.join(failed)}.\n")
+    heads = ("kubelet", "MUST cases passed", "failed", "known bugs", "skipped, it is older")
+    table = _table((*heads, "skipped", "wall time", "run on"), lines)
+    return "\n".join([table, *below])
 
 
 def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:

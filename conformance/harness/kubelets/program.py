@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from conformance.harness.machines.given.machine import GivenMachine
-from conformance.registry import Minor, minor_of
+from conformance.known_bugs import Release, release_of
 
 VERSION_S: Final = 10
 """Seconds that a program has to tell its version."""
@@ -67,7 +67,7 @@ REFKUBELET: Final = Program(
 
 
 @cache
-def told_minor(path: str) -> Minor | None:
+def told_release(path: str) -> Release | None:
     """What `PROGRAM --version` says (`Kubernetes v1.36.2`); None where no version is in it."""
     try:
         told = subprocess.run(
@@ -75,7 +75,7 @@ def told_minor(path: str) -> Minor | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return minor_of(told.stdout)
+    return release_of(told.stdout)
 
 
 def with_own_cgroups(program: Program, cgroup_root: str) -> Program:

@@ -1,9 +1,9 @@
 """Runs the body of one case against its parts, and judges how it ended: `Outcome`, `Result`.
 
-Outcomes are six different things that are never mixed: a failed case says something about the
-kubelet, an error about the harness, an inconclusive one about the machine, which was too busy to
-tell, a skip about what the pair of kubelet and runtime lacks, a disabled case about the choice of
-the user."""
+Outcomes are seven different things that are never mixed: a failed case says something about the
+kubelet, a known bug that it is as wrong as the case expects, an error says something about the
+harness, an inconclusive case about the machine, which was too busy to tell, a skip about what the
+pair of kubelet and runtime lacks, a disabled case about the choice of the user."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Outcome(Enum):
 
     PASSED = "passed"
     FAILED = "failed"
+    KNOWN_BUG = "known bug"
     INCONCLUSIVE = "inconclusive"
     SKIPPED = "skipped"
     DISABLED = "disabled"

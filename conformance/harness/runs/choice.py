@@ -16,7 +16,7 @@ from conformance.features import Feature
 from conformance.harness import limits
 from conformance.harness.containerd.docker_host import NodeError, docker_problem
 from conformance.harness.containerd.versions import release_of
-from conformance.harness.kubelets.program import told_minor
+from conformance.harness.kubelets.program import told_release
 from conformance.harness.machines.given.machine import why_no_machine
 from conformance.harness.runs.offered import (
     CONTAINERD,
@@ -29,6 +29,7 @@ from conformance.harness.runs.offered import (
     machine_features,
     runtime_features,
 )
+from conformance.known_bugs import Release
 from conformance.registry import Minor
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 from timewarp import why_not
@@ -102,10 +103,15 @@ class Choice:
         )
 
     @property
-    def kubelet_minor(self) -> Minor | None:
+    def kubelet_release(self) -> Release | None:
         """The version that a kubelet program tells; None where it tells none: then, as for
-        refkubelet, no case is skipped for it."""
-        return None if self.kubelet in (IN_PROCESS, PROCESS) else told_minor(self.kubelet)
+        refkubelet, no case is skipped for it, and no bug expected."""
+        return None if self.kubelet in (IN_PROCESS, PROCESS) else told_release(self.kubelet)
+
+    @property
+    def kubelet_minor(self) -> Minor | None:
+        """The same without the patch release."""
+        return release[:2] if (release := self.kubelet_release) else None
 
     def why_no_machine(self, missing: Iterable[Feature]) -> str:
         """What this machine lacks to give a kubelet another one, if that is what is missing."""

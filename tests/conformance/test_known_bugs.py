@@ -1,0 +1,102 @@
+"""A case that shows a bug of some kubelets is expected to fail on them, and only on them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.harness.runs.case_run import Outcome, Result
+from conformance.harness.runs.known import with_known_bugs
+from conformance.known_bugs import KnownBug, Release
+from conformance.registry import Case, Level
+
+BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1.31.4, 1.32")
+
+
+async def nothing(node: object) -> None:
+    """A case that does nothing."""
+
+
+CASE = Case(
+    id="x", area="a", title="t", rules=("LIFE-001",), level=Level.MUST, needs=frozenset(),
+    body=nothing, bugs=(BUG,),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("release", "outcome", "judged"),
+    [
+        ((1, 31, 3), Outcome.FAILED, Outcome.KNOWN_BUG),
+        ((1, 31, 3), Outcome.PASSED, Outcome.FAILED),
+        ((1, 31, 4), Outcome.FAILED, Outcome.FAILED),
+        ((1, 29, 0), Outcome.PASSED, Outcome.PASSED),
+        (None, Outcome.FAILED, Outcome.FAILED),
+        ((1, 31, 3), Outcome.ERROR, Outcome.ERROR),
+        ((1, 31, 3), Outcome.SKIPPED, Outcome.SKIPPED),
+    ],
+)
+def test_only_kubelets_that_have_the_bug_are_expected_to_fail(
+    release: Release | None, outcome: Outcome, judged: Outcome
+) -> None:
+    assert with_known_bugs(Result(CASE, outcome), release).outcome is judged
+
+
+def test_other_cases_are_judged_as_before() -> None:
+    result = Result(replace(CASE, bugs=()), Outcome.FAILED, "too late")
+    assert with_known_bugs(result, (1, 31, 3)) == result
+
+
+@pytest.mark.parametrize("bad", ["soon", "1.31.4, never"])
+def test_a_version_that_is_none_is_refused(bad: str) -> None:
+    with pytest.raises(ValueError, match="wanted a version"):
+        KnownBug("1", "it stops", fixed=bad)
+
+
+AS_1_31 = """\
+from conformance import pytest_plugin
+from conformance.harness.runs import processes
+from conformance.harness.runs.case_run import Outcome, Result
+from conformance.harness.runs.choice import Choice
+from conformance.known_bugs import KnownBug
+
+Choice.kubelet_release = property(lambda self: (1, 31, 14))
+
+def judge(case, *_):
+    object.__setattr__(case, "bugs", (KnownBug("122890", "it stops", fixed="1.32"),))
+    passes = case.id == "start-order"
+    return Result(case, Outcome.PASSED if passes else Outcome.FAILED, "" if passes else "late")
+
+processes.run_virtual_case = pytest_plugin.run_virtual_case = judge
+"""
+
+
+def test_a_run_tells_known_bugs_apart(tmp_path: Path) -> None:
+    """Summary, result file, JUnit and exit code: the known bug is no failure, the case that passes
+    in spite of it is one."""
+    program = f"{AS_1_31}\nimport sys\nfrom conformance.cli import main\nsys.exit(main())"
+    results, junit = tmp_path / "run.json", tmp_path / "junit.xml"
+    ids = ("--id", "backoff-series", "--id", "start-order")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", program, "run", "--jobs", "1", "-q", *ids),
+            *("--results", str(results), f"--junitxml={junit}"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    told = "it stops (kubernetes/kubernetes#122890, fixed in 1.32)"
+    assert f"known bug: backoff-series: {told}\n" in done.stdout
+    assert "failed: start-order" in done.stdout
+    assert "1 xfailed" in done.stdout.splitlines()[-1]
+    cases = json.loads(results.read_text())["cases"]
+    assert cases["backoff-series"]["outcome"] == "known bug"
+    assert cases["backoff-series"]["detail"] == f"{told}\nlate"
+    assert cases["start-order"]["detail"].startswith("expected: a failure on kubelet 1.31.14")
+    assert 'type="pytest.xfail"' in junit.read_text()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import signal
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
@@ -371,7 +372,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def _write_results(file: Path, run: Run, real_s: float) -> None:
     content = results_file.document(
-        run.results, run.choice, run.selection, real_s=real_s, now=REAL_CLOCK.now()
+        run.results,
+        run.choice,
+        run.selection,
+        real_s=real_s,
+        load=os.getloadavg()[1],
+        now=REAL_CLOCK.now(),
     )
     try:
         results_file.write(file, content)

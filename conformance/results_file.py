@@ -2,11 +2,13 @@
 
 One object:
 
-- `kubelet`, `runtime`, `latency`, `long`, `level`: as chosen; `whole`: all cases of the level ran
+- `kubelet`, `runtime`, `time`, `jobs`, `latency`, `long`, `level`: as chosen; `whole`: all cases of
+  the level ran
 - `seed`: the seed, of a run with one
 - `seeds`: in a run with several (`--seeds`) instead, per seed how many cases had which outcome:
   `{"3": {"passed": 544, "failed": 1}}`
-- `date`: UTC, YYYY-MM-DD; `real_s`: wall time of the whole run
+- `date`: UTC, YYYY-MM-DD; `real_s`: wall time of the whole run; `load`: how many processes ran or
+  wanted to run on the machine on average in the last five minutes of it
 - `areas`: per area `case_s`, the time inside its cases (virtual in a virtual run), and `real_s`
 - `cases`: per case ID `area`, `level`, `outcome` as in `Outcome`, and `detail`, the reason unless
   it passed; with several seeds the worst outcome, its reason with the first such seed, and `seeds`,
@@ -42,6 +44,7 @@ def document(
     selection: Selection,
     *,
     real_s: float,
+    load: float,
     now: datetime,
 ) -> dict[str, Any]:
     """The content of the file, see above. Times are rounded to milliseconds."""
@@ -53,6 +56,8 @@ def document(
     return {
         "kubelet": choice.kubelet,
         "runtime": choice.runtime,
+        "time": choice.time,
+        "jobs": choice.jobs,
         "latency": choice.latency,
         **_seeds(results, choice),
         "level": selection.level.name.lower(),
@@ -60,6 +65,7 @@ def document(
         "long": choice.long,
         "date": f"{now:%Y-%m-%d}",
         "real_s": round(real_s, 3),
+        "load": round(load, 1),
         "areas": areas,
         "cases": _cases(results),
     }

@@ -3,8 +3,8 @@
 `python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
 verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json,
-`tox -e bench` benchmarks.json, `tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep`
-suite-mutants.json.
+`docs/keep_runs.py` seeds.json and repeats.json, `tox -e bench` benchmarks.json, `tox -e mutants`
+mutants.json, `tox -e mutants-suite -- --keep` suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -126,6 +126,42 @@ def minors_table(record: Mapping[str, Any]) -> str:
     return "\n".join([table, *below])
 
 
+def seeds_table(record: Mapping[str, Any]) -> str:
+    """docs/verified.md: one line per latency, then what failed under some seed."""
+    if not record:
+        return "No run is recorded.\n"
+    lines, failures = [], []
+    for latency, run in sorted(record.items(), key=lambda item: float(item[0])):
+        seeds, outcomes = run["seeds"], run["outcomes"]
+        many = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(seeds[0])
+        wall = f"{_duration(run['real_s'])} at a load of {run['load']:g}"
+        numbers = (f"{number:,}" for number in (run["cases"], outcomes.get("passed", 0)))
+        failed = sum(outcomes.get(what, 0) for what in ("failed", "error", "inconclusive"))
+        lines.append((latency, many, run["level"], *numbers, str(failed), wall, run["date"]))
+        failures += [f"Latency {latency}, {name}: {why}\n" for name, why in run["failed"].items()]
+    heads = ("latency", "seeds", "level", "cases a seed", "passed", "failed", "wall time", "run on")
+    return "\n".join([_table(heads, lines), *failures])
+
+
+def repeats_table(record: Mapping[str, Any]) -> str:
+    """docs/verified.md: one line per run, then which cases did not end the same way in all."""
+    if not record:
+        return "No run is recorded.\n"
+    lines, remarks = [], []
+    for title, kept in record.items():
+        for run in kept["runs"]:
+            told = (*_numbers(run["outcomes"]), _duration(run["real_s"]), f"{run['load']:g}")
+            lines.append((title, *told, run["date"]))
+        failed = ", ".join(kept["failed"]) or "none"
+        differ = [f"{name} ({', '.join(found)})" for name, found in kept["differ"].items()]
+        remarks.append(
+            f"{title}: {kept['must']} MUST cases ran; failed each time: {failed}; another outcome "
+            f"in one of the runs: {', '.join(differ) or 'none'}.\n"
+        )
+    heads = ("what", "passed", "failed", "skipped", "wall time", "load", "run on")
+    return "\n".join([_table(heads, lines), *remarks])
+
+
 def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:
     failed = outcomes.get("failed", 0) + outcomes.get("error", 0)
     return str(outcomes.get("passed", 0)), str(failed), str(outcomes.get("skipped", 0))
@@ -204,6 +240,8 @@ TABLES: Final[Mapping[str, Table]] = {
     "suite": Table("../README.md", "conformance.json", areas_table),
     "pairs": Table("verified.md", "conformance.json", pairs_table),
     "minors": Table("verified.md", "minors.json", minors_table),
+    "seeds": Table("verified.md", "seeds.json", seeds_table),
+    "repeats": Table("verified.md", "repeats.json", repeats_table),
     "runs": Table("verified.md", "verified.json", runs_table),
     "differences": Table("verified.md", "verified.json", differences_table),
     "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),

@@ -115,3 +115,40 @@ def test_a_run_of_an_older_kubelet_becomes_a_line_of_its_own(copy: Path, tmp_pat
     assert "| 1.7.9 | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
     assert "\n- buggy: it stops (kubernetes/kubernetes#1, fixed in 1.9)\n" in page
     assert "\n1.7.9 did not pass bad.\n" in page
+
+
+def kept_by(*words: str) -> None:
+    subprocess.run([sys.executable, str(ROOT / "docs/keep_runs.py"), *words], check=True)
+
+
+def run_file(file: Path, **told: object) -> str:
+    shown = {"date": "2030-01-02", "real_s": 61.0, "load": 2.5, "jobs": 2, "level": "must"}
+    file.write_text(json.dumps({**shown, "latency": 1.0, **told}))
+    return str(file)
+
+
+def test_runs_with_many_seeds_become_a_line_for_each_latency(copy: Path, tmp_path: Path) -> None:
+    counts = {"3": {"passed": 2}, "4": {"passed": 1, "failed": 1}}
+    cases = {"good": told("passed"), "bad": told("failed", detail="seed 4: too late")}
+    file = run_file(tmp_path / "seeds.json", seeds=counts, cases=cases)
+    kept_by("--docs", str(copy), "seeds", file)
+    assert render("--docs", str(copy)).returncode == 0
+    page = (copy / "verified.md").read_text()
+    line = "| 1 | 3 to 4 | must | 2 | 3 | 1 | 1 min 01 s at a load of 2.5 | 2030-01-02 |\n"
+    assert line in page
+    assert "\nLatency 1, bad: seed 4: too late\n" in page
+
+
+def test_runs_of_one_thing_name_the_cases_that_ended_in_two_ways(
+    copy: Path, tmp_path: Path
+) -> None:
+    steady = {"good": told("passed"), "bad": told("failed"), "left": told("skipped")}
+    first = run_file(tmp_path / "1.json", cases={**steady, "now-and-then": told("passed")})
+    second = run_file(tmp_path / "2.json", cases={**steady, "now-and-then": told("failed")})
+    kept_by("--docs", str(copy), "repeats", "a kubelet", first, second)
+    assert render("--docs", str(copy)).returncode == 0
+    page = (copy / "verified.md").read_text()
+    assert "| a kubelet | 2 | 1 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
+    assert "| a kubelet | 1 | 2 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
+    assert "3 MUST cases ran; failed each time: bad; another outcome" in page
+    assert "in one of the runs: now-and-then (passed, failed).\n" in page

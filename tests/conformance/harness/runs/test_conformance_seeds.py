@@ -57,7 +57,7 @@ def results() -> list[Result]:
 def document(found: list[Result]) -> dict[str, object]:
     now = datetime(2026, 1, 2, tzinfo=UTC)
     choice = Choice(seed=3, latency=2)
-    return results_file.document(found, choice, Selection(), real_s=4, now=now)
+    return results_file.document(found, choice, Selection(), real_s=4, load=1.5, now=now)
 
 
 def test_the_summary_has_a_row_for_each_of_several_seeds() -> None:

@@ -185,17 +185,11 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     import asyncio
 
     from fakecri.control.api import serve_control
-    from fakecri.cri.endpoint import EndpointError, require_two_sockets
+    from fakecri.cri.endpoint import EndpointError
     from fakecri.server import serve
     from simclock import ManualLoop
 
-    if getattr(arguments, "clock", "real") == "manual" and not arguments.control:
-        raise CommandError("--clock manual: time would stand still for ever; give --control too")
-    try:
-        require_two_sockets(arguments.listen, arguments.control)
-    except EndpointError as error:
-        raise CommandError(str(error)) from None
-
+    _check_sockets(arguments)
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -223,6 +217,18 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
         await ended.wait()
     for rule in instrumented.unused_rules():
         print(f"fakecri {arguments.command}: never hit: {rule.what}", file=sys.stderr)
+
+
+def _check_sockets(arguments: argparse.Namespace) -> None:
+    """Raise CommandError for sockets that cannot go together, or are too few."""
+    from fakecri.cri.endpoint import EndpointError, require_two_sockets
+
+    if getattr(arguments, "clock", "real") == "manual" and not arguments.control:
+        raise CommandError("--clock manual: time would stand still for ever; give --control too")
+    try:
+        require_two_sockets(arguments.listen, arguments.control)
+    except EndpointError as error:
+        raise CommandError(str(error)) from None
 
 
 @contextmanager

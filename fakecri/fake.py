@@ -8,7 +8,7 @@ touched in it is `world.World`, what is recorded and disturbed `rules.instrument
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from fakecri.behaviors.behavior import Behavior
@@ -31,7 +31,8 @@ class FakeCRI(Instrumented, World):
     that of the script, else a new `FakeNode`. Everything else is a field of `Options`, given by
     name or as `options`.
 
-    Raises TypeError for an option that there is not, ValueError for a value that cannot be.
+    Raises TypeError for an option that there is not or of another type, ValueError for a value that
+    cannot be.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FakeCRI(Instrumented, World):
         options: Options | None = None,
         **fields: Unpack[OptionFields],
     ) -> None:
+        _check_kinds(clock, ids, node)
         chosen = chosen_options(options, fields)
         script = None
         if chosen.script is not None:
@@ -167,3 +169,15 @@ class FakeCRI(Instrumented, World):
         await self.streaming.stop()
         if self.listening is not None:
             await self.listening.stop()
+
+
+def _check_kinds(clock: object, ids: object, node: object) -> None:
+    """Refuse what would otherwise fail at the first call that needs it. Raises TypeError."""
+    given: Mapping[str, tuple[object, type]] = {
+        "clock": (clock, Clock),
+        "ids": (ids, Ids),
+        "node": (node, FakeNode),
+    }
+    for name, (value, kind) in given.items():
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name}: wanted a {kind.__name__}, got {value!r}")

@@ -101,3 +101,11 @@ def test_the_import_leaves_out_what_few_fakes_need() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     needed = {"fakecri.fake", "fakecri.machine.node", "fakecri.rules.faults"}
     assert homes & set(run.stdout.split()) == needed
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("clock", "Clock"), ("ids", "Ids"), ("node", "FakeNode")]
+)
+def test_a_part_of_another_type_is_refused_by_its_name(name: str, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"{name}: wanted a {kind}, got 5"):
+        FakeCRI(**{name: 5})

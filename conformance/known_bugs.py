@@ -55,7 +55,7 @@ class KnownBug:
             f"kubernetes/kubernetes#{self.upstream}" if self.upstream.isdigit() else self.upstream
         )
         until = f"fixed in {self.fixed}" if self.fixed else "not fixed"
-        return f"{self.what} ({where or 'not reported'}, {until})"
+        return f"{self.what} ({where or 'no report known'}, {until})"
 
 
 def release_of(text: str) -> Release | None:

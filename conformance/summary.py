@@ -31,7 +31,7 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
 
     `real_s`: wall time of the whole run.
     """
-    width = None if out.isatty() else 100
+    width = None if out.isatty() else 112
     console = Console(file=out, highlight=False, width=width)
     console.print(_table(results, choice))
     for line in reasons(results):

@@ -14,7 +14,7 @@ from conformance.harness.manifests import (
 )
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
-from conformance.registry import Feature, Level, conformance
+from conformance.registry import Feature, KnownBug, Level, conformance
 
 STATUS, API, KILL = Feature.STATUS, Feature.API, Feature.OUTSIDE_KILL
 FAULTS = Feature.FAULTS
@@ -32,7 +32,12 @@ async def a_new_image_restarts_a_container_of_any_policy(node: Node) -> None:
 
 
 @conformance(
-    id="image-change-sidecar-policy", rules=["BACK-019.4", "BACK-019.2"], needs=[API], since="1.32"
+    id="image-change-sidecar-policy",
+    rules=["BACK-019.4", "BACK-019.2"],
+    needs=[API],
+    bugs=[
+        KnownBug("126525", "A sidecar whose image changes goes on with the old one", fixed="1.32")
+    ],
 )
 async def a_new_image_restarts_a_sidecar_of_any_policy(node: Node) -> None:
     """A sidecar whose image changes is stopped and started again, in a pod with policy Never, too,

@@ -188,7 +188,11 @@ async def a_pod_is_synced_when_its_first_back_off_ends(node: Node) -> None:
 
 
 @conformance(
-    id="backoff-retries", rules=["BACK-011"], level=Level.SHOULD, needs=[Feature.API, VIRTUAL]
+    id="backoff-retries",
+    rules=["BACK-011"],
+    level=Level.SHOULD,
+    needs=[Feature.API, VIRTUAL],
+    since="1.35",  # before, each error is tried again after 10 to 15 s
 )
 async def a_back_off_is_looked_at_again_when_it_ends(node: Node) -> None:
     """During a back-off of 80 s the pod is synced only a few times: when the container ends, after

@@ -14,7 +14,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import Run, Workload
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, KnownBug, conformance
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
 SHORT = Feature.SHORTAGE
@@ -65,6 +65,8 @@ async def recovery_restarts_the_grace_period(node: Node) -> None:
     id="soft-grace-of-pods", rules=["EVIC-087.2", "EVIC-089.2"], needs=[API, SHORT],
     node_config={**SOFT, "evictionSoftGracePeriod": {MEMORY: "1s"},
                  "evictionMaxPodGracePeriod": 14},
+    bugs=[KnownBug("122890", "A soft eviction gives a pod all of evictionMaxPodGracePeriod, "
+                   "even if its own grace period is shorter", fixed="1.32")],
 )  # fmt: skip
 async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
     """A soft threshold stops a pod with the shorter of evictionMaxPodGracePeriod and its own grace

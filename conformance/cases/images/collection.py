@@ -38,25 +38,22 @@ ROUND_S = PERIOD_S + limits.NOTICE_S
 
 @conformance(
     id="image-gc-unused",
-    rules=["GC-102.1", "GC-102.2", "GC-102.3", "GC-101.2", "CRI-083.5"],
-    needs=[*NEEDS, Feature.FAULTS, Feature.IMAGE_VOLUMES],
+    rules=["GC-102.1", "GC-102.3", "GC-101.2", "CRI-083.5"],
+    needs=[*NEEDS, Feature.FAULTS],
     node_config=TOO_FULL,
 )
 async def unused_images_go_and_used_ones_stay(node: Node) -> None:
     """When the images' disk is too full, images that nothing uses are removed; those of running and
-    of finished containers (by their id, whatever name the runtime lists), those that are mounted,
-    and those that the runtime has pinned stay."""
+    of finished containers (by their id, whatever name the runtime lists), and those that the
+    runtime has pinned stay."""
 
     def named(answer: Any) -> None:
         for row in answer.containers:
             row.image.image = "localhost/as-written:1"
 
     node.runtime.on("ListContainers").changes_answer(named)
-    await preload(node, "spare", "pinned", "mounted")
-    host = (await node.runtime.registry()).open_host
-    data = {"name": "data", "image": {"reference": f"{host}/mounted:1"}}
-    mount = [{"name": "data", "mountPath": "/data"}]
-    await node.apply_static(pod("web", container("main", volumeMounts=mount), volumes=[data]))
+    await preload(node, "spare", "pinned")
+    await node.apply_static(pod("web"))
     job = await user_of(node, "job", workload=exits(0))
     job.manifest["spec"]["restartPolicy"] = "Never"
     await node.apply_static(job)
@@ -68,8 +65,29 @@ async def unused_images_go_and_used_ones_stay(node: Node) -> None:
         await node.kubelet.restart()  # the first round sees the images, the second removes some
         await node.run_until(lambda: "spare" in gone(node), within_s=ROUND_S, what="spare is gone")
         await node.run_for(limits.NOTICE_S)
-    kept = {"job", "mounted", "pinned", "busybox"}
+    kept = {"job", "pinned", "busybox"}
     expect(node, not kept & set(gone(node)), f"{sorted(kept)} stay", gone(node))
+
+
+@conformance(
+    id="image-gc-mounted",
+    rules=["GC-102.2"],
+    needs=[*NEEDS, Feature.IMAGE_VOLUMES],
+    node_config=TOO_FULL,
+    since="1.35",
+)
+async def mounted_images_stay(node: Node) -> None:
+    """When the images' disk is too full, an image that is a volume of a running pod stays."""
+    await preload(node, "spare", "mounted")
+    host = (await node.runtime.registry()).open_host
+    data = {"name": "data", "image": {"reference": f"{host}/mounted:1"}}
+    mount = [{"name": "data", "mountPath": "/data"}]
+    await node.apply_static(pod("web", container("main", volumeMounts=mount), volumes=[data]))
+    await wait_running(node, "web")
+    await node.kubelet.restart()  # the first round sees the images, the second removes some
+    await node.run_until(lambda: "spare" in gone(node), within_s=ROUND_S, what="spare is gone")
+    await node.run_for(limits.NOTICE_S)
+    expect(node, "mounted" not in gone(node), "the mounted image stays", gone(node))
 
 
 @conformance(

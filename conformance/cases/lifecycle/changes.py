@@ -18,7 +18,7 @@ from conformance.harness.manifests import (
     sidecar,
 )
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, KnownBug, conformance
 
 API, FAULTS = Feature.API, Feature.FAULTS
 
@@ -56,7 +56,12 @@ async def a_changed_image_restarts_the_container_of_a_run_once_pod_too(node: Nod
 
 
 @conformance(
-    id="image-change-sidecar", rules=["LIFE-120.6", "LIFE-121.3"], needs=[API], since="1.32"
+    id="image-change-sidecar",
+    rules=["LIFE-120.6", "LIFE-121.3"],
+    needs=[API],
+    bugs=[
+        KnownBug("126525", "A sidecar whose image changes goes on with the old one", fixed="1.32")
+    ],
 )
 async def a_sidecar_with_a_new_image_is_replaced_alone(node: Node) -> None:
     """A sidecar whose image changes is stopped and started again; the regular container runs on."""

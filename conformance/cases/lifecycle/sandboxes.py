@@ -91,16 +91,13 @@ async def a_sandbox_in_the_wrong_network_is_replaced(node: Node) -> None:
 async def a_run_once_pod_gets_another_sandbox_only_if_nothing_was_made_in_the_first(
     node: Node,
 ) -> None:
-    """A pod with policy Never that loses its sandbox is over once a container was created in it,
-    even one with policy Always of its own; if none was, it gets another sandbox and runs."""
-    own = container("own", restartPolicy="Always")
-    await node.apply_static(pod("over", container("main"), own, restartPolicy="Never"))
+    """A pod with policy Never that loses its sandbox is over once a container was created in it; if
+    none was, it gets another sandbox and runs."""
+    await node.apply_static(pod("over", restartPolicy="Never"))
     rule = node.runtime.on("CreateContainer", container="late").fails("UNKNOWN", "no space")
     await node.apply_static(pod("fresh", container("late"), restartPolicy="Never"))
     await node.run_until(
-        lambda: (
-            node.running("over", "main", "own") and node.count("CreateContainer", container="late")
-        ),
+        lambda: node.running("over", "main") and node.count("CreateContainer", container="late"),
         within_s=limits.START_S,
         what="over runs, and late could not be created",
     )
@@ -113,6 +110,22 @@ async def a_run_once_pod_gets_another_sandbox_only_if_nothing_was_made_in_the_fi
     await node.run_for(limits.NOTICE_S)
     seen = [node.count("RunPodSandbox", pod=name) for name in ("over", "fresh")]
     expect_equal(node, seen, [1, 2], "sandboxes of over and fresh")
+    expect(node, not node.running("over", "main"), "main does not run again", node.writes("over"))
+
+
+@conformance(id="run-once-own-policy", rules=["LIFE-111.2"], needs=[STATUS, KILL], since="1.35")
+async def a_run_once_pod_is_over_whatever_policy_its_container_has(node: Node) -> None:
+    """A pod with policy Never that loses its sandbox gets no other, not for a container with policy
+    Always of its own, either."""
+    own = container("own", restartPolicy="Always")
+    await node.apply_static(pod("over", container("main"), own, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.running("over", "main", "own"), within_s=limits.START_S, what="over runs"
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.runtime.stop_sandbox("over")
+    await node.run_for(AGAIN_S)
+    expect_equal(node, node.count("RunPodSandbox", pod="over"), 1, "sandboxes of over")
     expect(node, not node.running("over", "own"), "own does not run again", node.writes("over"))
 
 

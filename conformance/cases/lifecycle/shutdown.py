@@ -162,9 +162,12 @@ async def a_pod_that_has_succeeded_stays_so(node: Node) -> None:
     with node.runtime.on("StopPodSandbox").fails("UNKNOWN", "network is busy"):
         await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
         await node.run_until(
-            lambda: node.phase("job") == "Succeeded" and node.count("StopPodSandbox"),
+            lambda: (
+                "terminated" in node.container("job", "main").get("state", {})
+                and node.count("StopPodSandbox", pod="job")
+            ),
             within_s=limits.START_S + limits.STOP_S,
-            what="Succeeded, and a stop of its sandbox",
+            what="the end of main, and a stop of the sandbox",
         )
         node.machine.shut_down()
         await node.run_for(limits.NOTICE_S)

@@ -73,7 +73,11 @@ async def pods_are_listed_after_the_node(node: Node) -> None:
 
 
 @conformance(
-    id="mirror-soon-after-node", rules=["MIRR-028"], needs=[API, RESTART], level=Level.SHOULD
+    id="mirror-soon-after-node",
+    rules=["MIRR-028"],
+    needs=[API, RESTART],
+    level=Level.SHOULD,
+    since="1.32",  # kubelet.go: fastStaticPodsRegistration
 )
 async def mirrors_follow_as_soon_as_the_node_is_known(node: Node) -> None:
     """The mirror of a static pod that started before the Node was known is made when it is, and not

@@ -7,7 +7,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, KnownBug, conformance
 
 STATUS = Feature.STATUS
 
@@ -113,3 +113,23 @@ async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     )
     ran = listed(node) - {f"allowed-{node.name}"}
     expect_equal(node, ran, {f"web-{node.name}"}, "pods")
+
+
+@conformance(
+    id="static-pull-secret",
+    rules=["SRC-038.1", "SRC-038.2"],
+    needs=[STATUS],
+    bugs=[
+        KnownBug(
+            "131837", "A pull secret in a manifest ends a kubelet without API server", fixed="1.34"
+        )
+    ],
+)
+async def a_pull_secret_in_a_manifest_does_not_end_the_kubelet(node: Node) -> None:
+    """A manifest that names a pull secret does not bring down a kubelet that has no API server:
+    other pods run."""
+    await node.apply_static(pod("pull", imagePullSecrets=[{"name": "p"}]))
+    await node.run_for(limits.NOTICE_S)
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    expect_equal(node, node.count("StartContainer", pod="pull"), 0, "starts of the pod pull")

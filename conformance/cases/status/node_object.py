@@ -20,6 +20,9 @@ TAINT = {"key": "dedicated", "value": "tests", "effect": "NoSchedule"}
 CONDITIONS = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"]
 REGISTER_S = 7.0 + limits.START_S  # NODE-002: between two tries, and a start
 UPDATE_S = 10.4  # NODE-010
+CSI_NODE_S = 24.0
+"""A Node is not Ready before its CSINode is made; while there is no Node that is tried at growing
+intervals, the one after 10 s takes 15.4 s (in 1.31 19.5 s)."""
 
 
 def posts(node: Node) -> list[Any]:
@@ -203,7 +206,7 @@ async def a_kubelet_that_shall_not_register_makes_no_node(node: Node) -> None:
         await node.api.create_node({})
     await node.run_until(
         lambda: node.api.node_condition("Ready").get("status") == "True",
-        within_s=UPDATE_S + limits.START_S,
+        within_s=CSI_NODE_S + UPDATE_S + limits.START_S,
         what="the status of the Node",
     )
 
@@ -215,9 +218,11 @@ async def a_kubelet_that_shall_not_register_makes_no_node(node: Node) -> None:
 async def the_status_is_looked_at_every_update_period(node: Node) -> None:
     """Where every look writes the status, because a report is due, the writes are one update period
     apart and up to 4 % more, not always the same. The Node is not read before each."""
-    await node.run_for(60)
-    reads = [r for r in node.api.requests("GET", THE_NODE) if r.started_s > node.now_s - 35]
-    expect(node, len(reads) <= 2, "next to no reads of the Node in 35 s", len(reads))
+    await node.run_for(25)
+    before = len(node.api.requests("GET", THE_NODE))
+    await node.run_for(35)
+    reads = len(node.api.requests("GET", THE_NODE)) - before
+    expect(node, reads <= 2, "next to no reads of the Node in 35 s", reads)
     times = [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
     gaps = [round(later - earlier, 3) for earlier, later in pairwise(times)][-7:]
     slack_s = 0.05 + node.slack_s

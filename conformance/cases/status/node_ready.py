@@ -29,11 +29,11 @@ async def becomes(node: Node, status: str, within_s: float) -> None:
 
 
 async def told(node: Node, reason: str, times: int) -> None:
-    """Run until there are so many events with that reason, and expect no more."""
+    """Run until the reason was reported so many times, and expect no more."""
     await node.run_until(
-        lambda: len(node.events(reason)) >= times, within_s=2, what=f"{times} events {reason}"
+        lambda: node.event_count(reason) >= times, within_s=2, what=f"{times} events {reason}"
     )
-    expect_equal(node, len(node.events(reason)), times, f"events {reason}")
+    expect_equal(node, node.event_count(reason), times, f"events {reason}")
 
 
 def spoiled(kind: str) -> Any:
@@ -70,7 +70,7 @@ async def a_runtime_that_does_not_answer_is_down_after_30_s(node: Node) -> None:
         expect_equal(node, seen, wanted, "reason and message")
         expect(node, ready(node)["lastTransitionTime"] != since, "another lastTransitionTime")
         await told(node, "NodeNotReady", 1)
-        before = len(node.events("NodeReady"))
+        before = node.event_count("NodeReady")
     await becomes(node, "True", STATUS_S + 2 * 1.04 + 1)
     await told(node, "NodeReady", before + 1)
 

@@ -10,7 +10,11 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from conformance.registry import Level, Selection, SelectionError, load_cases, select
+from conformance.registry import Level, Selection, SelectionError, select
+from conformance.scenarios.files import SUFFIXES, in_files, named_files
+from conformance.scenarios.reading import load_scenarios
+from conformance.sources import all_cases
+from fakecri.scripts.yaml_reader import ScriptError
 from simclock.distribution import add_version, not_installed
 
 HERE = Path(__file__).parent
@@ -32,6 +36,7 @@ some cases (run them again, or use a smaller --jobs), 4 wrong options
 """
 
 
+EXIT_OPTIONS = 4
 READER_GONE = 141
 """As for a program that SIGPIPE ends."""
 
@@ -116,7 +121,7 @@ def list_cases(options: argparse.Namespace) -> int:
         level=Level[options.level.upper()],
     )
     try:
-        cases = select(load_cases(), selection)
+        cases = select(all_cases(), selection)
     except ModuleNotFoundError as error:
         print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
         return 2
@@ -140,11 +145,30 @@ def run(words: Sequence[str]) -> int:
             return 2
     import pytest  # not at the top: `list` goes without it
 
+    named = named_files(words)
+    rest = [word for word in words if word not in named]
+    files = in_files(named)
+    if problem := _wrong_files(files):
+        print(problem, file=sys.stderr)
+        return EXIT_OPTIONS
     # A time-out of CI sends SIGTERM: end as Ctrl-C does, and stop what was started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     fixed = ["-p", "conformance.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:asyncio"]
-    place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}", str(HERE / "cases")]
-    return int(pytest.main([*fixed, *place, *words]))
+    place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}"]
+    cases = [str(file.absolute()) for file in files] or [str(HERE / "cases")]
+    return int(pytest.main([*fixed, *place, *cases, *rest]))
+
+
+def _wrong_files(files: Sequence[Path]) -> str:
+    """What is wrong with these files, a line for each mistake; "" when nothing is."""
+    missing = [f"kubelet-conformance: {file}: no such file" for file in files if not file.exists()]
+    if missing:
+        return "\n".join(missing)
+    try:
+        load_scenarios(file for file in files if file.suffix in SUFFIXES)
+    except ScriptError as error:
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class Feature(Enum):
     )
     MEMORY_USE = "containers that really take the node's memory and processes"
     OWN_DISK = "a disk for the kubelet's root directory that a case may fill"
+    BEHAVIORS = "a runtime that plays behaviours and can be crashed (a fake's)"
     PRESSURE = "a node that can be put under pressure by configuration"
     VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
     IMAGE_GC = "a kubelet that removes unused images"

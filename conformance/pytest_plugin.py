@@ -8,7 +8,6 @@ during set-up, so that pytest counts it as an error and not as a failure.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import signal
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -28,16 +27,9 @@ from conformance.harness.runs.processes import processors, run_virtual_cases
 from conformance.harness.runs.seeds import seeds_of
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.harness.runs.warped import require_warped_kubelet, run_warped_cases
-from conformance.registry import (
-    REGISTRY,
-    Case,
-    Level,
-    Selection,
-    SelectionError,
-    load_cases,
-    select,
-    shard_of,
-)
+from conformance.registry import Case, Level, Selection, SelectionError, select, shard_of
+from conformance.scenarios.files import SUFFIXES
+from conformance.sources import cases_in, with_fixtures
 from conformance.summary import print_summary
 
 CASES_DIR: Final = Path(__file__).parent / "cases"
@@ -88,7 +80,8 @@ class CaseItem(pytest.Item):
         if isinstance(excinfo.value, CaseFailed):
             rules = ", ".join(self.case.rules)
             head = f"{self.case.title}\nrules:    {rules} ({self.case.level.name})"
-            return f"{head}\n{excinfo.value}\nrepeat:   {self.choice.repeat(self.case.id)}"
+            again = self.choice.repeat(self.case.id, self.case.file)
+            return f"{head}\n{excinfo.value}\nrepeat:   {again}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -96,16 +89,11 @@ class CaseItem(pytest.Item):
 
 
 class CaseFile(pytest.File):
-    """A module of cases."""
+    """A module of cases, of this package or anywhere, or a file with a scenario."""
 
     def collect(self) -> Iterator[CaseItem]:
-        relative = self.path.relative_to(CASES_DIR.parent.parent).with_suffix("")
-        module = ".".join(relative.parts)
-        importlib.import_module(module)
         choices = self.config.stash[RUN].choices
-        for case in REGISTRY.cases():
-            if case.module != module:
-                continue
+        for case in cases_in(self.path):
             for choice in choices:
                 name = case.id if len(choices) == 1 else f"{case.id}[seed={choice.seed}]"
                 yield CaseItem.from_parent(self, name=name, case=case, choice=choice)
@@ -192,6 +180,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     choices = [replace(choice, seed=seed) for seed in option.seeds or (option.seed,)]
     config.stash[RUN] = Run(choices, selection)
+    config.args[:] = with_fixtures(config.args, selection, CASES_DIR)
     if config.option.collectonly:
         return
     try:
@@ -208,7 +197,15 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile |
     inside = file_path.is_relative_to(CASES_DIR)
     if inside and file_path.suffix == ".py" and file_path.name != "__init__.py":
         return CaseFile.from_parent(parent, path=file_path)
+    if file_path.suffix in SUFFIXES:
+        return CaseFile.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Any:
+    """A module that the user names has cases, not tests."""
+    return CaseFile.from_parent(parent, path=module_path)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -218,8 +215,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not cases:
         return
     try:
-        load_cases()
-        all_cases = {item.case.id: item.case for item in cases}
+        all_cases = _by_id(cases)
         chosen = {case.id for case in select(list(all_cases.values()), run.selection)}
     except SelectionError as problem:
         raise pytest.UsageError(str(problem)) from None
@@ -228,6 +224,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     places = {choice.seed: place for place, choice in enumerate(run.choices)}
     kept.sort(key=lambda item: places[item.choice.seed] if isinstance(item, CaseItem) else 0)
     items[:] = kept
+
+
+def _by_id(items: Iterable[CaseItem]) -> dict[str, Case]:
+    """The cases of the items. Raises SelectionError when two have the same ID."""
+    found: dict[str, Case] = {}
+    for item in items:
+        first = found.setdefault(item.case.id, item.case)
+        if first.module != item.case.module:
+            raise SelectionError(
+                f"case ID {first.id!r} is in {first.module} and in {item.case.module}"
+            )
+    return found
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -82,6 +82,8 @@ class Case:
     """The module that declares it."""
     line: int = 0
     """Its line there."""
+    file: str = ""
+    """The file that has to be named to run it; "" for a case of this package."""
 
     def missing(self, offered: Iterable[Feature]) -> list[Feature]:
         """The needed features that are not offered, in the order of the Feature enum."""

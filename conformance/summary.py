@@ -47,7 +47,9 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
         if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.INCONCLUSIVE):
             head = f"{result.outcome.value}: {result.case.id}: {result.case.title}"
             console.print(head, markup=False)
-            repeat = f"  repeat: {of_seed(choice, result.seed).repeat(result.case.id)}"
+            repeat = (
+                f"  repeat: {of_seed(choice, result.seed).repeat(result.case.id, result.case.file)}"
+            )
             console.print(repeat, markup=False, soft_wrap=True)
     console.print(f"{_conditions(results, choice)}{real_s:.1f} s in all", markup=False)
 

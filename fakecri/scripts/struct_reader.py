@@ -156,6 +156,8 @@ class _Reader:
         match kind:
             case inspect.StructType():
                 return self._struct(value, kind)
+            case inspect.AnyType():
+                return self._plain(value)
             case inspect.DictType():
                 return self._dict(value, kind)
             case inspect.ListType() | inspect.VarTupleType():
@@ -177,6 +179,12 @@ class _Reader:
             case inspect.StrType():
                 return value.text()
         return self._bounded(value, kind, extra)
+
+    def _plain(self, value: Value) -> Any:
+        try:
+            return value.plain()
+        except ScriptError as error:
+            return self._wrong(error)
 
     def _literal(self, value: Value, kind: inspect.LiteralType) -> Any:
         by_text = {str(one): one for one in kind.values}
@@ -267,6 +275,8 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 def _fitting(value: Value, kind: inspect.Type) -> inspect.Type | None:
     """The member of a union (or the type itself) that takes such a value; None: there is none."""
     members = {type(_bare(member)): member for member in _members(kind)}
+    if inspect.AnyType in members:
+        return members[inspect.AnyType]
     if inspect.UnionType in members:  # one with a meaning of its own, as seconds are
         return next((m for m in _members(kind) if _fitting(value, _bare(m)) is not None), None)
     if value.is_mapping():

@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import yaml
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}\Z")
 _NUMBER: Final = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,9})?\Z")
 Scalar: TypeAlias = str | int | float | bool | None
+DEEPEST: Final = 100
+"""So deep values may be nested that are taken as they are."""
 
 
 class ScriptError(ValueError):
@@ -84,6 +86,24 @@ class Value:
         if any("\ud800" <= letter <= "\udfff" for letter in text):  # JSON's way to write an emoji
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text
+
+    def plain(self) -> Any:
+        """The value as dicts, lists and scalars. Raises ScriptError for a key that is no text, is
+        given twice, or for a value that holds itself."""
+        if self.path.count(".") + self.path.count("[") > DEEPEST:
+            raise self.error("lists or mappings are nested too deeply")
+        if self.is_list():
+            return [item.plain() for item in self.items()]
+        if not self.is_mapping():
+            return self.scalar()
+        found = {}
+        for key, item in self.pairs():
+            if key.is_mapping() or key.is_list():
+                raise key.wanted("a string")
+            if key.text() in found:
+                raise key.error(f"key {key.text()!r} is given twice")
+            found[key.text()] = item.plain()
+        return found
 
     def shown(self) -> str:
         """The value as errors tell it."""

@@ -8,7 +8,8 @@ of the head that begins with two spaces continues the one above.
     Breaks: The reset comes after twice the configured maximum instead of 600 s.
 
 `Rule` is the clause it breaks (several with commas), `Breaks` says how. `Survives` is there only
-for a mutant that no case can notice, and says why.
+for a mutant that no case can notice, and says why. `Fixture` names the fixtures (fixtures/bugs)
+that are about what it breaks: each of them has to notice it.
 
 Here a patch is read and applied to the text of a module. Line numbers do not count: the lines
 that a hunk keeps and removes must stand exactly once in the file. So a mutant outlives changes
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 HOME: Final = Path(__file__).parent
-HEAD_WORDS: Final = ("Rule", "Breaks", "Survives")
+HEAD_WORDS: Final = ("Rule", "Breaks", "Survives", "Fixture")
 CLAUSE: Final = re.compile(r"[A-Z]{2,5}-\d{3}(\.\d{1,2})?")
 
 
@@ -56,6 +57,8 @@ class Mutant:
     survives: str
     """Why no case can notice it; "" where one must."""
     hunks: tuple[Hunk, ...]
+    fixtures: tuple[str, ...] = ()
+    """The fixtures that must notice it."""
 
     @property
     def area(self) -> str:
@@ -103,7 +106,8 @@ def read(file: Path) -> Mutant:
     hunks = tuple(_hunks(name, diff.splitlines()))
     if not hunks:
         raise MutantError(f"{name}: the diff has no hunk")
-    return Mutant(name, rules, words["Breaks"], words.get("Survives", ""), hunks)
+    fixtures = tuple(words.get("Fixture", "").replace(",", " ").split())
+    return Mutant(name, rules, words["Breaks"], words.get("Survives", ""), hunks, fixtures)
 
 
 def _head(name: str, head: str) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Which cases are asked about a mutant, and in which order. Pure.
 
-First those that cite one of its rules: all of them, because the link from a clause to its cases is
-made here; then, until one of them fails, those that noticed it in the last kept run. Where none of
-these notices it, the others that reach what it changes: those of its area, then all.
+First the fixtures that it names, and the cases that cite one of its rules: all of them, because the
+link from a clause to its cases is made here; then, until one of them fails, those that noticed it
+in the last kept run. Where none of these notices it, the others that reach what it changes: those
+of its area, then all.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ def first_plan(mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterabl
     """The plan for every mutant. `kept`: by mutant, the cases that noticed it before."""
     rules = {rule_of(clause) for clause in mutant.rules}
     citing = [case.id for case in cases if rules & {rule_of(cited) for cited in case.rules}]
-    questions = [Question(case) for case in citing]
-    questions += [Question(case, True) for case in kept.get(mutant.name, ()) if case not in citing]
+    questions = [Question(case) for case in dict.fromkeys([*mutant.fixtures, *citing])]
+    asked = {question.case for question in questions}
+    questions += [Question(case, True) for case in kept.get(mutant.name, ()) if case not in asked]
     return Plan(mutant, tuple(questions))
 
 

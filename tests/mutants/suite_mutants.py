@@ -53,6 +53,8 @@ def remarks(answers: Sequence[Answer]) -> Iterable[str]:
         said = f"{mutant.name} ({', '.join(mutant.rules)})"
         if answer.error:
             yield f"{said}: cannot be asked about: {answer.error}"
+        elif blind := [name for name in mutant.fixtures if name not in answer.noticed]:
+            yield f"{said}: fixture {', '.join(blind)} does not notice it"
         elif not answer.noticed and not mutant.survives:
             yield f"{said}: not noticed by {answer.ran} cases: {mutant.breaks}"
         elif answer.noticed and mutant.survives:

@@ -99,9 +99,9 @@ def _noticed(plan: Plan, functions: Functions, seed: int) -> tuple[tuple[str, ..
     if plan.anew or not become_in_place(plan.mutant, functions):
         finder = become(plan.mutant)
     from conformance.harness.runs.choice import Choice
-    from conformance.registry import load_cases
+    from conformance.sources import all_cases
 
-    cases = {case.id: case for case in load_cases()}
+    cases = {case.id: case for case in all_cases()}
     choice = Choice(seed=seed)
     noticed: list[str] = []
     ran = 0

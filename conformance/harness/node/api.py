@@ -41,7 +41,17 @@ class NodeApi:
         self._parts = parts
         self._watch = watch
 
+    @property
+    def fake(self) -> Any:
+        """The fake API server itself (fakekubeapi's `FakeApi`), for other faults than those
+        below."""
+        return self._parts.the_api().fake
+
     # --- pods -----------------------------------------------------------------------------
+
+    def will_create(self, name: str) -> None:
+        """From now on that name is of a pod at the API, although it is created only later."""
+        self._watch.created_at_api.add(name)
 
     async def create_pod(self, plan: PodPlan) -> None:
         """Create the pod, bound to this node."""
@@ -156,6 +166,12 @@ class NodeApi:
         """Delete the Node object; with a finalizer it stays, with a deletionTimestamp."""
         await self._send("DELETE", f"{_NODES}/{self._parts.node_name}", {})
 
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any], content_type: str = ""
+    ) -> None:
+        """Send any other request, as a user."""
+        await self._send(method, path, body, content_type)
+
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any], content_type: str = ""
     ) -> None:
@@ -203,6 +219,11 @@ class NodeApi:
         return Seen(found, self._watch, f"{method} {path}")
 
     # --- the Node object ------------------------------------------------------------------
+
+    @looked_at
+    def node_object(self) -> dict[str, Any]:
+        """The whole Node; {} when there is none."""
+        return self._watch.snapshots.node
 
     @looked_at
     def node_condition(self, kind: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from conformance.harness import limits
 from conformance.harness.expect import Seen
@@ -39,6 +39,13 @@ class NodeMachine:
         self._kubelet = kubelet
 
     # --- files ----------------------------------------------------------------------------
+
+    def directory(self, name: Literal["root", "logs", "links", "manifests"]) -> Path:
+        """The kubelet's root directory, the one of the pods' logs, of the links to logs that a
+        kubelet makes that can be told where, or of the static pods."""
+        paths = self._parts.paths
+        found = {"root": paths.root, "logs": paths.logs, "links": paths.log_links}
+        return found.get(name, paths.manifests)
 
     def write_root_file(self, file: str, text: str) -> None:
         """Write a file of the kubelet's root directory; `file` is its path there."""

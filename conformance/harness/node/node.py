@@ -63,6 +63,10 @@ class Node:
         self._parts.runtime.teach(self._watch.runtime_name(plan.name), plan)
         self.write_manifest(self._files[plan.name], json.dumps(plan.manifest, indent=1))
 
+    def manifest_file(self, name: str) -> str | None:
+        """The file that has the manifest of that pod; None before it was written."""
+        return self._files.get(name)
+
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
         (self._parts.paths.manifests / self._files[name]).unlink()
@@ -92,13 +96,28 @@ class Node:
         return self._watch.now_s
 
     @property
+    def settled_s(self) -> float:
+        """When a wait begins to count: now, or later when the kubelet has just started."""
+        return self._watch.settled_s
+
+    @property
     def slack_s(self) -> float:
         """How many seconds measuring may add to an upper bound now."""
         return self._watch.slack_s
 
-    async def run_for(self, duration_s: float) -> None:
-        """Let `duration_s` seconds pass."""
-        await self._watch.run_for(duration_s)
+    @property
+    def unix_s(self) -> float:
+        """The wall clock of the node now, seconds since 1970."""
+        return self._parts.clock.now().timestamp()
+
+    async def run_for(self, duration_s: float, *, tick_s: float = 0.0) -> None:
+        """Let `duration_s` seconds pass, with a look every `tick_s` seconds, at most ten in a
+        second."""
+        await self._watch.run_for(duration_s, tick_s=tick_s)
+
+    async def refresh(self) -> None:
+        """Look at the node now, without letting time pass."""
+        await self._watch.snapshots.refresh()
 
     async def run_until(
         self, condition: Callable[[], object], *, within_s: float, what: str = ""
@@ -157,6 +176,10 @@ class Node:
         """The arrival of each of these calls, in seconds since the case began."""
         found = self.calls(method, pod=pod, container=container)
         return Seen([self.time_s(c) for c in found], self, _phrase(method, pod, container))
+
+    def since_start_s(self, monotonic_s: float) -> float:
+        """A moment of the clock of the run, in seconds since the case began."""
+        return self._watch.since_start_s(monotonic_s)
 
     def time_s(self, call: Any) -> float:
         """The arrival of `call`, in seconds since the case began."""

@@ -40,6 +40,18 @@ class NodeRuntime:
         (SRC-033)."""
         return self._watch.runtime_name(pod)
 
+    @property
+    def fake(self) -> Any:
+        """The fake runtime itself (fakecri's `FakeCRI`), for what happens to it and for behaviours
+        (Feature.BEHAVIORS). Raises RuntimeError under a real runtime."""
+        return self._parts.runtime.fake
+
+    @property
+    def proxy(self) -> Any:
+        """The proxy before the runtime (fakecri's `RecordingProxy`), for fault rules that choose
+        calls by more than pod and container. Pods have their names in the runtime there."""
+        return self._parts.runtime.target
+
     def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
         """Disturb these calls of the kubelet (Feature.FAULTS): `.fails(code, text, times=)`,
         `.delays(s)` or `.hangs()` starts a rule, which is a context manager and has `.remove()`.

@@ -69,11 +69,18 @@ class Watch:
         """Remember that the kubelet was started just now: it needs a while to settle."""
         self._kubelet_since_s = self.now_s
 
-    async def run_for(self, duration_s: float) -> None:
-        """Let `duration_s` seconds pass."""
+    async def run_for(self, duration_s: float, *, tick_s: float = 0.0) -> None:
+        """Let `duration_s` seconds pass, with a look every `tick_s` seconds, or at the pace of the
+        run where that is longer."""
         end_s = self.now_s + duration_s
+        tick_s = max(tick_s, self._parts.pace.tick_s)
         while self.now_s < end_s:
-            await self._tick(min(self._parts.pace.tick_s, end_s - self.now_s))
+            await self._tick(min(tick_s, end_s - self.now_s))
+
+    @property
+    def settled_s(self) -> float:
+        """From when on a kubelet does what it has to: now, or later when it has just started."""
+        return max(self.now_s, self._kubelet_since_s + self._parts.pace.settle_s)
 
     async def run_until(
         self, condition: Callable[[], object], *, within_s: float, what: str = ""
@@ -84,7 +91,7 @@ class Watch:
         just started may need; `what` is the expectation in its text.
         """
         pace = self._parts.pace
-        start_s = max(self.now_s, self._kubelet_since_s + pace.settle_s)
+        start_s = self.settled_s
         await self.snapshots.refresh()
         while not condition():
             if self.now_s >= start_s + within_s + self.slack_s:

@@ -203,9 +203,10 @@ class Choice:
         except EndpointError as problem:
             raise EnvironmentProblem(f"--runtime {self.runtime}: {problem}") from None
 
-    def repeat(self, case_id: str) -> str:
-        """The command line that runs that case alone the same way."""
-        line = f"kubelet-conformance run --id {case_id}"
+    def repeat(self, case_id: str, file: str = "") -> str:
+        """The command line that runs that case alone the same way; `file`: of a case that is not of
+        this package."""
+        line = f"kubelet-conformance run {file + ' ' if file else ''}--id {case_id}"
         if self.kubelet != IN_PROCESS:
             line += f" --kubelet {self.kubelet}"
         if self.runtime != FAKE or self.warped:

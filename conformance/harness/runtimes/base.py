@@ -39,6 +39,11 @@ class Runtime(Protocol):
         ...
 
     @property
+    def fake(self) -> Any:
+        """The fake runtime (fakecri's `FakeCRI`). Raises RuntimeError under a real one."""
+        ...
+
+    @property
     def machine(self) -> Any:
         """The fake node (fakecri's `FakeNode`). Raises RuntimeError under a real runtime."""
         ...

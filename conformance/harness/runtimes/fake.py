@@ -62,6 +62,11 @@ class FakeRuntime(RecordedRuntime):
             rule.remove()
         self._taught[pod] = played.teach(self.cri, pod, plan)
 
+    @property
+    def fake(self) -> FakeCRI:
+        """The fake runtime."""
+        return self.cri
+
     def visits(self, pod: str) -> Sequence[Any]:
         """The connections to the containers of that pod, in order of arrival."""
         return [visit for visit in self.cri.ports.visits if visit.pod == pod]

@@ -33,6 +33,10 @@ class RealRuntime(RecordedRuntime):
         )
 
     @property
+    def fake(self) -> Any:
+        raise RuntimeError("a real runtime plays no behaviours: the case needs BEHAVIORS")
+
+    @property
     def machine(self) -> Any:
         raise RuntimeError(
             "the memory and disks of a real node cannot be set: the case needs NODE_RESOURCES"

@@ -1,0 +1,131 @@
+"""Makes a conformance case of a scenario: what it needs of kubelet, runtime and node follows from
+its words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import UNSET
+
+from conformance.features import Feature
+from conformance.registry import Case, Level
+from conformance.scenarios.conditions import Condition
+from conformance.scenarios.files import is_shipped
+from conformance.scenarios.shape import Scenario
+from conformance.scenarios.steps import FAKE_ONLY, Step
+from conformance.scenarios.walk import conditions_of, lasts_s
+
+if TYPE_CHECKING:
+    from conformance.harness.node import Node
+
+AREA: Final = "bugs"
+LONG_S: Final = 100.0
+"""A run that takes longer is one for virtual time, or `--long`."""
+_API: Final = frozenset(
+    {
+        *("create", "delete", "patch", "vanish", "create_object", "delete_object", "patch_node"),
+        *("delete_node", "api", "api_fault"),
+    }
+)
+_STEP_NEEDS: Final = {
+    **dict.fromkeys(_API, Feature.API),
+    "kubelet": Feature.RESTART,
+    "fault": Feature.FAULTS,
+    "behave": Feature.BEHAVIORS,
+    "pulls": Feature.BEHAVIORS,
+    "exit": Feature.BEHAVIORS,
+    "kill": Feature.OUTSIDE_KILL,
+    "drop": Feature.OUTSIDE_KILL,
+    "stop_sandbox": Feature.OUTSIDE_KILL,
+    "kill_sandbox": Feature.BEHAVIORS,
+    "reboot": Feature.BEHAVIORS,
+    "machine": Feature.NODE_RESOURCES,
+    "disks": Feature.NODE_RESOURCES,
+    "oom": Feature.NODE_RESOURCES,
+    "kernel_says": Feature.NODE_RESOURCES,
+    "shutdown": Feature.SHUTDOWN,
+}
+_CONDITION_NEEDS: Final = {
+    "requests": Feature.API,
+    "event": Feature.API,
+    "node": Feature.API,
+    "cgroup": Feature.CGROUPS,
+    "shutdown": Feature.SHUTDOWN,
+}
+
+
+def case_of(scenario: Scenario, file: Path) -> Case:
+    """The case that plays the scenario of that file."""
+
+    async def body(node: Node) -> None:
+        # Here, not above: cases are listed faster without what plays them.
+        from conformance.scenarios.playing import Player
+
+        await Player(scenario, node).play()
+
+    return Case(
+        id=scenario.id,
+        area=AREA,
+        title=scenario.title,
+        rules=scenario.rules,
+        level=Level[scenario.level.upper()],
+        needs=needs_of(scenario),
+        body=body,
+        node_config={} if scenario.kubelet is UNSET else scenario.kubelet,
+        machine={} if scenario.node is UNSET else scenario.node.words(),
+        since=None if scenario.since is UNSET else scenario.since,
+        module=str(file),
+        line=_line(scenario),
+        file="" if is_shipped(file) else str(file),
+    )
+
+
+def _line(scenario: Scenario) -> int:
+    place = scenario.__dict__.get("place")
+    return place.node.start_mark.line + 1 if place and place.node.start_mark else 0
+
+
+def needs_of(scenario: Scenario) -> frozenset[Feature]:
+    """The features that the words of a scenario need, and those that it names."""
+    found = set(scenario.needs)
+    given = scenario.programmed
+    if scenario.node is not UNSET:
+        found.add(Feature.NODE_RESOURCES)
+    if given.behaviors or given.registry is not UNSET:
+        found.add(Feature.BEHAVIORS)
+    if any(pod.needs_fake for pod in scenario.pods.values()):
+        found.add(Feature.BEHAVIORS)
+    for step in scenario.steps:
+        found |= _of_step(step)
+    faults = [*given.faults, *(s.fault for s in scenario.steps if s.fault is not UNSET)]
+    if faults:
+        found.add(Feature.FAULTS)
+    if any(fault.action in FAKE_ONLY for fault in faults):
+        found.add(Feature.BEHAVIORS)
+    for condition in conditions_of(scenario):
+        found |= _of_condition(condition)
+    if lasts_s(scenario) > LONG_S:
+        found.add(Feature.VIRTUAL_TIME)
+    return frozenset(found)
+
+
+def _of_step(step: Step) -> set[Feature]:
+    found = {_STEP_NEEDS[step.word]} if step.word in _STEP_NEEDS else set()
+    if step.word == "runtime":
+        away = step.runtime in ("away", "back")
+        found.add(Feature.FAULTS if away else Feature.BEHAVIORS)
+    if step.word in ("reboot", "disks"):
+        found.add(Feature.RESTART)
+    return found
+
+
+def _of_condition(condition: Condition) -> set[Feature]:
+    found = {_CONDITION_NEEDS[condition.kind]} if condition.kind in _CONDITION_NEEDS else set()
+    if getattr(condition.what, "source", "") == "api":
+        found.add(Feature.API)
+    if condition.gap is not UNSET:
+        ends = (condition.gap.start, condition.gap.end)
+        if any(moment.request is not UNSET for moment in ends):
+            found.add(Feature.API)
+    return found

@@ -1,0 +1,46 @@
+"""Finds the expectations and conditions of a scenario, and how long it lasts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import UNSET
+
+from conformance.scenarios.conditions import Condition, Expectation, Monitor
+from conformance.scenarios.shape import Scenario
+
+
+def expectations_of(scenario: Scenario) -> Iterator[Expectation]:
+    """Everything that is waited for or expected, in order."""
+    for step in scenario.steps:
+        for wanted in (step.wait, step.expect):
+            if wanted is not UNSET:
+                yield wanted
+    yield from scenario.expect
+
+
+def conditions_of(scenario: Scenario) -> Iterator[Condition]:
+    """All conditions, also those inside others."""
+    for wanted in (*expectations_of(scenario), *scenario.never):
+        yield from parts_of(wanted)
+
+
+def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:
+    """The conditions that an expectation consists of: itself, or those in it."""
+    if wanted.kind:
+        yield wanted
+    if wanted.all_of is not UNSET:
+        yield from wanted.all_of
+    if isinstance(wanted, Expectation):
+        if wanted.any_of is not UNSET:
+            yield from wanted.any_of
+        if wanted.never is not UNSET:
+            yield wanted.never
+
+
+def lasts_s(scenario: Scenario) -> float:
+    """The seconds that a run may take: all that pass in any case, and the longest wait."""
+    passing = sum(step.advance for step in scenario.steps if step.advance is not UNSET)
+    passing += sum(wanted.during for wanted in expectations_of(scenario))
+    waits = [w.within for w in expectations_of(scenario) if w.within is not UNSET]
+    return float(passing + max(waits, default=0.0))

@@ -1,0 +1,73 @@
+"""Where cases come from: modules of this package, modules and scenarios that a user names, and the
+fixtures, which are scenarios of this package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from conformance.registry import REGISTRY, Case, Selection, load_cases
+from conformance.scenarios.case import AREA, case_of
+from conformance.scenarios.files import SUFFIXES, shipped
+from conformance.scenarios.reading import load_scenario
+
+PACKAGE: Final = Path(__file__).parent
+OUTSIDE: Final = "case_files"
+"""The package that modules outside are imported into."""
+
+
+def fixtures() -> list[Case]:
+    """The fixtures. Raises ScriptError for a wrong one."""
+    return [case_of(load_scenario(path), path) for path in shipped()]
+
+
+def all_cases() -> list[Case]:
+    """The cases of this package and its fixtures. Raises ScriptError for a wrong fixture."""
+    return [*load_cases(), *fixtures()]
+
+
+def cases_in(path: Path) -> list[Case]:
+    """The cases of one file. Raises CaseError, ScriptError and what the import of a module
+    raises."""
+    if path.suffix in SUFFIXES:
+        return [case_of(load_scenario(path), path)]
+    if path.is_relative_to(PACKAGE):
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        importlib.import_module(module)
+        return [case for case in REGISTRY.cases() if case.module == module]
+    module = _imported(path)
+    found = (case for case in REGISTRY.cases() if case.module == module)
+    return [replace(case, file=str(path)) for case in found]
+
+
+def _imported(path: Path) -> str:
+    """Import a module outside of this package; returns its name here."""
+    name = f"{OUTSIDE}.{path.stem}"
+    there = sys.modules.get(name)
+    if there is not None and there.__file__ == str(path):
+        return name
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return name
+
+
+def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> list[str]:
+    """The places where cases are looked for. The fixtures are among them when their area is chosen,
+    or one of them by its ID; the modules below `cases` are not when nothing else is chosen."""
+    found = list(places)
+    if found != [str(cases)]:
+        return found
+    files = {path.stem: str(path) for path in shipped()}
+    chosen = [files[name] for name in selection.ids if name in files]
+    if AREA in selection.areas:
+        chosen = list(files.values())
+    only = set(selection.areas) <= {AREA} and set(selection.ids) <= set(files)
+    return chosen if chosen and only else [*found, *chosen]

@@ -75,6 +75,7 @@ def case_of(scenario: Scenario, file: Path) -> Case:
         node_config={} if scenario.kubelet is UNSET else scenario.kubelet,
         machine={} if scenario.node is UNSET else scenario.node.words(),
         since=None if scenario.since is UNSET else scenario.since,
+        bugs=scenario.bugs,
         module=str(file),
         line=_line(scenario),
         file="" if is_shipped(file) else str(file),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta
 
-from conformance.registry import ID, RULE, Feature, Minor
+from conformance.registry import ID, RULE, Feature, Minor, minor_of
 from conformance.scenarios.ranges import (
     NUMBER_PATTERN,
     Range,
@@ -22,30 +22,21 @@ from conformance.scenarios.ranges import (
 )
 from fakecri.errors import did_you_mean
 
-_VERSION: Final = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?$")
+_VERSION: Final = re.compile(r"\d{1,3}\.\d{1,3}(\.\d{1,3})?$")
 _FEATURES: Final = {feature.name.lower(): feature for feature in Feature}
 
-Version: TypeAlias = tuple[int, int, int]
-"""A release of Kubernetes: (1, 30, 3)."""
 
-
-def version_of(text: str) -> Version:
-    """The release that a text names; `1.30` is its first one. Raises ValueError.
-
-    >>> version_of("1.30"), version_of("v1.30.3")
-    ((1, 30, 0), (1, 30, 3))
-    """
-    found = _VERSION.match(text)
-    if found is None:
+def _release(text: str) -> str:
+    if not _VERSION.match(text):
         raise ValueError(f"wanted a version: 1.30 or 1.30.3; got {text!r}")
-    return int(found[1]), int(found[2]), int(found[3] or 0)
+    return text
 
 
 def _minor(text: str) -> Minor:
-    version = version_of(text)
-    if text.count(".") != 1:
+    found = minor_of(_release(text))
+    if found is None or text.count(".") != 1:
         raise ValueError(f"wanted a minor version: 1.30; got {text!r}")
-    return version[:2]
+    return found
 
 
 def _case_id(text: str) -> str:
@@ -90,7 +81,7 @@ Anything: TypeAlias = Annotated[Any, Meta(description="anything")]
 if TYPE_CHECKING:
     CaseId: TypeAlias = str
     RuleId: TypeAlias = str
-    Release: TypeAlias = Version
+    Release: TypeAlias = str
     MinorVersion: TypeAlias = Minor
     Need: TypeAlias = Feature
     Regex: TypeAlias = str
@@ -100,7 +91,7 @@ if TYPE_CHECKING:
 else:
     CaseId = _written(_case_id, "an ID", "words of small letters and digits with dashes: 104648-b")
     RuleId = Annotated[str, Meta(extra={"then": _rule, "wanted": "a rule, such as BACK-003.2"})]
-    Release = _written(version_of, "a version", "1.30 or 1.30.3")
+    Release = _written(_release, "a version", "1.30 or 1.30.3")
     MinorVersion = _written(_minor, "a minor version", "1.30")
     Need = Annotated[
         str,

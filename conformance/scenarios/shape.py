@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from conformance.known_bugs import KnownBug
 from conformance.scenarios.conditions import Expectation, Monitor
-from conformance.scenarios.fields import CaseId, MinorVersion, Need, Release, RuleId, Version
+from conformance.scenarios.fields import CaseId, MinorVersion, Need, Release, RuleId
 from conformance.scenarios.pods import Fields, PodEntry
 from conformance.scenarios.steps import Fault, Step
 from fakecri.scripts.behavior_shapes import BehaviorEntry
@@ -27,29 +28,24 @@ class Affected(Placed, kw_only=True):
         | UnsetType
     ) = UNSET
     fixed: (
-        Annotated[Release, Meta(description="the first one without it; none, if not given")]
+        Annotated[
+            Release | Annotated[tuple[Release, ...], Meta(min_length=1)],
+            Meta(
+                description="the first one without it, or a list with the first one of each minor"
+                " that got the fix: [1.30.3, 1.31.1, 1.32]; none, if not given",
+                extra={"wanted": "a version, or a list of them"},
+            ),
+        ]
         | UnsetType
     ) = UNSET
     source: Annotated[str, Meta(description="where that is written: kubernetes/kubernetes#104712")]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.since is not UNSET and self.fixed is not UNSET and self.since >= self.fixed:
-            raise ValueError("fixed: wanted a later version than `since`")
-
-    def holds(self, version: Version) -> bool:
-        """Whether that release has the bug by this entry."""
-        begun = self.since is UNSET or version >= self.since
-        return begun and (self.fixed is UNSET or version < self.fixed)
-
-
-AffectedRanges: TypeAlias = Annotated[
-    Affected | Annotated[tuple[Affected, ...], Meta(min_length=1)],
-    Meta(
-        extra={"wanted": "{since, fixed, source}, or a list of them"},
-        description="the kubelets with the bug; a list where it was fixed in several minors",
-    ),
-]
+    def known_bug(self, upstream: str, what: str) -> KnownBug:
+        """The same for the register of cases; `upstream`: its number, `what`: a sentence."""
+        fixed = () if self.fixed is UNSET else self.fixed
+        versions = (fixed,) if isinstance(fixed, str) else fixed
+        since = "" if self.since is UNSET else self.since
+        return KnownBug(upstream, what, fixed=", ".join(versions), since=since)
 
 
 class Topology(Strict, kw_only=True):
@@ -93,7 +89,7 @@ class Scenario(Placed, kw_only=True):
         tuple[Text, ...],
         Meta(description="numbers of kubernetes/kubernetes, or with a project: containerd 4604"),
     ] = ()
-    affected: AffectedRanges | UnsetType = UNSET
+    affected: Affected | UnsetType = UNSET
     since: (
         Annotated[
             MinorVersion, Meta(description="older kubelets are skipped, they lack what it is about")
@@ -130,12 +126,8 @@ class Scenario(Placed, kw_only=True):
         return Programmed() if self.script is UNSET else self.script
 
     @property
-    def ranges(self) -> tuple[Affected, ...]:
-        """The kubelets with the bug."""
+    def bugs(self) -> tuple[KnownBug, ...]:
+        """The bug, when it is said which kubelets have it."""
         if self.affected is UNSET:
             return ()
-        return self.affected if isinstance(self.affected, tuple) else (self.affected,)
-
-    def has_bug(self, version: Version) -> bool:
-        """Whether that release of Kubernetes is said to have the bug."""
-        return any(each.holds(version) for each in self.ranges)
+        return (self.affected.known_bug(next(iter(self.upstream), ""), self.title),)

@@ -84,6 +84,7 @@ def _ports(place: str, c: Container) -> Iterator[str]:
 
 def _mount_points(place: str, c: Container, volumes: Collection[str]) -> Iterator[str]:
     paths: set[str] = set()
+    devices = {device.name: device.devicePath for device in c.volumeDevices or ()}
     for i, mount in enumerate(c.volumeMounts or ()):
         field = f"{place}.volumeMounts[{i}]"
         if mount.name not in volumes:
@@ -92,6 +93,11 @@ def _mount_points(place: str, c: Container, volumes: Collection[str]) -> Iterato
             yield required(f"{field}.mountPath")
         elif mount.mountPath in paths:
             yield invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
+        if mount.name in devices:
+            yield invalid(f"{field}.name", mount.name, "must not already exist in volumeDevices")
+        if mount.mountPath in devices.values():
+            why = "must not already exist as a path in volumeDevices"
+            yield invalid(f"{field}.mountPath", mount.mountPath, why)
         paths.add(mount.mountPath)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sized
 from ipaddress import ip_address
 from typing import Final
 
+from refkubelet.golang.json import go_json
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.quantity import QuantityError, parse_nano
 
@@ -38,13 +39,9 @@ _VALUE_RULE: Final = (
 
 
 def invalid(field: str, value: object, why: str) -> str:
-    """The error of an invalid value; texts are shown in quotes."""
-    shown = quoted(value) if isinstance(value, str) else _plain(value)
+    """The error of an invalid value; texts are shown in quotes, lists as JSON."""
+    shown = quoted(value) if isinstance(value, str) else go_json(value)
     return f"{field}: Invalid value: {shown}: {why}"
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def required(field: str, why: str = "") -> str:
@@ -167,7 +164,7 @@ def address(field: str, value: str) -> Iterator[str]:
     try:
         found = ip_address(value)
     except ValueError:
-        zeros = value.isascii() and _ZEROS.match(value)
+        zeros = _ZEROS.match(value) and all(int(part) < 256 for part in value.split("."))
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         yield invalid(field, value, "must not have leading 0s" if zeros else why)
         return

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.validation.field_errors import (
+    MAX_NAME,
     between,
     forbidden,
     invalid,
@@ -22,6 +23,7 @@ from refkubelet.model.validation.field_errors import (
     one_of,
     required,
     subdomain,
+    too_long,
 )
 from refkubelet.model.validation.references import (
     VOLUME_FIELDS,
@@ -283,7 +285,11 @@ def _storage_os(field: str, source: Any) -> Iterator[str]:
 
 
 def _csi(field: str, source: Any) -> Iterator[str]:
-    yield from subdomain(f"{field}.driver", source.driver)
+    driver, place = source.driver, f"{field}.driver"
+    if len(driver) > MAX_NAME:
+        yield too_long(place, MAX_NAME)
+    if any(subdomain(place, driver.lower())):  # capitals are allowed
+        yield from subdomain(place, driver)
     secret = source.nodePublishSecretRef
     if secret is not None and not secret.name:
         yield required(f"{field}.nodePublishSecretRef.name")

@@ -248,7 +248,7 @@ def test_what_an_api_server_refuses_of_containers_SRC_037(
         ({"quobyte": {"registry": "a", "volume": "v"}}, "quobyte.registry"),
         ({"projected": {"defaultMode": 512}}, "projected.defaultMode"),
         ({"downwardAPI": {"items": [{"path": "..a"}]}}, "downwardAPI.path"),
-        ({"csi": {"driver": "A"}}, "csi.driver"),
+        ({"csi": {"driver": "a_b"}}, "csi.driver"),
         ({"emptyDir": {}, "hostPath": {"path": "/"}}, "hostPath: Forbidden"),
     ],
 )

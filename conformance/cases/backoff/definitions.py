@@ -190,10 +190,11 @@ async def none_runs(node: Node, plans: list[Any]) -> None:
     expect(node, not ran, "no sandbox of a wrong pod", ran)
 
 
-@conformance(id="created-initialized", rules=["BACK-104.4"], needs=[STATUS, FAULTS])
+@conformance(id="created-initialized", rules=["BACK-104.4"], needs=[STATUS, FAULTS], since="1.33")
 async def a_created_container_proves_that_the_pod_was_initialized(node: Node) -> None:
     """Once a regular container was created the init container does not run again, even if neither
-    its record nor a start of the regular one is left to tell."""
+    its record nor a start of the regular one is left to tell. (In pods without sidecars; until
+    1.32 only a running one proved it there.)"""
     rule = node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "no space")
     await node.apply_static(pod("web", init=[container("setup", exits(0))]))
     await node.run_until(

@@ -7,7 +7,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import ExecProbe, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import Flag, exits, runs
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, KnownBug, conformance
 
 STATUS, API = Feature.STATUS, Feature.API
 DELAY_S = 6
@@ -139,7 +139,11 @@ async def successes_count_in_a_row_only(node: Node) -> None:
     id="restart-stays-started",
     rules=["PROBE-041.3", "PROBE-053"],
     needs=[API, Feature.RESTART],
-    since="1.35",
+    bugs=[
+        KnownBug(
+            "135795", "A restarted kubelet takes back that a container has started", fixed="1.35"
+        )
+    ],
 )
 async def a_started_container_stays_started_over_a_kubelet_restart(node: Node) -> None:
     """A restarted kubelet does not run the startup probe of a container that had started long

@@ -5,7 +5,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import ExecProbe, container, http_probe, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import Flag, Port, runs
-from conformance.registry import Feature, Level, conformance
+from conformance.registry import Feature, KnownBug, Level, conformance
 
 STATUS, API, RESTART = Feature.STATUS, Feature.API, Feature.RESTART
 OLD_S = 11.0  # PROBE-051: a container this old was there before the kubelet
@@ -117,7 +117,9 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     rules=["PROBE-051", "PROBE-052"],
     level=Level.SHOULD,
     needs=[API, RESTART],
-    since="1.35",
+    bugs=[
+        KnownBug("135795", "A restarted kubelet takes back that a container is ready", fixed="1.35")
+    ],
 )
 async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     """A container that was ready before the kubelet restarted stays ready until its probe says

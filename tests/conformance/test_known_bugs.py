@@ -12,8 +12,8 @@ import pytest
 
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.known import with_known_bugs
-from conformance.known_bugs import KnownBug, Release
-from conformance.registry import Case, Level
+from conformance.known_bugs import KnownBug, Release, release_of
+from conformance.registry import Case, Level, load_cases
 
 BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1.31.4, 1.32")
 
@@ -100,3 +100,12 @@ def test_a_run_tells_known_bugs_apart(tmp_path: Path) -> None:
     assert cases["backoff-series"]["detail"] == f"{told}\nlate"
     assert cases["start-order"]["detail"].startswith("expected: a failure on kubelet 1.31.14")
     assert 'type="pytest.xfail"' in junit.read_text()
+
+
+def test_every_known_bug_of_a_case_is_one_of_kubelets_that_run_it() -> None:
+    """A case that is skipped on all kubelets that have its bug could never show it."""
+    named = [(case, bug) for case in load_cases() for bug in case.bugs]
+    assert named
+    for case, bug in named:
+        oldest = (*case.since, 0) if case.since else (release_of(bug.since) or (1, 25, 0))
+        assert bug.is_in(oldest), f"{case.id}: {bug}"

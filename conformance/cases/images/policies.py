@@ -28,7 +28,6 @@ from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
 
 API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.REGISTRY
-NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 
 
 @conformance(id="image-policy-present", rules=["BACK-202.2"], needs=[API, STATUS], since="1.35")
@@ -57,7 +56,7 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     expect_equal(node, (made.image, made.user_specified_image), (pulled, image), "image made from")
 
 
-@conformance(id="image-policy-always", rules=["BACK-202.1"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY, since="1.32")  # fmt: skip  # noqa: E501
+@conformance(id="image-policy-always", rules=["BACK-202.1"], needs=[STATUS, REGISTRY], since="1.32")
 async def always_pulls_at_every_start(node: Node) -> None:
     """With Always the image is pulled without looking for it first, again at every restart."""
     registry = await node.runtime.registry()

@@ -6,7 +6,7 @@ from conformance.harness.expect import expect_equal
 from conformance.harness.image_registry import pull_secret
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, container, pod
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, KnownBug, conformance
 
 API, STATUS, REGISTRY = Feature.API, Feature.STATUS, Feature.REGISTRY
 NEEDS = [API, STATUS, REGISTRY]
@@ -201,6 +201,11 @@ async def with_never_verify_all_pods_may_use_an_image(node: Node) -> None:
         "preloadedImagesVerificationAllowlist": ["localhost/*"],
     },
     since="1.35",
+    bugs=[
+        KnownBug(
+            "137629", "A repository of the allowlist is not that of an image with tag", fixed="1.36"
+        )
+    ],
 )
 async def images_of_the_allowlist_need_no_proof(node: Node) -> None:
     """With NeverVerifyAllowlistedImages preloaded images that the list names, by a repository or by

@@ -128,11 +128,12 @@ async def without_a_record_restarts_are_counted_by_the_logs(node: Node) -> None:
 
 
 @conformance(
-    id="count-never-falls", rules=["LIFE-173.3"], needs=[STATUS], node_config=OFTEN, since="1.35"
+    id="count-never-falls", rules=["LIFE-173.3"], needs=[STATUS], node_config=OFTEN, since="1.36"
 )
 async def the_restart_count_does_not_fall_when_all_is_lost(node: Node) -> None:
     """When the instances of a container and their logs are gone, the next one is number 0 in the
-    runtime, but the restart count that is shown stays."""
+    runtime, but the restart count that is shown stays. Kubelets see to that since they restart all
+    containers of a pod (gate RestartAllContainersOnContainerExits)."""
     await node.apply_static(pod("web", container("main", in_turn(exits(1, after_s=1), runs()))))
     await node.run_until(
         lambda: node.container("web", "main").get("restartCount") == 1 and node.running("web"),

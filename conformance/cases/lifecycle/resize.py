@@ -89,14 +89,27 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
         )
         old = {"cpu": "100m", "memory": "64Mi"}
         expect_equal(node, told["resources"]["limits"], old, "actual")
-        whole = (node.api.pod("web") or {})["status"]["resources"]
-        expect_equal(node, whole["limits"], old, "limits of the pod's cgroup in the status")
         await node.run_until(
             lambda: node.events("ResizeCompleted", pod="web"), within_s=6 + RESIZE_S
         )
     await until(node, lambda: not api_condition(node, "web", IN_PROGRESS), "no condition any more")
     told = node.api.container("web", "main")
     expect_equal(node, told["resources"], asking("200m", "96Mi"), "actual resources at the end")
+
+
+@conformance(
+    id="resize-status-of-the-pod", rules=["LIFE-186"], needs=[*NEEDS, Feature.FAULTS], since="1.36"
+)
+async def the_limits_of_the_pods_cgroup_show_in_the_status(node: Node) -> None:
+    """While the runtime works on a resize that raises limits, the pod's resources in its status are
+    still the limits of before."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    with node.runtime.on("UpdateContainerResources", container="main").delays(3.0):
+        await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
+        await until(node, lambda: api_condition(node, "web", IN_PROGRESS), "resize in progress")
+        whole = (node.api.pod("web") or {})["status"].get("resources") or {}
+        old = {"cpu": "100m", "memory": "64Mi"}
+        expect_equal(node, whole.get("limits"), old, "limits of the pod's cgroup in the status")
 
 
 @conformance(id="resize-events", rules=["CG-063"], needs=NEEDS, since="1.35")

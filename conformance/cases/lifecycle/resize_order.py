@@ -96,10 +96,11 @@ async def containers_that_get_less_come_first(node: Node) -> None:
 
 
 @conformance(
-    id="resize-sandbox-refused", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS], since="1.35"
+    id="resize-sandbox-refused", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS], since="1.36"
 )
 async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> None:
-    """When UpdatePodSandboxResources fails, no cgroup is written and no container updated."""
+    """When UpdatePodSandboxResources fails, no cgroup is written and no container updated. (Until
+    1.35 it was called after the cgroup was written, and its error did not matter.)"""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     with node.runtime.on("UpdatePodSandboxResources", pod="web").fails("INTERNAL", "too much"):
         await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
@@ -115,7 +116,7 @@ async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> No
 
 
 @conformance(
-    id="resize-cgroup-refused", rules=["CG-065.4"], needs=[*NEEDS, Feature.CGROUP_V1], since="1.35"
+    id="resize-cgroup-refused", rules=["CG-065.4"], needs=[*NEEDS, Feature.CGROUP_V1], since="1.36"
 )
 async def a_runtime_is_told_the_old_limits_when_the_kernel_refuses_the_new(node: Node) -> None:
     """When the kernel refuses the limit of the pod's cgroup, here a quota above that of all pods,
@@ -159,7 +160,7 @@ async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
     id="resize-sandbox-not-implemented",
     rules=["CRI-122", "CG-065"],
     needs=[*NEEDS, Feature.FAULTS],
-    since="1.35",
+    since="1.36",
 )
 async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Node) -> None:
     """The resize also goes on when UpdatePodSandboxResources answers UNKNOWN with the text `not

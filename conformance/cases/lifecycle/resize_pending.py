@@ -39,6 +39,12 @@ async def free_m(node: Node, share: float) -> int:
     return int(1000 * parse_nano(node.api.allocatable("cpu")) // NANO * share)
 
 
+async def too_much_now(node: Node) -> str:
+    """CPU that the node has, but not beside `other`, a pod with half of it that this runs."""
+    await run_pod(node, taking("other", await free_m(node, 0.5)))
+    return f"{await free_m(node, 0.75)}m"
+
+
 async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
     """Run until the condition PodResizePending has that reason, and its event is there."""
     await until(
@@ -51,11 +57,11 @@ async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
 
 
 @conformance(
-    id="resize-deferred", rules=["CG-062", "CG-063", "LIFE-186"], needs=NEEDS, since="1.35"
+    id="resize-deferred", rules=["CG-062", "CG-063", "LIFE-186"], needs=NEEDS, since="1.36"
 )
 async def a_resize_without_room_is_deferred(node: Node) -> None:
-    """A resize that does not fit is Deferred, even if it asks for more than the node has in all,
-    and the condition has the message of the refusal.
+    """A resize that does not fit is Deferred, even if it asks for more than the node has in all
+    (until 1.35 that was Infeasible), and the condition has the message of the refusal.
 
     The event names the reason of the refusal itself, and the container keeps what it has.
     """
@@ -159,8 +165,9 @@ async def under_pressure_a_resize_is_deferred(node: Node) -> None:
 async def a_pending_resize_can_be_taken_back(node: Node) -> None:
     """When the spec again asks for what the pod has, the condition is removed and nothing is
     updated."""
+    too_much = await too_much_now(node)
     await run_pod(node, taking("web", 100))
-    await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
+    await node.api.resize_pod("web", "main", requesting(too_much))
     await pending(node, "web", "Deferred")
     await node.api.resize_pod("web", "main", requesting("100m"))
     await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")

@@ -5,7 +5,7 @@ from typing import Any
 
 from lightkube.models.core_v1 import ResourceRequirements
 
-from conformance.cases.lifecycle.resize_pending import TOO_MUCH, pending, taking
+from conformance.cases.lifecycle.resize_pending import pending, taking, too_much_now
 from conformance.cases.lifecycle.resizing import (
     MI,
     NEEDS,
@@ -36,10 +36,11 @@ FILES = ("allocated_pods_state", "actuated_pods_state")
 )
 async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> None:
     """A restarted kubelet admits a pod with the resources that were allocated to it, not with those
-    of its spec, which the node does not have: the pod keeps running, and its resize is still
+    of its spec, which the node does not have left: the pod keeps running, and its resize is still
     Deferred."""
+    too_much = await too_much_now(node)
     await run_pod(node, taking("web", 100))
-    await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
+    await node.api.resize_pod("web", "main", requesting(too_much))
     await pending(node, "web", "Deferred")
     await node.kubelet.restart()
     await node.run_for(2 * limits.NOTICE_S)

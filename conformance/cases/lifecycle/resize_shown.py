@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.cases.lifecycle.resize_pending import TOO_MUCH, free_m, pending, taking
+from conformance.cases.lifecycle.resize_pending import free_m, pending, taking, too_much_now
 from conformance.cases.lifecycle.resizing import (
     IN_PROGRESS,
     NEEDS,
@@ -38,13 +38,14 @@ async def the_resize_in_progress_keeps_its_generation(node: Node) -> None:
     """While a resize fails again and again, and a later one is Deferred, PodResizeInProgress has
     the generation of the first one, also when its error is told anew; PodResizePending has the
     later one."""
+    too_much = await too_much_now(node)
     await run_pod(node, taking("web", 100))
     call = "UpdateContainerResources"
     with node.runtime.on(call, container="main").fails("UNKNOWN", "busy 1"):
         await node.api.resize_pod("web", "main", requesting("200m"))
         await until(node, lambda: in_progress(node) == (2, "Error", "busy 1"), "reason Error")
     with node.runtime.on(call, container="main").fails("UNKNOWN", "busy 2"):
-        await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
+        await node.api.resize_pod("web", "main", requesting(too_much))
         told = await pending(node, "web", "Deferred")
         expect_equal(node, told["observedGeneration"], 3, "generation of PodResizePending")
         await node.run_until(

@@ -17,6 +17,7 @@ from timewarp.members import born
 from timewarp.refusal import CannotWarp
 
 LONGEST: Final = 200
+STAT_LONGEST: Final = 1000
 CHILDREN_LONGEST: Final = 4000
 OVER: Final = b"-1 "
 """What a thread that has ended is shown to do."""
@@ -33,6 +34,7 @@ class Thread:
     syscall_fd: int = -1
     schedstat_fd: int = -1
     children_fd: int = -1
+    stat_fd: int = -1
     ran: bytes = b""
     """For how long it has run, and how often."""
     ran_since: bool = True
@@ -46,7 +48,7 @@ class Thread:
     children: AbstractSet[int] = frozenset()
 
     def close(self) -> None:
-        for fd in (self.syscall_fd, self.schedstat_fd, self.children_fd):
+        for fd in (self.syscall_fd, self.schedstat_fd, self.children_fd, self.stat_fd):
             if fd >= 0:
                 os.close(fd)
 
@@ -155,9 +157,11 @@ class Threads:
         try:
             for thread in self._threads:
                 if thread.known_to_sleep != thread.ran:
-                    with open(f"/proc/{self.pid}/task/{thread.tid}/stat", "rb") as file:
-                        if file.read().rsplit(b")", 1)[1].split(None, 1)[0] != b"S":
-                            return False
+                    if thread.stat_fd < 0:
+                        thread.stat_fd = self._open(thread.tid, "stat")
+                    told = os.pread(thread.stat_fd, STAT_LONGEST, 0)
+                    if told.rsplit(b")", 1)[1].split(None, 1)[0] != b"S":
+                        return False
                     thread.known_to_sleep = thread.ran
         except GONE:
             return False

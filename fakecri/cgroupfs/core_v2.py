@@ -82,6 +82,7 @@ def _switch(cgroup: Cgroup, on: list[str], off: list[str]) -> None:
             child.states[name] = cgroup.hierarchy.controllers[name].new_state(child)
         for name in off:
             child.drop(name)
+    cgroup.hierarchy.changed()
 
 
 def is_frozen(cgroup: Cgroup) -> bool:
@@ -195,6 +196,7 @@ def _limit_file(name: str) -> InterfaceFile:
 
 def _write_pressure(cgroup: Cgroup, text: str) -> None:
     cgroup.settings[PRESSURE] = one_of(text, 0, 1)
+    cgroup.hierarchy.changed()
 
 
 def _setting(name: str) -> Callable[[Cgroup], str]:

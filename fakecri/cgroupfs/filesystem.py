@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -68,7 +68,8 @@ class CgroupFS:
 
     `unified`: only with v1, the controllers of a v2 tree at "/unified", as on hybrid machines;
     None: no such tree. `machine`: CPUs, nodes, huge pages. `clock`: the time for pressure triggers
-    and frozen time; None: it is always 0. Raises ValueError for a version, a controller or a
+    and frozen time; None: it is always 0. `on_structure`: what is called when directories or files
+    have come or gone. Raises ValueError for a version, a controller or a
     combination of them that cannot be.
     """
 
@@ -91,6 +92,7 @@ class CgroupFS:
         self.open_files: dict[int, OpenFile] = {}
         self.eventfds: dict[int, EventFd] = {}
         self.mounts: dict[str, Hierarchy] = {}
+        self.on_structure: list[Callable[[], None]] = []
         self._clock = clock
         self._next_fd = _FIRST_FD
         if version == 2:
@@ -197,8 +199,13 @@ class CgroupFS:
             inherit=core.inherit,
             processes=self.processes,
             now_ns=self._now_ns,
+            changed=self._structure_changed,
         )
         self.processes.hierarchies.append(self.mounts[mount])
+
+    def _structure_changed(self) -> None:
+        for told in self.on_structure:
+            told()
 
     def _controller(self, name: str, version: int) -> Controller:
         known = [*_TABLES[version], hugetlb.HUGETLB]

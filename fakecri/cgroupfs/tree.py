@@ -144,6 +144,8 @@ class Hierarchy:
     processes: Processes  # All processes of the machine
     now_ns: Callable[[], int] = lambda: 0  # Monotonic time
     release_agent: str = ""  # v1: what release_agent says
+    changed: Callable[[], None] = lambda: None
+    """Called when directories or files have come or gone, or have another name."""
     root: Cgroup = field(init=False)  # Made with the hierarchy
 
     def __post_init__(self) -> None:
@@ -260,6 +262,7 @@ class Cgroup:
         for controller in self.hierarchy.controllers.values():
             if self.hierarchy.version == 1 or controller.name in self.enabled:
                 child.states[controller.name] = controller.new_state(child)
+        self.hierarchy.changed()
         return child
 
     def rmdir(self) -> None:
@@ -270,6 +273,7 @@ class Cgroup:
             self.drop(name)
         del self.parent.children[self.name]
         self.removed = True
+        self.hierarchy.changed()
         for file in list(self.watchers):
             self.notify(file)
 
@@ -294,6 +298,7 @@ class Cgroup:
         del parent.children[self.name]
         self.name = name
         parent.children[name] = self
+        self.hierarchy.changed()
 
     def count(self, tasks: int, live: int) -> None:
         """Count so many tasks more, here and above, and notify v2 groups that got or lost their

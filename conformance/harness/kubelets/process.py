@@ -19,6 +19,7 @@ import aiohttp
 import grpc.aio
 from kubecri.podresources import api_pb2, api_pb2_grpc
 
+from conformance.harness.kubelets import certificates
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.mounts import mounted_below, unmount_below
 from conformance.harness.kubelets.ports import Ports
@@ -123,6 +124,9 @@ class ProcessKubelet:
         asked = self._pods_asked() if self._pods_asked else 0
         if self._program.prepare is not None:
             self._program.prepare()
+        if self._program.certificates is not None:
+            binary, directory = self._program.certificates
+            certificates.lay(binary, self._paths.base / directory)
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(),
@@ -133,6 +137,8 @@ class ProcessKubelet:
                 env={**os.environ, **self._program.environment},
             )
         await self._wait_healthy(healthz)
+        if self._program.certificates is not None:
+            certificates.keep(binary, self._paths.base / directory)
         await self._wait_asked(asked)
 
     def _working_directory(self) -> Path | None:

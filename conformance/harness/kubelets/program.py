@@ -31,6 +31,9 @@ SIDE_BY_SIDE: Final = MappingProxyType(
 """Kubelets side by side must not share what upstream keeps in fixed places: the cgroup /kubepods,
 where each kills what it does not know (CG-043), and the directories of plug-ins and certificates.
 A case that looks at cgroups has a group of its own for them (`with_own_cgroups`)."""
+NO_CHAINS: Final = MappingProxyType({"makeIPTablesUtilChains": False})
+"""No kubelet of a case needs chains of its own in this machine's tables of packet filters."""
+CERTIFICATES: Final = "pki"
 OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable")
 
 
@@ -55,6 +58,9 @@ class Program:
     """Variables beside those of this process."""
     prepare: Callable[[], None] | None = None
     """What is called before each start."""
+    certificates: tuple[Path, str] | None = None
+    """The binary, and the directory below the case's own where it keeps the certificate that it
+    makes for itself; None: it is not known to make one."""
     in_empty_directory: bool = False
     """Whether its working directory is an empty one. Kubelet 1.36 removes the files of its working
     directory when it removes a container without a log path."""
@@ -81,15 +87,18 @@ def told_release(path: str) -> Release | None:
 def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
     """The same program, which makes its cgroups below that group; the group exists."""
     fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
-    return replace(program, config=fixed, defaults={"cgroupRoot": cgroup_root})
+    defaults = {**program.defaults, "cgroupRoot": cgroup_root}
+    return replace(program, config=fixed, defaults=defaults)
 
 
 def external(path: Path, prefix: tuple[str, ...] = ()) -> Program:
     """A kubelet binary that takes the upstream flags, behind the words of `prefix`."""
     return Program(
         (*prefix, str(path.absolute())),
-        own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
+        own_flags={"--cert-dir": CERTIFICATES, "--volume-plugin-dir": "volume-plugins"},
         config=SIDE_BY_SIDE,
+        defaults=NO_CHAINS,
+        certificates=(path.absolute(), CERTIFICATES),
         device_plugins="device-plugins",
         fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
         in_empty_directory=True,

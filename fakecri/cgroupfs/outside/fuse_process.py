@@ -2,13 +2,18 @@
 
 `mount` starts it with a socket; each request and each answer is one message of MessagePack. It
 ends, and the mount with it, on SIGTERM, on the death of its parent, or after an unmount. It makes
-up no answer: all come from the other end.
+up no answer: all come from the other end. Those about directories and attributes are kept until the
+other end has counted up a number, which it does when any of them may have changed; and what follows
+the end of a file is its end.
+
+It is run by its path and imports nothing of this package, to start fast.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
 import signal
 import socket
@@ -37,13 +42,45 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     flag_nopath = True
     flag_nullpath_ok = True
 
-    def __init__(self, owner: socket.socket) -> None:
+    def __init__(self, owner: socket.socket, count: memoryview) -> None:
         self._owner = owner
+        self._count = count
+        self._kept_at = -1
+        self._kept: dict[tuple[str, str], tuple[int, Any]] = {}
         self._directories: dict[int, str] = {}
         self._last = 0
+        self._ends: dict[int, int] = {}
+        """Open file -> where a read found its end."""
+
+    def _tell(self, operation: str, *arguments: Any) -> None:
+        self._owner.send(msgspec.msgpack.encode((operation, arguments)))
 
     def _ask(self, operation: str, *arguments: Any) -> Any:
-        self._owner.send(msgspec.msgpack.encode((operation, arguments)))
+        return _result(*self._answer(operation, *arguments))
+
+    def _about(self, operation: str, path: str) -> Any:
+        """What does not change until the number is counted up."""
+        counted = self._count[0]
+        if counted != self._kept_at:
+            self._kept.clear()
+            self._kept_at = counted
+        found = self._kept.get((operation, path))
+        if found is None:
+            found = self._list(path) if operation == "readdir" else self._answer(operation, path)
+            self._kept[operation, path] = found
+        return _result(*found)
+
+    def _list(self, path: str) -> tuple[int, Any]:
+        """All of a directory, which comes in parts."""
+        names: list[Any] = []
+        while True:
+            code, part = self._answer("readdir", path, len(names))
+            if code or not part:
+                return code, names
+            names += part
+
+    def _answer(self, operation: str, *arguments: Any) -> tuple[int, Any]:
+        self._tell(operation, *arguments)
         try:
             answer = self._owner.recv(MESSAGE_BYTES)
         except TimeoutError:
@@ -53,9 +90,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         if not answer:
             raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
         code, result = msgspec.msgpack.decode(answer)
-        if code:
-            raise OSError(code, os.strerror(code))
-        return result
+        return code, result
 
     def init(self, path: str) -> None:
         signal.alarm(0)
@@ -64,7 +99,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     def getattr(self, path: str | None, info: Any = None) -> dict[str, int]:
         if path is None:
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return {**self._ask("getattr", path), "st_uid": os.getuid(), "st_gid": os.getgid()}
+        return {**self._about("getattr", path), "st_uid": os.getuid(), "st_gid": os.getgid()}
 
     def opendir(self, path: str) -> int:
         """Remember the path: with nullpath_ok `readdir` is called without one."""
@@ -77,9 +112,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return 0
 
     def readdir(self, path: str | None, handle: int) -> list[Any]:
-        names: list[Any] = []
-        while part := self._ask("readdir", self._directories[handle], len(names)):
-            names += part
+        names = self._about("readdir", self._directories[handle])
         return [".", "..", *((name, {"st_mode": mode}, 0) for name, mode in names)]
 
     def mkdir(self, path: str, mode: int) -> int:
@@ -103,18 +136,26 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return 0
 
     def read(self, path: str | None, size: int, offset: int, info: Any) -> bytes:
-        found: bytes = self._ask("read", info.fh, min(size, CHUNK_BYTES), offset)
+        if offset and self._ends.get(info.fh) == offset:
+            return b""
+        most = min(size, CHUNK_BYTES)
+        found: bytes = self._ask("read", info.fh, most, offset)
+        if len(found) < most:
+            self._ends[info.fh] = offset + len(found)
         return found
 
     def write(self, path: str | None, data: bytes, offset: int, info: Any) -> int:
         """Pass on at most a message: the fake refuses longer writes (E2BIG), and their beginning
         alike."""
         _, _, pid = mfusepy.fuse_get_context()
+        self._ends.pop(info.fh, None)
         self._ask("write", info.fh, data[:CHUNK_BYTES], pid)
         return len(data)
 
     def release(self, path: str | None, info: Any) -> int:
-        return self._ask("release", info.fh) or 0
+        self._ends.pop(info.fh, None)
+        self._tell("release", info.fh)
+        return 0
 
     def truncate(self, path: str | None, length: int, info: Any = None) -> int:
         """Nothing to do: O_TRUNC has no effect on these files."""
@@ -125,11 +166,17 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return 0
 
 
+def _result(code: int, result: Any) -> Any:
+    if code:
+        raise OSError(code, os.strerror(code))
+    return result
+
+
 def main() -> None:
-    """Run the mount. Arguments: the number of the socket, the directory, the id of the parent
-    process, and how many seconds it may take."""
-    number, directory, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    signal.alarm(int(sys.argv[4]))
+    """Run the mount. Arguments: the descriptors of the socket and of the file with the number, the
+    directory, the id of the parent process, and how many seconds it may take."""
+    number, counted, directory, parent = *map(int, sys.argv[1:3]), sys.argv[3], int(sys.argv[4])
+    signal.alarm(int(sys.argv[5]))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         return
@@ -141,7 +188,7 @@ def main() -> None:
     with socket.socket(fileno=number) as owner:
         owner.settimeout(_PATIENCE_S)
         mfusepy.FUSE(
-            _Operations(owner),
+            _Operations(owner, memoryview(mmap.mmap(counted, 8, prot=mmap.PROT_READ)).cast("Q")),
             directory,
             raw_fi=True,
             foreground=True,

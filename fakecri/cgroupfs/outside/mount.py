@@ -19,7 +19,7 @@ import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -28,13 +28,15 @@ import msgspec
 
 from fakecri.cgroupfs.filesystem import CgroupFS
 from fakecri.cgroupfs.outside.adoption import Adoption
+from fakecri.cgroupfs.outside.count import Count
 from fakecri.cgroupfs.outside.errors import OutsideError, require_empty
 from fakecri.cgroupfs.outside.requests import Requests
 from simclock.loop_thread import LoopThread
 
 T = TypeVar("T")
 _DEVICE: Final = "/dev/fuse"
-_PROGRAM: Final = "fakecri.cgroupfs.outside.fuse_process"
+_PROGRAM: Final = str(Path(__file__).with_name("fuse_process.py"))
+"""By its path: it needs nothing else of this package, and starts faster without."""
 _MESSAGE_BYTES: Final = 1 << 18
 _START_S: Final = 20
 """Real seconds; the process itself counts them, since the time of a loop may be another."""
@@ -46,6 +48,11 @@ class Answering(Protocol):
 
     def answer(self, operation: str, *arguments: Any) -> Any:
         """The result of one operation. Raises OSError as the kernel does."""
+        ...
+
+    def on_structure(self, told: Callable[[], None]) -> None:
+        """From now on call `told` when directories or files have come or gone: what `getattr` and
+        `readdir` answered before may be wrong after that, and only after that."""
         ...
 
     def close(self) -> None:
@@ -95,9 +102,10 @@ async def mount_requests(requests: Answering, directory: str | Path) -> AsyncIte
     loop = asyncio.get_running_loop()
     mounted = asyncio.Event()
     try:
-        with ours, theirs:
+        with ours, theirs, closing(Count.create()) as structure:
+            requests.on_structure(structure.add)
             ours.setblocking(False)
-            process = await _start(theirs, at)
+            process = await _start(theirs, structure, at)
             loop.add_reader(ours, _serve, ours, requests, mounted)
             try:
                 theirs.close()
@@ -155,20 +163,25 @@ def _require_fuse() -> None:
         raise OutsideError(f"mount: {lacks}, or use plain files (fakecri cgroupfs project)")
 
 
-async def _start(theirs: socket.socket, at: Path) -> Process:
-    number = theirs.fileno()
-    numbers = (str(os.getpid()), str(_START_S))
-    arguments = [sys.executable, "-m", _PROGRAM, str(number), str(at), *numbers]
-    return await asyncio.create_subprocess_exec(*arguments, pass_fds=[number], stderr=PIPE)
+async def _start(theirs: socket.socket, structure: Count, at: Path) -> Process:
+    given = [theirs.fileno(), structure.fd]
+    words = (*given, at, os.getpid(), _START_S)
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-P", _PROGRAM, *map(str, words), pass_fds=given, stderr=PIPE
+    )
 
 
 def _serve(ours: socket.socket, requests: Answering, mounted: asyncio.Event) -> None:
-    """Answer one request."""
+    """Answer one request; nobody waits for the answer to `release`."""
     message = ours.recv(_MESSAGE_BYTES)
     if not message:  # it ended
         asyncio.get_running_loop().remove_reader(ours)
         return
     operation, arguments = msgspec.msgpack.decode(message)
+    if operation == "release":
+        with suppress(OSError):
+            requests.answer(operation, *arguments)
+        return
     answer: tuple[int, Any] = (errno.EIO, None)
     try:
         if operation == "mounted":

@@ -55,6 +55,10 @@ class Requests:
             raise refuse(errno.ENOSYS)
         return found(*arguments)
 
+    def on_structure(self, told: Callable[[], None]) -> None:
+        """From now on call `told` when directories or files have come or gone."""
+        self._fs.on_structure.append(told)
+
     def close(self) -> None:
         """Close the files that other processes left open."""
         for fd in list(self._open):

@@ -42,6 +42,11 @@ class LiveFiles:
             return self._cgroups.answer(operation, *below)
         return self._of_path(operation, *arguments)
 
+    def on_structure(self, told: Callable[[], None]) -> None:
+        """From now on call `told` when directories or files of the cgroups have come or gone; the
+        texts are always there."""
+        self._cgroups.on_structure(told)
+
     def close(self) -> None:
         """Close what other processes left open."""
         self._cgroups.close()

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from conformance.registry import Level, Selection, SelectionError, select
 from conformance.scenarios.files import SUFFIXES, in_files, named_files
-from conformance.scenarios.reading import load_scenarios
 from conformance.sources import all_cases
-from fakecri.scripts.yaml_reader import ScriptError
 from simclock.distribution import add_version, not_installed
 
 HERE = Path(__file__).parent
@@ -28,6 +26,8 @@ examples:
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd --containerd-version 2.1
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime fake --time jump
+  kubelet-conformance run my-bug.yaml              a scenario, see docs/scenarios.md
+  kubelet-conformance run --area bugs              the scenarios of this package
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
 
 exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     """List the cases, or show help; only `run` with options goes to pytest."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["check"]:
+        return check(words[1:])
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])
     parser = argparse.ArgumentParser(
@@ -96,7 +98,24 @@ def _main(arguments: Sequence[str] | None) -> int:
     running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
     running.add_argument("--results", metavar="FILE", help="write each case's outcome, as JSON")
+    running.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="of the kubelet, if it does not tell: 1.30.3",
+    )
+    running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
+    commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
     return list_cases(parser.parse_args(words))
+
+
+def check(words: Sequence[str]) -> int:
+    """Look for mistakes in scenarios."""
+    # Here, not above: the other commands start earlier without it.
+    from conformance.scenarios import commands
+
+    parser = argparse.ArgumentParser(prog="kubelet-conformance check", description=check.__doc__)
+    commands.add_check(parser)
+    return commands.check(parser.parse_args(words))
 
 
 def _add_selection(parser: argparse.ArgumentParser, *, level: str) -> None:
@@ -164,8 +183,15 @@ def _wrong_files(files: Sequence[Path]) -> str:
     missing = [f"kubelet-conformance: {file}: no such file" for file in files if not file.exists()]
     if missing:
         return "\n".join(missing)
+    scenarios = [file for file in files if file.suffix in SUFFIXES]
+    if not scenarios:
+        return ""
+    # Here, not above: runs without scenarios start earlier.
+    from conformance.scenarios.reading import load_scenarios
+    from fakecri.scripts.yaml_reader import ScriptError
+
     try:
-        load_scenarios(file for file in files if file.suffix in SUFFIXES)
+        load_scenarios(scenarios)
     except ScriptError as error:
         return str(error)
     return ""

@@ -130,6 +130,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--kubelet", default=DEFAULT.kubelet, help="refkubelet (in this process, virtual time), refkubelet-process, or the path of a kubelet binary")  # fmt: skip  # noqa: E501
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
     group.addoption("--containerd-version", default=DEFAULT.containerd_version, metavar="VERSION", help="of --runtime containerd: 1.6 (default), 1.7 or 2.1")  # fmt: skip  # noqa: E501
+    group.addoption("--kubernetes-version", default=DEFAULT.kubernetes_version, metavar="VERSION", help="of the kubelet, where the program does not tell the right one: 1.30.3")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
     group.addoption("--seeds", type=seeds_of, metavar="SEEDS", help="a virtual run for each of these seeds: 1:20 (from 1 to 20), 3,7; instead of --seed")  # fmt: skip  # noqa: E501
     group.addoption("--latency", type=float, default=DEFAULT.latency, metavar="FACTOR", help="factor on how long the calls of a virtual run take (default 1; 0: no time)")  # fmt: skip  # noqa: E501
@@ -169,6 +170,7 @@ def pytest_configure(config: pytest.Config) -> None:
         speed=option.speed,
         long=option.long,
         containerd_version=option.containerd_version,
+        kubernetes_version=option.kubernetes_version,
     )
     selection = Selection(
         ids=tuple(option.case_id),

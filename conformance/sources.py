@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.registry import REGISTRY, Case, Selection, load_cases
-from conformance.scenarios.case import AREA, case_of
-from conformance.scenarios.files import SUFFIXES, shipped
-from conformance.scenarios.reading import load_scenario
+from conformance.scenarios.files import AREA, SUFFIXES, shipped
 
 PACKAGE: Final = Path(__file__).parent
 OUTSIDE: Final = "case_files"
@@ -23,7 +21,7 @@ OUTSIDE: Final = "case_files"
 
 def fixtures() -> list[Case]:
     """The fixtures. Raises ScriptError for a wrong one."""
-    return [case_of(load_scenario(path), path) for path in shipped()]
+    return [_scenario(path) for path in shipped()]
 
 
 def all_cases() -> list[Case]:
@@ -35,7 +33,7 @@ def cases_in(path: Path) -> list[Case]:
     """The cases of one file. Raises CaseError, ScriptError and what the import of a module
     raises."""
     if path.suffix in SUFFIXES:
-        return [case_of(load_scenario(path), path)]
+        return [_scenario(path)]
     if path.is_relative_to(PACKAGE):
         module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         importlib.import_module(module)
@@ -43,6 +41,15 @@ def cases_in(path: Path) -> list[Case]:
     module = _imported(path)
     found = (case for case in REGISTRY.cases() if case.module == module)
     return [replace(case, file=str(path)) for case in found]
+
+
+def _scenario(path: Path) -> Case:
+    """The case of a scenario."""
+    # Here, not above: runs without scenarios start earlier.
+    from conformance.scenarios.case import case_of
+    from conformance.scenarios.reading import load_scenario
+
+    return case_of(load_scenario(path), path)
 
 
 def _imported(path: Path) -> str:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from conformance.features import Feature
 from conformance.registry import Case, Level
 from conformance.scenarios.conditions import Condition
-from conformance.scenarios.files import is_shipped
+from conformance.scenarios.files import AREA, is_shipped
 from conformance.scenarios.shape import Scenario
 from conformance.scenarios.steps import FAKE_ONLY, Step
 from conformance.scenarios.walk import conditions_of, lasts_s
@@ -19,7 +19,6 @@ from conformance.scenarios.walk import conditions_of, lasts_s
 if TYPE_CHECKING:
     from conformance.harness.node import Node
 
-AREA: Final = "bugs"
 LONG_S: Final = 100.0
 """A run that takes longer is one for virtual time, or `--long`."""
 _API: Final = frozenset(

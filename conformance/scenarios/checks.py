@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from conformance.scenarios.fault_checks import cannot_act
+from conformance.scenarios.conditions import PodShown
 from conformance.scenarios.pods import KINDS, container_names
 from conformance.scenarios.shape import Scenario
 from conformance.scenarios.steps import Step, made_by, sources_of
-from conformance.scenarios.walk import conditions_of, expectations_of, parts_of
+from conformance.scenarios.walk import conditions_of
 from fakecri.errors import did_you_mean
 from fakecri.scripts.struct_reader import Placed, Strict
 from fakecri.scripts.yaml_reader import ScriptError
@@ -109,12 +109,12 @@ def _asked_in_step(step: Step) -> Iterator[tuple[Placed, str, Any]]:
 
 def _asked(what: Any) -> Iterator[tuple[Placed, str, Any]]:
     """The pods and containers that a condition names, at any depth."""
-    if isinstance(what, Placed):
-        key = what.name if type(what).__name__ == "PodShown" else getattr(what, "pod", UNSET)
+    if isinstance(what, PodShown):
+        yield what, what.name, UNSET
+    elif isinstance(what, Placed):
+        key = getattr(what, "pod", UNSET)
         if isinstance(key, str):
-            named = hasattr(what, "pod") and type(what).__name__ != "PodShown"
-            container = getattr(what, "container", getattr(what, "name", UNSET) if named else UNSET)
-            yield what, key, container
+            yield what, key, getattr(what, "container", getattr(what, "name", UNSET))
         for value in what.given().values():
             yield from _asked(value)
     elif isinstance(what, tuple):
@@ -130,10 +130,8 @@ def _marks(scenario: Scenario) -> Iterator[ScriptError]:
         if step.mark is not UNSET:
             known.add(step.mark)
         for wanted in (step.wait, step.expect):
-            if wanted is not UNSET:
-                yield from _unset_marks(wanted, known)
-    for wanted in (*scenario.expect, *scenario.never):
-        yield from _unset_marks(wanted, every)
+            yield from _unset_marks(wanted, known)
+    yield from _unset_marks((*scenario.expect, *scenario.never), every)
 
 
 def _unset_marks(what: Any, known: set[str]) -> Iterator[ScriptError]:
@@ -189,20 +187,22 @@ def _empty_expectations(scenario: Scenario) -> Iterator[ScriptError]:
     for wanted in expected:
         if not wanted.says:
             yield wanted.error("key 'says' is missing, wanted the sentence that a failure prints")
-    for wanted in (*expectations_of(scenario), *scenario.never):
-        for part in parts_of(wanted):
-            count = getattr(part.what, "count", UNSET)
-            if count is not UNSET and count.holds(0) and count.high == math.inf:
-                yield part.what.error(f"count: {count} holds whatever happens")
+    for part in conditions_of(scenario):
+        count = getattr(part.what, "count", UNSET)
+        if count is not UNSET and count.holds(0) and count.high == math.inf:
+            yield part.what.error(f"count: {count} holds whatever happens")
 
 
 def _rules(scenario: Scenario) -> Iterator[ScriptError]:
     """Rules that no pod of the scenario can meet, and faults that do not fit their methods."""
     given = scenario.programmed
     sources = sources_of(scenario.steps)
-    rules = [*given.faults, *given.behaviors]
+    rules: list[Any] = [*given.faults, *given.behaviors]
     rules += [step.argument for step in scenario.steps if step.word in ("fault", "behave")]
     for rule in rules:
+        # Here, not above: only scenarios with rules need a runtime to be read.
+        from conformance.scenarios.fault_checks import cannot_act
+
         yield from cannot_act(rule)
         if rule.pod is UNSET:
             continue

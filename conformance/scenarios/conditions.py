@@ -232,7 +232,7 @@ class Condition(Placed, kw_only=True):
     stats: Stats | UnsetType = UNSET
     shutdown: Shutdown | UnsetType = UNSET
 
-    exactly_one: ClassVar = KINDS
+    exactly_one: ClassVar[tuple[str, ...]] = KINDS
 
     @property
     def kind(self) -> str:

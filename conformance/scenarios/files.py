@@ -9,6 +9,8 @@ from typing import Final
 
 _PACKAGE: Final = Path(__file__).parents[1]
 SUFFIXES: Final = (".yaml", ".yml")
+AREA: Final = "bugs"
+"""The area of all scenarios."""
 _ALONE: Final = frozenset({"--long", "--pdb", "--co", "--collect-only", "--exitfirst", "--"})
 """Long options without a value."""
 

@@ -38,7 +38,7 @@ def _similar(view: View, what: CallSelector) -> list[Any]:
     node = view.node
     pod = None if what.pod is UNSET else view.name(what.pod)
     container = None if what.container is UNSET else what.container
-    found = node.calls(what.method, pod=pod, container=container)
+    found = list(node.calls(what.method, pod=pod, container=container))
     return [call for call in found if view.in_time(node.time_s(call), what)]
 
 
@@ -63,14 +63,15 @@ def _call_words(view: View, call: Any, what: CallSelector) -> str:
     words = f"{write_name(call)} at {view.node.time_s(call):.2f} s"
     if isinstance(what.request, dict):
         sent = plain(call.request)
-        words += f" { ({key: sent.get(key) for key in what.request}) }"
+        asked = {key: sent.get(key) for key in what.request}
+        words += f" {asked}"
     return words + (f" -> {call.error[0]}: {call.error[1]}" if call.error else "")
 
 
 def order(view: View, what: Order) -> Look:
     """Calls in that order."""
     after = -1
-    found = []
+    found: list[str] = []
     for wanted in what.calls:
         later = [call for call in calls_of(view, wanted) if call.seq > after]
         if not later:
@@ -119,6 +120,8 @@ async def moment_s(view: View, what: Moment) -> float | None:
     if what.request is not UNSET:
         request = _nth(requests_of(view, what.request), what.request.nth)
         return None if request is None else view.node.since_start_s(request.started_s)
+    if what.call is UNSET:
+        return None
     call = _nth(calls_of(view, what.call), what.call.nth)
     if call is None or (what.call.ended and call.ended_s is None):
         return None
@@ -136,7 +139,8 @@ async def _exit_s(view: View, what: ContainerRef) -> float | None:
         if what.attempt in (UNSET, one.metadata.attempt):
             status = await view.status_of(one.id)
             if status is not None and status.finished_at:
-                return view.node.now_s - (view.node.unix_s - status.finished_at / 1e9)
+                ago_s: float = view.node.unix_s - status.finished_at / 1e9
+                return view.node.now_s - ago_s
     return None
 
 
@@ -165,8 +169,8 @@ def requests_of(view: View, what: RequestSelector) -> list[Any]:
 
 
 def _similar_requests(view: View, what: RequestSelector) -> list[Any]:
-    if what.path is not UNSET:
-        path = what.path
+    if what.pod is UNSET:
+        path = "" if what.path is UNSET else what.path
     else:
         under = "(/[a-z]+)?" if what.subresource is UNSET else f"/{what.subresource}"
         under = "" if under == "/" else under

@@ -105,8 +105,8 @@ def _text(path: Path) -> str:
 def cgroup(view: View, what: Cgroup) -> Look:
     """A cgroup and its limits."""
     groups = view.node.cgroups
-    if what.path is not UNSET:
-        words = what.path
+    if what.pod is UNSET:
+        words = () if what.path is UNSET else what.path
     elif view.node.pod(view.name(what.pod)) is None:
         return Look(not what.there, "the pod is not in /pods")
     else:

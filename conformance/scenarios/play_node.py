@@ -160,7 +160,7 @@ class NodeSteps:
         path = self._node.machine.directory(step.at) / below
         if not step.remove:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(step.text)
+            path.write_text("" if step.text is UNSET else step.text)
         elif path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

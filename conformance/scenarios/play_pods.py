@@ -62,12 +62,12 @@ class Pods:
         await self._node.remove_static(self._view.name(key))
 
     async def write_file(self, step: WriteFile) -> None:
-        if step.pod is UNSET:
-            self._node.write_manifest(step.file, step.text)
-            return
         change = {} if step.set is UNSET else step.set
-        text = as_text(merged(self._manifests[step.pod], change))
-        self._node.write_manifest(step.file, text)
+        if step.pod is not UNSET:
+            text = as_text(merged(self._manifests[step.pod], change))
+            self._node.write_manifest(step.file, text)
+        elif step.text is not UNSET:
+            self._node.write_manifest(step.file, step.text)
 
     async def rename_file(self, step: RenameFile) -> None:
         self._node.rename_manifest(step.file, step.to)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,16 @@ def load_scenario(path: Path) -> Scenario:
 def read_scenario(value: Value) -> Scenario:
     """The scenario that `value` holds. Raises ScriptError, as `load_scenario`."""
     scenario = read(value, Scenario)
-    errors = [str(error) for error in mistakes(scenario)]
+    errors = dict.fromkeys(str(error) for error in mistakes(scenario))
     if errors:
-        raise ScriptError(*dict.fromkeys(errors))
+        raise ScriptError(*sorted(errors, key=_line))
     return scenario
+
+
+def _line(error: str) -> int:
+    """The line that an error is about."""
+    found = re.search(r":(\d+):\d+: ", error)
+    return int(found[1]) if found else 0
 
 
 def load_scenarios(paths: Iterable[Path]) -> dict[Path, Scenario]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -49,7 +48,6 @@ async def look(view: View, condition: Condition) -> Look:
 
 async def look_at(view: View, wanted: Expectation | Monitor) -> Look:
     """Look at a condition with its `any_of`, `all_of` or `never`."""
-    parts: Sequence[Condition] = ()
     any_of = getattr(wanted, "any_of", UNSET)
     never = getattr(wanted, "never", UNSET)
     if never is not UNSET:
@@ -57,7 +55,7 @@ async def look_at(view: View, wanted: Expectation | Monitor) -> Look:
         return Look(not found.holds, found.seen)
     if any_of is UNSET and wanted.all_of is UNSET:
         return await look(view, wanted)
-    parts = wanted.all_of if any_of is UNSET else any_of
+    parts: Any = wanted.all_of if any_of is UNSET else any_of
     looks = [await look(view, part) for part in parts]
     holds = [one.holds for one in looks]
     seen = "; and ".join(one.seen for one in looks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
@@ -21,8 +21,13 @@ def expectations_of(scenario: Scenario) -> Iterator[Expectation]:
 
 def conditions_of(scenario: Scenario) -> Iterator[Condition]:
     """All conditions, also those inside others."""
-    for wanted in (*expectations_of(scenario), *scenario.never):
+    for wanted in all_wanted(scenario):
         yield from parts_of(wanted)
+
+
+def all_wanted(scenario: Scenario) -> Sequence[Expectation | Monitor]:
+    """Everything that is expected at some time, or never."""
+    return [*expectations_of(scenario), *scenario.never]
 
 
 def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:

@@ -30,6 +30,7 @@ from conformance.harness.runs.offered import (
     runtime_features,
 )
 from conformance.known_bugs import Release
+from conformance.known_bugs import release_of as release_in
 from conformance.registry import Minor
 from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 from timewarp import why_not
@@ -66,6 +67,8 @@ class Choice:
     """Of a kubelet program: how fast its time passes; None: as `time` says."""
     containerd_version: str = ""
     """`1.6`, `1.7` or `2.1`; "" is the default one."""
+    kubernetes_version: str = ""
+    """The version of the kubelet (`1.30.3`), where it does not tell the right one."""
 
     @property
     def virtual(self) -> bool:
@@ -104,8 +107,10 @@ class Choice:
 
     @property
     def kubelet_release(self) -> Release | None:
-        """The version that a kubelet program tells; None where it tells none: then, as for
-        refkubelet, no case is skipped for it, and no bug expected."""
+        """The version that was chosen, or that a kubelet program tells; None where it tells none:
+        then, as for refkubelet, no case is skipped for it, and no bug expected."""
+        if self.kubernetes_version:
+            return release_in(self.kubernetes_version)
         return None if self.kubelet in (IN_PROCESS, PROCESS) else told_release(self.kubelet)
 
     @property
@@ -127,6 +132,10 @@ class Choice:
             raise EnvironmentProblem(
                 f"--kubelet {self.kubelet}: no such program; wanted {IN_PROCESS}, {PROCESS} or the "
                 "path of a kubelet binary"
+            )
+        if self.kubernetes_version and self.kubelet_release is None:
+            raise EnvironmentProblem(
+                f"--kubernetes-version {self.kubernetes_version}: wanted a version such as 1.30.3"
             )
         self._check_time()
         self._check_pair()
@@ -211,6 +220,8 @@ class Choice:
             line += f" --kubelet {self.kubelet}"
         if self.runtime != FAKE or self.warped:
             line += f" --runtime {self.runtime}"
+        if self.kubernetes_version:
+            line += f" --kubernetes-version {self.kubernetes_version}"
         if self.containerd_version:
             line += f" --containerd-version {self.containerd_version}"
         if self.virtual:

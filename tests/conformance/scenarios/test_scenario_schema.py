@@ -1,0 +1,59 @@
+"""The JSON schema of scenarios, and the page about them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from places import ROOT
+
+from conformance.scenarios.commands import schema_text
+from conformance.scenarios.conditions import KINDS
+from conformance.scenarios.files import shipped
+from conformance.scenarios.reading import read_scenario
+from conformance.scenarios.shape import Scenario
+from conformance.scenarios.steps import WORDS
+from fakecri.scripts.yaml_reader import parse_yaml
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/scenario.schema.json").read_text())
+PAGE = (ROOT / "docs/scenarios.md").read_text()
+
+
+def test_the_schema_is_the_one_of_the_structs() -> None:
+    """To make it anew: kubelet-conformance check --schema > docs/scenario.schema.json"""
+    assert (ROOT / "docs/scenario.schema.json").read_text() == schema_text()
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
+def test_fixtures_are_what_the_schema_takes(path: Any) -> None:
+    jsonschema.validate(yaml.safe_load(path.read_text()), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": "x", "title": "t", "steps": [{"advance": "5x"}]},
+        {"id": "x", "title": "t", "steps": [{"apply": "a", "mark": "b"}]},
+        {"id": "x", "title": "t", "steps": []},
+        {"id": "x", "title": "t", "steps": [{"mark": "a"}], "needs": ["apis"]},
+        {"id": "x", "title": "t", "steps": [{"fault": {"on": "StopContaner", "hangs": {}}}]},
+    ],
+)
+def test_the_schema_refuses_what_the_reader_refuses(wrong: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, SCHEMA)
+
+
+def test_the_example_of_the_page_is_a_scenario() -> None:
+    example = re.search(r"```yaml\n(# yaml-language.*?)```", PAGE, re.DOTALL)
+    assert example is not None
+    assert read_scenario(parse_yaml(example[1], "docs/scenarios.md")).id == "104648"
+
+
+@pytest.mark.parametrize("word", [*WORDS, *KINDS, *Scenario.__struct_fields__])
+def test_the_page_tells_of_every_word(word: str) -> None:
+    assert re.search(rf"`{word}\b|/ `{word}`|, `{word}", PAGE), word

@@ -250,6 +250,21 @@ async def an_init_container_in_back_off_blocks_the_pod(node: Node) -> None:
     expect(node, failed and not any(failed), "setup not ready after its failures", failed)
 
 
+@conformance(
+    id="backoff-beside-others",
+    rules=["BACK-011", "BACK-015.4"],
+    level=Level.SHOULD,
+    needs=[STATUS],
+    since="1.35",
+)
+async def a_back_off_ends_in_time_beside_others(node: Node) -> None:
+    """The end of another container of the pod does not put off the restart of one that waits."""
+    calm = container("calm", in_turn(exits(1, after_s=6), runs()))
+    await node.apply_static(pod("web", container("crash", exits(1)), calm))
+    times = await starts(node, 3, within_s=30, name="crash")
+    expect_spans(node, times, [restart_after(0), restart_after(10)], "restarts of crash")
+
+
 @conformance(id="backoff-sidecar", rules=["BACK-015.1", "BACK-015.3", "BACK-104.3"], needs=[STATUS])
 async def a_crashing_sidecar_waits_without_blocking(node: Node) -> None:
     """A sidecar that ends, if with 0, waits like any other container, but a regular container that

@@ -153,6 +153,7 @@ async def on_cgroup_v2_all_of_a_container_is_killed(node: Node) -> None:
     rules=["EVIC-122"],
     needs=[STATUS, Feature.CGROUP_V2],
     node_config={"singleProcessOOMKill": True},
+    since="1.32",
 )
 async def single_processes_can_be_asked_for(node: Node) -> None:
     """With singleProcessOOMKill the kernel kills single processes on cgroup v2, too."""
@@ -220,7 +221,7 @@ async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> No
     expect(node, node.running("sure", "main"), "the other pod runs on")
 
 
-@conformance(id="oom-pod-limit", rules=["CG-028", "EVIC-123"], needs=[STATUS, NODE])
+@conformance(id="oom-pod-limit", rules=["CG-028", "EVIC-123"], needs=[STATUS, NODE], since="1.34")
 async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> None:
     """When two containers together exceed the limit of their pod, the one that uses more memory is
     killed and the other keeps running; no event about the node is recorded, since the machine has

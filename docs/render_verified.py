@@ -116,12 +116,19 @@ def minors_table(record: Mapping[str, Any]) -> str:
         bugs = len(known)
         numbers = (sums["passed"], len(failed), bugs, sums["older"], sums["skipped"])
         wall = _duration(sum(of["real_s"] for of in areas))
-        lines.append((kubelet, *map(str, numbers), wall, run["date"]))
+        lines.append((kubelet, ", ".join(run["areas"]), *map(str, numbers), wall, run["date"]))
         if known:
             below.append(f"Known bugs of {kubelet}:\n\n" + "".join(f"- {bug}\n" for bug in known))
         if failed:
             below.append(f"{kubelet} did not pass {', '.join(failed)}.\n")
-    heads = ("kubelet", "MUST cases passed", "failed", "known bugs", "skipped, it is older")
+    heads = (
+        "kubelet",
+        "areas",
+        "MUST cases passed",
+        "failed",
+        "known bugs",
+        "skipped, it is older",
+    )
     table = _table((*heads, "skipped", "wall time", "run on"), lines)
     return "\n".join([table, *below])
 

@@ -112,7 +112,7 @@ def test_a_run_of_an_older_kubelet_becomes_a_line_of_its_own(copy: Path, tmp_pat
     subprocess.run([sys.executable, *keep, "--record", record], check=True)
     assert render("--docs", str(copy)).returncode == 0
     page = (copy / "verified.md").read_text()
-    assert "| 1.7.9 | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
+    assert "| 1.7.9 | backoff | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
     assert "\n- buggy: it stops (kubernetes/kubernetes#1, fixed in 1.9)\n" in page
     assert "\n1.7.9 did not pass bad.\n" in page
 

@@ -23,7 +23,8 @@ _HEX: Final = re.compile(
     r"(?P<sign>[+-]?)0[xX](?=\.?[0-9a-fA-F])(?P<whole>[0-9a-fA-F]*)\.?(?P<part>[0-9a-fA-F]*)"
     r"[pP](?P<power>[+-]?[0-9]+)"
 )
-_LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
+_LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9])_|_(?![0-9])")
+_LONE_UNDERSCORE_IN_HEX: Final = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _MANTISSA_BITS: Final = 24  # of a 32 bit float, with the first one, which is not written
 _LEAST_POWER: Final = -149
 _GREATEST: Final = (2**_MANTISSA_BITS - 1) * 2**104
@@ -62,9 +63,10 @@ def atoi(text: str) -> int:
     """
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+    digits = text.lstrip("+-").lstrip("0") or "0"
     # Python reads no number of more than 4300 digits.
-    digits = text.lstrip("+-").lstrip("0")
-    if len(digits) > 19 or (value := int(text)) not in INT64:
+    value = int(digits[:20]) * (-1 if text.startswith("-") else 1)
+    if value not in INT64:
         raise ValueError(f"strconv.Atoi: parsing {quoted(text)}: value out of range")
     return value
 
@@ -82,7 +84,8 @@ def parse_float32(text: str) -> float:
         return -math.inf if text.startswith("-") else math.inf
     plain = text.replace("_", "")
     hexadecimal = _HEX.fullmatch(plain)
-    if _LONE_UNDERSCORE.search(text) or not (hexadecimal or _DECIMAL.fullmatch(plain)):
+    lone = _LONE_UNDERSCORE_IN_HEX if hexadecimal else _LONE_UNDERSCORE
+    if lone.search(text) or not (hexadecimal or _DECIMAL.fullmatch(plain)):
         raise ValueError(f"strconv.ParseFloat: parsing {quoted(text)}: invalid syntax")
     exact = _of_hex(hexadecimal) if hexadecimal else _of_decimal(plain)
     if abs(nearest := _nearest(exact)) > _GREATEST:

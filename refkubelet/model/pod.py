@@ -3,12 +3,11 @@
 Upstream: pkg/api/v1/pod/util.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/container/helpers.go.
 """
 
-import json
-import re
 from typing import Final
 
 from lightkube.models.core_v1 import EphemeralContainer
 
+from refkubelet.golang.strconv import atoi
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Container, Pod, PodStatus
 
@@ -18,7 +17,6 @@ CONFIG_SEEN: Final = "kubernetes.io/config.seen"
 CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
-_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class PortError(ValueError):
@@ -183,10 +181,10 @@ def resolve_port(port: int | str, container: Container) -> int:
     if isinstance(port, str):
         number = next((p.containerPort for p in container.ports or () if p.name == port), port)
     if isinstance(number, str):
-        if not _WHOLE_NUMBER.fullmatch(number):
-            quoted = json.dumps(number, ensure_ascii=False)
-            raise PortError(f"strconv.Atoi: parsing {quoted}: invalid syntax")
-        number = int(number)
+        try:
+            number = atoi(number)
+        except ValueError as error:
+            raise PortError(str(error)) from None
     if not 0 < number < 65536:
         raise PortError(f"invalid port number: {number}")
     return number

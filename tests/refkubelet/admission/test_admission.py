@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import AsyncMock
 
+import msgspec
 import pytest
 from pods import container, make_pod
 
@@ -12,8 +13,10 @@ from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes,
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.node_fit import NodeView, operating_system, supplemental_groups
 from refkubelet.admission.predicates import PredicateDeps, predicates
-from refkubelet.admission.resource_fit import shortages
-from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.admission.rejection_reasons import KNOWN, reason_label
+from refkubelet.admission.resource_fit import extended_resources, shortages
+from refkubelet.admission.sysctls import normal_name, sysctls_allowed
+from refkubelet.model.objects import Node, Pod, PodStatus
 from refkubelet.model.quantity import NANO
 
 GI = 1024**3
@@ -229,3 +232,64 @@ def test_others_take_what_they_have_until_they_have_less_LIFE_225_CG_061() -> No
     shrinking.status = PodStatus.from_dict({"containerStatuses": [running]})
     (short,) = shortages(pod(cpu="1"), [shrinking], NODE)
     assert (short.resource, short.used) == ("cpu", 2000)
+
+
+def test_what_is_said_of_another_operating_system_LIFE_224() -> None:
+    by_label = operating_system(make_pod(meta={"labels": {"kubernetes.io/os": "windows"}}))
+    assert by_label == Rejection(
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    )
+    assert operating_system(make_pod(os={"name": "windows"})) == Rejection(
+        "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
+    )
+
+
+def test_extended_resources_are_those_with_a_slash() -> None:
+    amounts = {"cpu": "2", "example.com/a": "3", "hugepages-2Mi": "0", "b.io/c": "1k"}
+    node = msgspec.convert({"status": {"allocatable": amounts}}, Node)
+    assert extended_resources(node) == {"example.com/a": 3 * NANO, "b.io/c": 1000 * NANO}
+    for empty in ({}, {"status": {}}):
+        assert extended_resources(msgspec.convert(empty, Node)) == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "label"),
+    [
+        *((reason, reason) for reason in sorted(KNOWN)),
+        ("OutOfexample.com/gpu", "OutOfExtendedResources"),
+        ("OutOf", "OutOfExtendedResources"),
+        ("NodePorts", "Other"),
+        ("outOfcpu", "Other"),
+        ("", "Other"),
+    ],
+)
+def test_reasons_that_metrics_count(reason: str, label: str) -> None:
+    assert reason_label(reason) == label
+
+
+@pytest.mark.parametrize(
+    ("name", "normal"),
+    [
+        ("kernel.sem", "kernel.sem"),
+        ("kernel/sem", "kernel.sem"),
+        ("net/ipv4/conf/eth0.1/rp_filter", "net.ipv4.conf.eth0/1.rp_filter"),
+        ("net.ipv4.conf.eth0/1.rp_filter", "net.ipv4.conf.eth0/1.rp_filter"),
+        ("kernel", "kernel"),
+        ("Xa.b/c", "Xa.b/c"),
+    ],
+)
+def test_names_of_sysctls_with_slashes_LIFE_222(name: str, normal: str) -> None:
+    assert normal_name(name) == normal
+
+
+def test_unsafe_sysctls_are_allowed_by_name_or_beginning_LIFE_222() -> None:
+    handler = sysctls_allowed(["kernel.msg*", "net/core/somaxconn"])
+
+    def refused(name: str) -> bool:
+        context = {"sysctls": [{"name": name, "value": "1"}]}
+        return handler(PodAdmitAttributes(make_pod(securityContext=context))) is not None
+
+    names = ("kernel.msgmax", "kernel.msg", "net.core.somaxconn", "kernel.ms", "net.core.somaxcon")
+    assert [refused(name) for name in names] == [False, False, False, True, True]
+    assert refused("net.core.somaxconn2")

@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from pods import container, make_pod
 
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
+from refkubelet.allocation import messages
 from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes, infeasible
+from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
 from refkubelet.model.objects import Pod
 
 GUARANTEED = make_pod(container(cpu="1/1", memory="1Gi/1Gi"))
@@ -95,3 +97,38 @@ def test_the_handler_compares_with_what_is_allocated_CG_062() -> None:
     handler = feasible_resizes(EXCLUSIVE, allocated)
     assert handler(PodAdmitAttributes(MORE_CPU, (), Operation.RESIZE)) is None
     assert asked == [MORE_CPU]
+
+
+@pytest.mark.parametrize(
+    ("behavior", "version", "swap"),
+    [("LimitedSwap", 2, True), ("LimitedSwap", 1, False), ("NoSwap", 2, False), ("", 2, False)],
+)
+def test_the_limits_of_a_configuration_CG_062(behavior: str, version: int, swap: bool) -> None:
+    config = KubeletConfiguration(
+        cpu_manager_policy="static",
+        memory_manager_policy="Static",
+        memory_swap=MemorySwap(swap_behavior=behavior),
+    )
+    limits = ResizeLimits.of(config, version)
+    assert limits == ResizeLimits("static", "Static", swap)
+    assert (limits.policy("cpu"), limits.policy("memory")) == ("static", "Static")
+
+
+def test_the_messages_of_resizes_CG_063() -> None:
+    amounts = {"limits": {"memory": "1Gi", "cpu": "2"}, "requests": {"cpu": "1000m"}}
+    claims = {"claims": [{"name": "a"}, {"name": "b", "request": "r"}]}
+    pod = make_pod(
+        {"name": "c", "resources": amounts}, init=[{"name": "i", "resources": claims}, "j"]
+    )
+    both = (
+        '"initContainers":[{"name":"i","resources":{"claims":[{"name":"a"},'
+        '{"name":"b","request":"r"}]}},{"name":"j","resources":{}}],'
+        '"containers":[{"name":"c","resources":{"limits":{"cpu":"2","memory":"1Gi"},'
+        '"requests":{"cpu":"1"}}}],"generation":3'
+    )
+    assert messages.started(pod, 3) == f"Pod resize started: {{{both}}}"
+    assert messages.completed(pod, 3) == f"Pod resize completed: {{{both}}}"
+    assert messages.failed(pod, 3, "no") == f'Pod resize error: {{{both},"error":"no"}}'
+    assert messages.pending(pod, 3, "OutOfcpu", "no") == (
+        f'Pod resize OutOfcpu: {{{both},"error":"no"}}'
+    )

@@ -11,7 +11,7 @@ import pytest
 
 import refkubelet
 from refkubelet.config import parse_config
-from refkubelet.config.gates import GATES
+from refkubelet.config.gates import GATES, others
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 PACKAGE = Path(refkubelet.__file__).parent
@@ -37,6 +37,23 @@ def test_other_gates_are_told_with_a_guess_when_one_is_near(
         "KubeletInUserNamespce (did you mean KubeletInUserNamespace?), NodeSwap, "
         "eventedPLEG (did you mean EventedPLEG?)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("EventedPLEG", []),
+        ("eventedpleg", ["eventedpleg (did you mean EventedPLEG?)"]),
+        ("CPUManagerPolicyAlphaOption", [
+            "CPUManagerPolicyAlphaOption (did you mean CPUManagerPolicyAlphaOptions?)"
+        ]),
+        ("MemoryQS", ["MemoryQS"]),
+        ("PodLevelResource", ["PodLevelResource (did you mean PodLevelResources?)"]),
+        ("PodLevelSources", ["PodLevelSources"]),
+    ],
+)  # fmt: skip
+def test_a_slip_of_one_letter_in_a_long_name_is_guessed(name: str, told: list[str]) -> None:
+    assert others([name]) == told
 
 
 def asked_for() -> Iterator[str]:

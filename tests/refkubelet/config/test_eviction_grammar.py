@@ -9,7 +9,15 @@ from eviction_world import hard, soft
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
+from refkubelet.config.eviction_grammar import (
+    WRONG_FORMAT,
+    WRONG_NUMBER,
+    WRONG_SUFFIX,
+    ThresholdError,
+    duration_complaint,
+    parse_thresholds,
+    quantity_complaint,
+)
 from refkubelet.config.eviction_thresholds import ThresholdValue
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.eviction.cycle import (
@@ -157,3 +165,79 @@ def test_settings_make_a_configuration_EVIC_002_EVIC_007() -> None:
     )
     assert config.pressure_transition_s == 45
     assert [t.signal for t in config.thresholds] == ["memory.available"]
+
+
+NUMBER = "wanted a number before the %, such as 10%"
+AMOUNT = "wanted a quantity such as 100Mi, or a share such as 10%"
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "why"),
+    [
+        ("evictionHard", "x%", f'strconv.ParseFloat: parsing "x": invalid syntax; {NUMBER}'),
+        ("evictionSoft", "1K", f"unable to parse quantity's suffix; {AMOUNT}"),
+        ("evictionMinimumReclaim", "x%",
+         f'strconv.ParseFloat: parsing "x": invalid syntax; {NUMBER}'),
+        ("evictionMinimumReclaim", "Ei", f"unable to parse numeric part of quantity; {AMOUNT}"),
+        ("evictionSoftGracePeriod", "10", 'time: missing unit in duration "10"'),
+    ],
+)  # fmt: skip
+def test_the_field_of_a_wrong_value_is_told_EVIC_003(field: str, text: str, why: str) -> None:
+    fields = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
+    maps = [{"memory.available": text} if field == name else {} for name in fields]
+    with pytest.raises(ThresholdError) as error:
+        parse_thresholds(*maps)
+    assert str(error.value) == f"{field}: memory.available: {why}"
+
+
+def test_what_thresholds_are_made_of_EVIC_003_EVIC_005() -> None:
+    hard_one, soft_one = parse_thresholds(
+        {"nodefs.available": "1"},
+        {"memory.available": "15%"},
+        {"memory.available": "1m"},
+        {"nodefs.available": "0", "memory.available": "5%"},
+    )
+    assert hard_one.value == ThresholdValue("1", quantity=1)
+    assert (hard_one.grace_s, hard_one.min_reclaim) == (0, ThresholdValue("0", quantity=0))
+    assert soft_one.value == ThresholdValue("15%", percent=15.0)
+    assert (soft_one.grace_s, soft_one.min_reclaim) == (60, ThresholdValue("5%", percent=5.0))
+    assert (soft_one.value.shown(1000), hard_one.value.shown(0)) == ("150", "1")
+    assert (soft_one.resource, soft_one.condition) == ("memory", "MemoryPressure")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("+5", 'missing unit in duration "+5"'),
+        ("-5", 'missing unit in duration "-5"'),
+        ("5s6", 'missing unit in duration "5s6"'),
+        ("1d", 'unknown unit "d" in duration "1d"'),
+        (".5", 'missing unit in duration ".5"'),
+        ("", 'invalid duration ""'),
+        ("s", 'invalid duration "s"'),
+        ("1" * 19, f'missing unit in duration "{"1" * 19}"'),
+        ("1" * 20, f'invalid duration "{"1" * 20}"'),
+        ('1"\\', r'unknown unit "\"\\" in duration "1\"\\"'),
+        ("1\x1f\x7fé", r'unknown unit "\x1f' + "\x7f" + r'\xc3\xa9" in duration "1\x1f' + "\x7f"
+         + r'\xc3\xa9"'),
+        ("1\udcff", r'unknown unit "\xff" in duration "1\xff"'),
+    ],
+)  # fmt: skip
+def test_what_is_no_duration_EVIC_004(text: str, why: str) -> None:
+    assert duration_complaint(text) == f"time: {why}"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", WRONG_FORMAT),
+        ("lots", WRONG_FORMAT),
+        ("1.2.3", WRONG_FORMAT),
+        ("1K", WRONG_SUFFIX),
+        ("1ee", WRONG_SUFFIX),
+        (".", WRONG_NUMBER),
+        ("Ei", WRONG_NUMBER),
+    ],
+)
+def test_what_is_no_quantity_EVIC_003(text: str, why: str) -> None:
+    assert quantity_complaint(text) == why

@@ -45,6 +45,32 @@ def test_unknown_fields_are_ignored_SRC_004() -> None:
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n",
             "line 4: spec: containers is missing",
         ),
+        (
+            "apiVersion: v1\nkind: Pod\nspec: 5\n",
+            "line 3: spec: wanted a mapping, found an integer",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nspec:\n  containers: a\n",
+            "line 4: spec.containers: wanted a list, found a text",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nspec:\n  hostPID: {a: 1}\n  containers: []\n",
+            "line 4: spec.hostPID: wanted true or false, found a mapping",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nspec:\n  priority: 1.5\n  containers: []\n",
+            "line 4: spec.priority: wanted an integer, found a number",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: c\n"
+            "    livenessProbe: {tcpSocket: {port: []}}\n",
+            "line 6: spec.containers[0].livenessProbe.tcpSocket.port: "
+            "wanted an integer or a text, found a list",
+        ),
+        (
+            '{"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [], "hostname": true}}',
+            "line 1: spec.hostname: wanted a text, found true or false",
+        ),
     ],
 )
 def test_unreadable_manifests_say_where_SRC_004(text: str, reason: str) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from manifest_reading import accepted, manifest, read, refusal, volumes, with_container
+from pods import make_pod
 
+from refkubelet.model.defaults import apply_api_defaults
 from refkubelet.model.objects import Pod, to_dict
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import read_manifest
@@ -193,3 +195,84 @@ def test_a_status_in_a_manifest_stays_but_for_its_phase_SRC_033() -> None:
     text = manifest() + "status: {phase: Failed, reason: why, startTime: 2026-01-01T00:00:00Z}\n"
     status = to_dict(read(text))["status"]
     assert (status["phase"], status["reason"]) == ("Pending", "why")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "defaults"),
+    [
+        ("azureDisk", {"diskName": "d", "diskURI": "https://d"},
+         {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False}),
+        ("configMap", {"name": "c"}, {"defaultMode": 0o644}),
+        ("downwardAPI", {}, {"defaultMode": 0o644}),
+        ("hostPath", {"path": "/a"}, {"type": ""}),
+        ("iscsi", {"targetPortal": "p", "iqn": "i", "lun": 0}, {"iscsiInterface": "default"}),
+        ("projected", {}, {"defaultMode": 0o644}),
+        ("rbd", {"monitors": [], "image": "i"},
+         {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}),
+        ("scaleIO", {"gateway": "g", "system": "s", "secretRef": {}},
+         {"storageMode": "ThinProvisioned", "fsType": "xfs"}),
+        ("secret", {"secretName": "s"}, {"defaultMode": 0o644}),
+    ],
+)  # fmt: skip
+def test_volumes_have_their_defaults_SRC_036_NODE_205(
+    kind: str, given: dict[str, Any], defaults: dict[str, Any]
+) -> None:
+    def with_defaults(source: dict[str, Any]) -> dict[str, Any]:
+        pod = apply_api_defaults(make_pod(volumes=[{"name": "v", kind: source}]))
+        (volume,) = to_dict(pod)["spec"]["volumes"]
+        assert set(volume) == {"name", kind}
+        return {name: volume[kind][name] for name in defaults}
+
+    assert with_defaults(given) == defaults
+    own = {name: 1 if name == "defaultMode" else "own" for name in defaults if name != "readOnly"}
+    assert with_defaults({**given, **own}).items() >= own.items()
+    empty = {name: "" for name, value in defaults.items() if isinstance(value, str)}
+    kept = {"azureDisk": empty}.get(kind, {})
+    assert with_defaults({**given, **empty}) == {**defaults, **kept}
+
+
+def test_a_volume_without_a_source_is_an_empty_directory_SRC_036() -> None:
+    named = [{"name": "a"}, {"name": "b", "nfs": {"server": "s", "path": "/"}}]
+    assert to_dict(apply_api_defaults(make_pod(volumes=named)))["spec"]["volumes"] == [
+        {"name": "a", "emptyDir": {}},
+        named[1],
+    ]
+
+
+@pytest.mark.parametrize("host_network", [False, True])
+def test_ports_have_their_defaults_SRC_036(host_network: bool) -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 82, "protocol": "UDP"}]
+    pod = make_pod({"name": "c", "ports": ports}, hostNetwork=host_network)
+    first = {"containerPort": 80, "protocol": "TCP"} | ({"hostPort": 80} if host_network else {})
+    assert to_dict(apply_api_defaults(pod))["spec"]["containers"][0]["ports"] == [first, ports[1]]
+
+
+def test_references_of_variables_have_their_defaults_SRC_036() -> None:
+    env = [
+        {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        {"name": "B", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+        {"name": "C", "value": "x"},
+    ]
+    pod = apply_api_defaults(make_pod({"name": "c", "env": env}))
+    found = to_dict(pod)["spec"]["containers"][0]["env"]
+    assert found[0]["valueFrom"]["fieldRef"]["apiVersion"] == "v1"
+    assert found[1]["valueFrom"]["resourceFieldRef"]["divisor"] == "0"
+    assert found[2] == env[2]
+
+
+def test_requests_of_hooks_have_their_defaults_SRC_036() -> None:
+    hook = {"httpGet": {"port": 80}}
+    pod = apply_api_defaults(make_pod({"name": "c", "lifecycle": {"preStop": hook}}))
+    found = to_dict(pod)["spec"]["containers"][0]["lifecycle"]["preStop"]["httpGet"]
+    assert (found["scheme"], found["path"]) == ("HTTP", "/")
+
+
+def test_huge_pages_of_containers_are_limits_of_the_pod_SRC_036() -> None:
+    resources = {"limits": {"hugepages-2Mi": "2Mi", "cpu": "1", "example.com/a": "1"}}
+    found = to_dict(
+        apply_api_defaults(
+            make_pod({"name": "c", "resources": resources}, resources={"limits": {"memory": "1Gi"}})
+        )
+    )["spec"]["resources"]
+    assert found["limits"] == {"memory": "1Gi", "hugepages-2Mi": "2Mi"}
+    assert found["requests"] == {"memory": "1Gi", "hugepages-2Mi": "2Mi", "cpu": "1"}

@@ -23,24 +23,24 @@ MAPPED = "must not be an IPv4-mapped IPv6 address"
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("make", "arguments", "wanted"),
     [
-        (errors.invalid("f", 'a"b', "why"), r'f: Invalid value: "a\"b": why'),
-        (errors.invalid("f", 7, "why"), "f: Invalid value: 7: why"),
-        (errors.invalid("f", True, "why"), "f: Invalid value: true: why"),
-        (errors.invalid("f", ["a", "b"], "why"), 'f: Invalid value: ["a","b"]: why'),
-        (errors.required("f"), "f: Required value"),
-        (errors.required("f", "why"), "f: Required value: why"),
-        (errors.forbidden("f", "why"), "f: Forbidden: why"),
-        (errors.duplicate("f", "a\n"), r'f: Duplicate value: "a\n"'),
-        (errors.not_found("f", "a"), 'f: Not found: "a"'),
-        (errors.not_found("f", "a", "why"), 'f: Not found: "a": why'),
-        (errors.too_long("f", 8), "f: Too long: may not be more than 8 bytes"),
-        (errors.too_many("f", "abc", 2), "f: Too many: 3: must have at most 2 items"),
+        ("invalid", ("f", 'a"b', "why"), r'f: Invalid value: "a\"b": why'),
+        ("invalid", ("f", 7, "why"), "f: Invalid value: 7: why"),
+        ("invalid", ("f", True, "why"), "f: Invalid value: true: why"),
+        ("invalid", ("f", ["a", "b"], "why"), 'f: Invalid value: ["a","b"]: why'),
+        ("required", ("f",), "f: Required value"),
+        ("required", ("f", "why"), "f: Required value: why"),
+        ("forbidden", ("f", "why"), "f: Forbidden: why"),
+        ("duplicate", ("f", "a\n"), r'f: Duplicate value: "a\n"'),
+        ("not_found", ("f", "a"), 'f: Not found: "a"'),
+        ("not_found", ("f", "a", "why"), 'f: Not found: "a": why'),
+        ("too_long", ("f", 8), "f: Too long: may not be more than 8 bytes"),
+        ("too_many", ("f", "abc", 2), "f: Too many: 3: must have at most 2 items"),
     ],
 )
-def test_texts_of_errors_SRC_037(text: str, wanted: str) -> None:
-    assert text == wanted
+def test_texts_of_errors_SRC_037(make: str, arguments: tuple[Any, ...], wanted: str) -> None:
+    assert getattr(errors, make)(*arguments) == wanted
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import UNSET
+
+from conformance.scenarios.answers import mistakes_in
 from conformance.scenarios.steps import FAKE_ONLY, Fault
+from fakecri.cri.services import METHODS
 from fakecri.fake import FakeCRI
 from fakecri.proxy import RecordingProxy
 from fakecri.scripts.yaml_reader import ScriptError
@@ -19,7 +23,10 @@ def cannot_act(rule: Any) -> Iterator[ScriptError]:
     if rule.action not in FAKE_ONLY:
         target = RecordingProxy(target)
     try:
-        on = target.on(rule.on, **rule.selectors)
-        getattr(on, rule.action)(**rule.arguments)
+        rule.programmed(target)
     except (ValueError, TypeError) as error:
         yield rule.error(str(error))
+    if rule.changes is not UNSET:
+        answer = METHODS[rule.on].response_type()
+        for mistake in mistakes_in(answer, rule.changes.set):
+            yield rule.error(f"changes: {mistake}")

@@ -74,8 +74,7 @@ class Programmer:
         """Disturb calls from now on."""
         runtime = self._view.node.runtime
         target = runtime.fake if entry.action in FAKE_ONLY else runtime.proxy
-        on = target.on(entry.on, **self._named(entry.selectors))
-        rule = getattr(on, entry.action)(**entry.arguments)
+        rule = entry.programmed(target, **self._named(entry.selectors))
         if not entry.maybe:
             self._must_be_hit.append((rule, entry))
         if entry.label is not UNSET:

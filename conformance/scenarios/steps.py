@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from conformance.scenarios.answers import change_of
 from conformance.scenarios.conditions import Expectation
 from conformance.scenarios.fields import Regex, Words
 from conformance.scenarios.pods import Fields
@@ -137,13 +139,44 @@ class ApiFault(Placed, kw_only=True):
     exactly_one: ClassVar = ("fails", "delays", "hangs")
 
 
+class ChangesAnswer(Strict, kw_only=True):
+    """The calls have their effect, and their answers are changed."""
+
+    set: Annotated[
+        Fields,
+        Meta(
+            description="merged into the answer (field names of the CRI): a mapping that is written"
+            " for a list into each of its items, a list in place of it; null takes a field away"
+        ),
+    ]
+    where: Annotated[Fields, Meta(description="only items of lists that have this in them")] = (
+        msgspec.field(default_factory=dict)
+    )
+    times: Count | UnsetType = UNSET
+
+
 class Fault(FaultEntry, kw_only=True):
     """Disturb CRI calls of the kubelet, in the words of scripts."""
 
+    changes: ChangesAnswer | UnsetType = UNSET
     label: Label | UnsetType = UNSET
     maybe: Annotated[bool, Meta(description="it is no mistake if it is never hit")] = False
 
-    exactly_one: ClassVar = FAULTS
+    exactly_one: ClassVar = (*FAULTS, "changes")
+
+    @property
+    def action(self) -> str:
+        """The verb."""
+        return "changes" if self.changes is not UNSET else super().action
+
+    def programmed(self, target: Any, **selectors: Any) -> Any:
+        """The rule that the fault is of a runtime; its selectors may be others."""
+        on = target.on(self.on, **{**self.selectors, **selectors})
+        if self.changes is UNSET:
+            return getattr(on, self.action)(**self.arguments)
+        given = self.changes
+        times = {} if given.times is UNSET else {"times": given.times}
+        return on.changes_answer(change_of(given.set, given.where), **times)
 
     @property
     def selectors(self) -> dict[str, Any]:

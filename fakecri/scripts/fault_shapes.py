@@ -132,7 +132,7 @@ class FaultEntry(Placed):
     cuts_stream: CutsStream | UnsetType = UNSET
     goes_silent: GoesSilent | UnsetType = UNSET
 
-    exactly_one: ClassVar = FAULTS
+    exactly_one: ClassVar[tuple[str, ...]] = FAULTS
 
     @property
     def action(self) -> str:

@@ -1,10 +1,11 @@
-"""Writes the tables of README.md and docs/verified.md from the result files, between the markers.
+"""Writes the tables of README, verified.md and timewarp.md from the result files between markers.
 
 `python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
 verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json,
-`docs/keep_runs.py` seeds.json and repeats.json, `tox -e bench` benchmarks.json, `tox -e mutants`
-mutants.json, `tox -e mutants-suite -- --keep` suite-mutants.json.
+`docs/keep_runs.py` seeds.json and repeats.json, `tox -e bench` benchmarks.json,
+`benchmarks/go_versions.py --results` go-versions.json, `tox -e mutants` mutants.json,
+`tox -e mutants-suite -- --keep` suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -202,6 +203,33 @@ def benchmarks_table(record: Mapping[str, Any]) -> str:
     return f"{table}\nMachine: {'; '.join(machines)}.\n"
 
 
+def go_table(record: Mapping[str, Any]) -> str:
+    """One line per version of Go that was tried, the oldest first."""
+    if not record:
+        return "No run is recorded.\n"
+
+    def age(version: str) -> tuple[int, ...]:
+        return tuple(int(number) for number in version.removeprefix("go").split("."))
+
+    lines = [
+        (
+            version,
+            f"{seen['hour_late_ms']} ms late, took {seen['hour_real_s']:.1f} s",
+            f"{seen['tick_late_ms']:g} ms, at most {seen['tick_worst_ms']:g} ms",
+            seen["wrong"] or "all in time",
+            f"{seen['machine']}, {seen['date']}",
+        )
+        for version, seen in sorted(record.items(), key=lambda item: age(item[0]))
+    ]
+    heads = ("built by", "an hour of sleep", "ticks of 100 ms: late", "six ways to wait", "seen on")
+    return _table(heads, lines)
+
+
+def jumping_table(record: Mapping[str, Any]) -> str:
+    """The last measurement of jumping time."""
+    return benchmarks_table({k: run for k, run in record.items() if k == "jumping_time"})
+
+
 def mutants_table(record: Mapping[str, Any]) -> str:
     """One line per module of which every mutant was tried."""
     if not record:
@@ -252,6 +280,8 @@ TABLES: Final[Mapping[str, Table]] = {
     "runs": Table("verified.md", "verified.json", runs_table),
     "differences": Table("verified.md", "verified.json", differences_table),
     "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),
+    "jumping time": Table("timewarp.md", "benchmarks.json", jumping_table),
+    "go versions": Table("timewarp.md", "go-versions.json", go_table),
     "mutants": Table("verified.md", "mutants.json", mutants_table),
     "wrong kubelets": Table("verified.md", "suite-mutants.json", wrong_kubelets_table),
 }

@@ -74,13 +74,13 @@ def _run(program: list[str], options: Any) -> int:
         page = TimePage.create(rate)
     else:
         page = TimePage.open_or_create(options.clock_page, rate)
+    jumper = Jumper(page)
     began_s, began_ns = time.monotonic(), page.monotonic_ns()
     child = os.fork()
     if child == 0:
         os._exit(_become(program, page))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda n, _: os.kill(child, n))
-    jumper = Jumper(page)
     status = _until_end(child, page, jumper)
     if options.stats:
         passed_s, real_s = (page.monotonic_ns() - began_ns) / 1e9, time.monotonic() - began_s

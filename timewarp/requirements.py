@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from timewarp.architectures import Architecture, this_architecture
-from timewarp.elf import GoProgram, go_program
+from timewarp.elf import GoProgram, go_program, vdso
 from timewarp.refusal import CannotWarp
 from timewarp.tracing import Traced
 
@@ -21,8 +21,9 @@ def require(program: str) -> GoProgram:
     """Raise CannotWarp unless the program at that path can be in warped time on this machine;
     returns what Go says of it."""
     machine = this_architecture()
-    _require_kernel(platform.release())
+    require_kernel(platform.release())
     _require_accounts()
+    require_clocks(own_vdso(), machine)
     found = read_program(program)
     if found.machine != machine.name:
         raise CannotWarp(
@@ -53,8 +54,32 @@ def read_program(path: str) -> GoProgram:
         raise CannotWarp(f"{path} is no ELF file; wanted a program built by Go") from None
 
 
-def _require_kernel(release: str) -> None:
-    """Raise CannotWarp for a kernel that is too old."""
+def own_vdso() -> bytes | None:
+    """The vDSO that the kernel gave this process, as it gives one to every program of this machine;
+    None: it gives none."""
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            if line.endswith("[vdso]\n"):
+                low, high = (int(word, 16) for word in line.split()[0].split("-"))
+                memory.seek(low)
+                return memory.read(high - low)
+    return None
+
+
+def require_clocks(image: bytes | None, machine: Architecture) -> None:
+    """Raise CannotWarp unless the vDSO with that content has the clock that is to be replaced.
+    Pure."""
+    if image is None:
+        raise CannotWarp("the kernel gives programs no vDSO, so their clocks cannot be replaced")
+    wanted = [pattern % "clock_gettime" for pattern in machine.symbols]
+    if not vdso(image).symbols.keys() & set(wanted):
+        raise CannotWarp(
+            f"the kernel's vDSO has no symbol {' or '.join(wanted)}, so clocks cannot be replaced"
+        )
+
+
+def require_kernel(release: str) -> None:
+    """Raise CannotWarp for a kernel that is too old, by what `uname` tells. Pure."""
     numbers = re.match(r"(\d+)\.(\d+)", release)
     if numbers is not None and tuple(map(int, numbers.groups())) < OLDEST_KERNEL:
         oldest = ".".join(map(str, OLDEST_KERNEL))

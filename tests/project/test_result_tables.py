@@ -28,7 +28,11 @@ def copy(tmp_path: Path) -> Path:
     docs = tmp_path / "docs"
     docs.mkdir()
     shutil.copy(ROOT / "README.md", tmp_path)
-    for file in ("verified.md", *(path.name for path in (ROOT / "docs").glob("*.json"))):
+    for file in (
+        "verified.md",
+        "timewarp.md",
+        *(path.name for path in (ROOT / "docs").glob("*.json")),
+    ):
         shutil.copy(ROOT / "docs" / file, docs)
     return docs
 

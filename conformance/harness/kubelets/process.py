@@ -24,6 +24,7 @@ from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.mounts import mounted_below, unmount_below
 from conformance.harness.kubelets.ports import Ports
 from conformance.harness.kubelets.program import Program
+from conformance.harness.kubelets.watches import require_watches
 
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0
@@ -90,7 +91,8 @@ class ProcessKubelet:
 
     async def start(self, config: Mapping[str, Any]) -> None:
         """Start it; returns when healthz and /pods answer and, if it can reach the API server, when
-        it has asked there for its pods. Raises KubeletDied.
+        it has asked there for its pods. Raises KubeletDied, and MachineLacks when this machine
+        cannot run one now.
 
         Kubelets have one place for the socket of device plugins, whatever their directories: one
         that meets another there at its start ends, and is started again.
@@ -125,6 +127,7 @@ class ProcessKubelet:
         if self._program.prepare is not None:
             self._program.prepare()
         if self._program.certificates is not None:
+            require_watches()
             binary, directory = self._program.certificates
             certificates.lay(binary, self._paths.base / directory)
         with self._log.open("ab") as log:

@@ -18,6 +18,7 @@ from typing import Final
 
 from conformance.harness.expect import ExpectationFailed
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.kubelets.watches import MachineLacks
 from conformance.harness.node import Node
 from conformance.harness.node.parts import Parts
 from conformance.harness.runs.choice import Choice
@@ -121,6 +122,8 @@ def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
     is a failure, everything else an error of the harness."""
     if isinstance(problem, ExpectationFailed):
         return Outcome.FAILED, str(problem)
+    if isinstance(problem, MachineLacks):
+        return Outcome.ERROR, str(problem)
     if isinstance(problem, KubeletDied):
         last = "\n".join(node.report()) if node else ""
         return Outcome.FAILED, f"expected: a running kubelet\nseen:     {problem}\n{last}"

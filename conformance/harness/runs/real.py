@@ -23,6 +23,7 @@ from conformance.harness.containerd.node import NodeDirs
 from conformance.harness.containerd.start import start_containerd
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import PORTS
+from conformance.harness.kubelets.watches import MachineLacks
 from conformance.harness.machines.disks import shared_mounts, why_no_disk
 from conformance.harness.node import Node
 from conformance.harness.runs.case_run import Outcome, Result, run_case
@@ -112,6 +113,8 @@ async def require_kubelet(environment: RealEnvironment) -> None:
             async with environment.parts(SIGN_OF_LIFE, paths) as parts:
                 await parts.kubelet.start(parts.config)
                 await parts.kubelet.stop()
+        except MachineLacks as problem:
+            raise EnvironmentProblem(str(problem)) from None
         except (KubeletDied, OSError) as problem:
             why = str(problem).strip().rstrip(":")
             raise EnvironmentProblem(

@@ -64,6 +64,8 @@ def require_warped_kubelet(choice: Choice) -> None:
     does not live in that time: every case would fail for that."""
     with closing(run_warped_cases([SELF_TEST], choice, 1)) as results:
         result = next(results)
+    if result.outcome is Outcome.ERROR:
+        raise EnvironmentProblem(f"--kubelet {choice.kubelet}: {result.detail.strip()}")
     if result.outcome is not Outcome.PASSED:
         raise EnvironmentProblem(
             f"--kubelet {choice.kubelet}: wanted a kubelet that runs in warped time, takes "

@@ -1,4 +1,4 @@
-"""The DNS settings of a pod (LIFE-135). Pure.
+"""The DNS settings of a pod (LIFE-135, NODE-221). Pure.
 
 Upstream: pkg/kubelet/network/dns/dns.go: GetPodDNS, parseResolvConf.
 """
@@ -20,15 +20,17 @@ NDOTS: Final = "ndots:5"
 
 
 def node_resolver(resolv_conf: str) -> DnsOptions:
-    """The servers, searches and options in the text of a resolv.conf."""
-    lines = [line.split() for line in resolv_conf.splitlines()]
-    servers = tuple(words[1] for words in lines if len(words) > 1 and words[0] == "nameserver")
-    searches = [words[1:] for words in lines if words and words[0] in ("search", "domain")]
-    options = tuple(w for words in lines if words and words[0] == "options" for w in words[1:])
+    """The servers, searches and options in the text of a resolv.conf (NODE-221): the last line of
+    searches counts, and of an option the last value."""
+    lines = [words for line in resolv_conf.splitlines() if (words := line.split())]
+    searches = [words[1:] for words in lines if words[0] == "search"]
+    options = [word for words in lines if words[0] == "options" for word in words[1:]]
     return DnsOptions(
-        node_servers=servers,
-        node_searches=tuple(searches[-1]) if searches else (),
-        node_options=options,
+        node_servers=tuple(w[1] for w in lines if w[0] == "nameserver" and len(w) > 1),
+        node_searches=tuple(
+            name.removesuffix(".") for name in (searches or [[]])[-1] if name != "."
+        ),
+        node_options=tuple({option.partition(":")[0]: option for option in options}.values()),
     )
 
 

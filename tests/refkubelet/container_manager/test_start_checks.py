@@ -50,33 +50,57 @@ def build(node: FakeNode, **fields: Any) -> ContainerManager:
 
 def test_cgroup_v1_needs_to_be_allowed_CG_014(tmp_path: Path) -> None:
     old = machine(tmp_path, {})
-    wanted = (
-        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is "
-        "unsupported and will be removed in a future release\n  set failCgroupV1: false"
-    )
     with pytest.raises(ConfigError) as refused:
         check_host(configured(), old)
-    assert str(refused.value).startswith(wanted)
+    assert str(refused.value) == (
+        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is "
+        "unsupported and will be removed in a future release\n"
+        "  set failCgroupV1: false in the configuration to run here (it is true by default)"
+    )
     check_host(configured(fail_cgroup_v1=False), old)
     new = machine(tmp_path / "2", {"sys/fs/cgroup/cgroup.controllers": "cpu\n"})
     check_host(configured(), new)
 
 
+def test_with_cgroup_v1_the_oom_killer_always_takes_a_single_process_CG_014(tmp_path: Path) -> None:
+    old = machine(tmp_path, {})
+    new = machine(tmp_path / "2", {"sys/fs/cgroup/cgroup.controllers": "cpu\n"})
+    config = configured(fail_cgroup_v1=False)
+    with pytest.raises(ConfigError) as refused:
+        check_host(replace(config, single_process_oom_kill=False), old)
+    assert str(refused.value) == (
+        "invalid configuration: singleProcessOOMKill must not be explicitly set to false when "
+        "using cgroup v1"
+    )
+    check_host(replace(config, single_process_oom_kill=True), old)
+    check_host(replace(config, single_process_oom_kill=False), new)
+
+
 def test_swap_needs_to_be_allowed_CG_037(tmp_path: Path) -> None:
     swapping = machine(tmp_path, {"proc/swaps": "Filename Type\n/dev/sda partition\n"})
     allowed = configured(fail_cgroup_v1=False)
-    with pytest.raises(ConfigError, match="running with swap on is not supported, please disable"):
+    with pytest.raises(ConfigError) as refused:
         check_host(allowed, swapping)
+    assert str(refused.value) == (
+        "running with swap on is not supported, please disable swap or set --fail-swap-on flag to "
+        "false\n  set failSwapOn: false in the configuration to run here (it is true by default)"
+    )
     check_host(replace(allowed, fail_swap_on=False), swapping)
 
 
 def test_kernel_flags_are_only_looked_at_when_they_are_protected_CG_037(tmp_path: Path) -> None:
-    odd = machine(tmp_path, {**FINE, "proc/sys/kernel/panic": "0\n"})
+    flags = {"proc/sys/kernel/panic": "0\n", "proc/sys/vm/panic_on_oom": "1\n"}
+    odd = machine(tmp_path, {**FINE, **flags})
     config = configured(fail_cgroup_v1=False)
     check_host(config, odd)
-    wanted = r"\[invalid kernel flag: kernel/panic, expected value: 10, actual value: 0\]"
-    with pytest.raises(ConfigError, match=wanted):
+    with pytest.raises(ConfigError) as refused:
         check_host(replace(config, protect_kernel_defaults=True), odd)
+    assert str(refused.value) == (
+        "protectKernelDefaults is true: [invalid kernel flag: vm/panic_on_oom, expected value: 0, "
+        "actual value: 1, invalid kernel flag: kernel/panic, expected value: 10, actual value: 0]\n"
+        "  set them in /proc/sys, or protectKernelDefaults: false, with which they are left as "
+        "they are"
+    )
     right = machine(tmp_path, FINE)
     check_host(replace(config, protect_kernel_defaults=True), right)
 
@@ -111,8 +135,13 @@ def test_groups_are_not_made_behind_the_back_of_systemd_CG_013(
     if fits:
         check_driver(config, systemd_is_here=systemd)
         return
-    with pytest.raises(ConfigError, match="the cgroup driver is systemd, and refkubelet makes"):
+    with pytest.raises(ConfigError) as refused:
         check_driver(config, systemd_is_here=systemd)
+    assert str(refused.value) == (
+        "the cgroup driver is systemd, and refkubelet makes its cgroups without systemd, which "
+        "would undo them\n  set cgroupsPerQOS: false and enforceNodeAllocatable: [] in the "
+        "configuration, or let the runtime use cgroupfs"
+    )
 
 
 @pytest.mark.parametrize("version", [1, 2])

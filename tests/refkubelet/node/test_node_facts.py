@@ -200,6 +200,7 @@ def test_this_machine_answers(tmp_path: Path) -> None:
         ("1.2", "r://1.2"),
         ("1.02.3", "r://1.2.3"),
         ("1.2.3-01", "r://1.2.3"),
+        ("1.2.3-rc.01", "r://1.2.3"),
         ("7", "Unknown"),
         ("01.2.3", "Unknown"),
         ("dev", "Unknown"),

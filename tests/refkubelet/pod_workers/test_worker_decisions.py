@@ -202,6 +202,36 @@ def test_questions_about_a_known_record_LIFE_051_057(
     assert {method for _, method, _, _ in QUESTIONS if getattr(workers, method)("x")} == yes
 
 
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [
+        (WorkState.SYNCING, False),
+        (WorkState.TERMINATING, True),
+        (WorkState.TERMINATED, False),
+        (WorkState.FINISHED, False),
+    ],
+)
+def test_a_static_pod_is_terminating_until_it_has_terminated_MIRR_031(
+    state: WorkState, wanted: bool
+) -> None:
+    workers = WorkerQuestions()
+    record = PodSyncStatus("x", "x_default", state=state)
+    workers._records["x"] = record
+    assert workers.records() == (record,)
+    assert not workers.is_terminating_by_full_name("x_default")
+    workers._turns.take("x_default", "x", lambda uid: True)
+    assert workers.is_terminating_by_full_name("x_default") is wanted
+    assert not workers.is_terminating_by_full_name("y_default")
+    workers._turns.leave("x_default", "x")
+    assert not workers.is_terminating_by_full_name("x_default")
+
+
+def test_no_worker_has_no_record_LIFE_051() -> None:
+    workers = WorkerQuestions()
+    assert workers.records() == ()
+    assert workers.record("x") is None
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=6), st.integers(0, 6)
 )

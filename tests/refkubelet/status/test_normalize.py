@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 from pods import make_pod
@@ -12,6 +13,11 @@ from refkubelet.cri.records import (
     RuntimePodStatus,
 )
 from refkubelet.model.objects import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStatus,
+    PodCondition,
     PodStatus,
 )
 from refkubelet.status.generate import StatusInputs, generate_pod_status
@@ -78,3 +84,53 @@ def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
     assert statuses_equal(first, moved)
     assert not statuses_equal(first, generate(make_pod(), exited()))
     assert not statuses_equal(None, first)
+
+
+def changed(of: PodStatus, kind: str, **fields: Any) -> PodStatus:
+    """A copy with these fields in the condition of that kind."""
+    conditions = [
+        msgspec.structs.replace(c, **fields) if c.type == kind else c
+        for c in of.conditions or ()
+    ]
+    return msgspec.structs.replace(of, conditions=conditions)
+
+
+def test_equality_asks_for_status_reason_and_message_of_own_conditions_STAT_007() -> None:
+    first = generate(make_pod(), running())
+    backwards = msgspec.structs.replace(first, conditions=[*reversed(first.conditions or ())])
+    assert statuses_equal(first, backwards)
+    for fields in ({"status": "Unknown"}, {"reason": "why"}, {"message": "why"}):
+        assert not statuses_equal(first, changed(first, "Ready", **fields)), fields
+    for fields in ({"lastTransitionTime": NOW}, {"observedGeneration": 7}):
+        assert statuses_equal(first, changed(first, "Ready", **fields)), fields
+    foreign = PodCondition(type="example.com/x", status="True")
+    more = msgspec.structs.replace(first, conditions=[*(first.conditions or ()), foreign])
+    assert statuses_equal(first, more)
+    assert statuses_equal(PodStatus(conditions=None), PodStatus(conditions=[foreign]))
+    assert not statuses_equal(PodStatus(conditions=None), first)
+
+
+def test_times_of_containers_are_whole_seconds_STAT_006() -> None:
+    fraction = NOW + timedelta(milliseconds=700)
+    times = {"startedAt": fraction, "finishedAt": fraction + timedelta(seconds=1)}
+    ended = ContainerStateTerminated(exitCode=1, message="\N{EURO SIGN}" * 9000, **times)
+    container = ContainerStatus(
+        name="main",
+        image="i",
+        imageID="",
+        ready=False,
+        restartCount=1,
+        state=ContainerState(running=ContainerStateRunning(startedAt=fraction)),
+        lastState=ContainerState(terminated=ended),
+    )
+    bare = ContainerStatus(name="bare", image="i", imageID="", ready=False, restartCount=0)
+    status = PodStatus(containerStatuses=[container, bare])
+    first, second = normalize_status(make_pod("bare", "main"), status).containerStatuses or ()
+    assert (first.name, first.state, first.lastState) == ("bare", None, None)
+    assert second.state == ContainerState(running=ContainerStateRunning(startedAt=NOW))
+    assert second.lastState is not None
+    shown = second.lastState.terminated
+    assert shown is not None
+    assert (shown.startedAt, shown.finishedAt) == (NOW, NOW + timedelta(seconds=1))
+    limit = TERMINATION_MESSAGE_BYTES // 2
+    assert shown.message == "\N{EURO SIGN}" * (limit // 3)

@@ -142,3 +142,45 @@ def test_the_mounts_are_those_of_the_last_status_LIFE_148(mounts: Any) -> None:
     was = known("i", RUNS, volumeMounts=mounts)
     assert shown(init, record("i", "running"), was=was).get("volumeMounts") == mounts
     assert shown(init)["volumeMounts"] == [{"name": "v", "mountPath": "/v"}]
+
+
+@pytest.mark.parametrize(
+    ("mount", "supported", "wanted"),
+    [
+        ({}, True, {}),
+        ({"readOnly": False, "recursiveReadOnly": "IfPossible"}, True, {}),
+        ({"readOnly": True}, True, {"readOnly": True, "recursiveReadOnly": "Disabled"}),
+        (
+            {"readOnly": True, "recursiveReadOnly": "IfPossible"},
+            True,
+            {"readOnly": True, "recursiveReadOnly": "Enabled"},
+        ),
+        (
+            {"readOnly": True, "recursiveReadOnly": "IfPossible"},
+            False,
+            {"readOnly": True, "recursiveReadOnly": "Disabled"},
+        ),
+        (
+            {"readOnly": True, "recursiveReadOnly": "Enabled"},
+            False,
+            {"readOnly": True, "recursiveReadOnly": "Disabled"},
+        ),
+    ],
+)
+def test_mounts_tell_whether_they_are_read_only_throughout_LIFE_170(
+    mount: dict[str, Any], supported: bool, wanted: dict[str, Any]
+) -> None:
+    main = container("a", volumeMounts=[{"name": "v", "mountPath": "/v", **mount}])
+    inputs = StatusInputs(NOW, recursive_read_only=supported)
+    status = generate_pod_status(make_pod(main), RuntimePodStatus("u"), None, inputs)
+    (row,) = to_dict(status)["containerStatuses"]
+    assert row["volumeMounts"] == [{"name": "v", "mountPath": "/v", **wanted}]
+
+
+def test_an_init_container_whose_record_is_gone_tells_why_it_counts_as_completed_LIFE_171() -> None:
+    assert shown(PLAIN, record("a", "running"))["state"]["terminated"] == {
+        "exitCode": 0,
+        "reason": "Completed",
+        "message": "Unable to get init container status from container runtime and pod has been "
+        "initialized, treat it as exited normally",
+    }

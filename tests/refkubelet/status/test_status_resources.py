@@ -156,6 +156,9 @@ def test_no_limit_with_v1_is_a_very_large_one_CG_063() -> None:
     [
         (ResourceConfig(cpu_quota_us=1, cpu_period_us=1000), "/"),  # rounds to nothing
         (ResourceConfig(cpu_quota_us=20, cpu_period_us=1000), "/20m"),
+        (ResourceConfig(cpu_quota_us=100_000, cpu_period_us=100_000), "/1"),
+        (ResourceConfig(cpu_quota_us=1, cpu_period_us=1), "/1"),
+        (ResourceConfig(cpu_period_us=1), "/"),
         (ResourceConfig(cpu_quota_us=0, cpu_period_us=1000), "/"),
         (ResourceConfig(cpu_quota_us=-1, cpu_period_us=1000), "/"),
         (ResourceConfig(cpu_quota_us=20_000), "/"),

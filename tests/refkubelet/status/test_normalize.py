@@ -89,8 +89,7 @@ def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
 def changed(of: PodStatus, kind: str, **fields: Any) -> PodStatus:
     """A copy with these fields in the condition of that kind."""
     conditions = [
-        msgspec.structs.replace(c, **fields) if c.type == kind else c
-        for c in of.conditions or ()
+        msgspec.structs.replace(c, **fields) if c.type == kind else c for c in of.conditions or ()
     ]
     return msgspec.structs.replace(of, conditions=conditions)
 

@@ -28,6 +28,7 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _LOOSE_IPV4: Final = re.compile(
     r"(?:0[xX][0-9a-fA-F]*|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]+)){0,3}"
 )
+_HALVES: Final = re.compile("[\ud800-\udfff]")  # of a character: Go has U+FFFD for each
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -63,8 +64,7 @@ def url_of(scheme: str, host: str, port: int, rest: str = "") -> str:
     >>> url_of("http", "fe80::1%lo", 80)
     'http://[fe80::1%25lo]:80'
     """
-    # A text may have halves of a character: Go has U+FFFD for each.
-    text = host.encode("utf-8", "replace").decode()
+    text = _HALVES.sub("\ufffd", host)
     start = f"{scheme}://{quote(host_port(text, port), safe=_KEPT_IN_HOSTS)}"
     problem = _url_problem(text, start)
     if problem:

@@ -10,7 +10,6 @@ Upstream: pkg/credentialprovider/keyring.go, config.go, secrets/secrets.go.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import re
@@ -181,14 +180,17 @@ def _decode_auth(auth: str) -> tuple[str, str]:
     `CredentialError`."""
     kept = auth.replace("\r", "").replace("\n", "")
     body = kept.rstrip("=")
-    wrong = next((i for i, c in enumerate(auth) if not _BASE64.match(c) and c not in "\r\n="), None)
+    given = enumerate(auth.rstrip("=\r\n"))
+    wrong = next((i for i, c in given if not _BASE64.match(c) and c not in "\r\n"), None)
+    over, padding = len(body) % 4, len(kept) - len(body)
+    wanted = {2: 2, 3: 1}.get(over, 0)
+    if wrong is None and padding not in (0, wanted):
+        wrong = len(kept) if padding < wanted else len(body) + wanted
+    elif wrong is None and over == 1:
+        wrong = len(kept) - 1
     if wrong is not None:
         raise CredentialError(f"illegal base64 data at input byte {wrong}")
-    try:
-        padded = kept if kept != body else body + "=" * (-len(body) % 4)
-        decoded = base64.b64decode(padded, validate=True)
-    except binascii.Error:
-        raise CredentialError(f"illegal base64 data at input byte {len(body)}") from None
+    decoded = base64.b64decode(body + "=" * wanted)
     user, colon, password = decoded.decode(errors="replace").partition(":")
     if not colon:
         raise CredentialError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from refkubelet.container_manager.providers.hints import AllocationError, Topolo
 from refkubelet.model.cpuset import parse_cpuset
 from refkubelet.model.quantity import NANO
 
+TOO_FEW = "[cpumanager] unable to reserve the required amount of CPUs"
 SMALL = {"sockets": 2, "cores": 2, "threads": 2}  # CPUs 0, 1, 4, 5 and 2, 3, 6, 7
 
 
@@ -312,14 +314,38 @@ def test_reserved_cpus_are_those_taken_first_CG_081() -> None:
 @pytest.mark.parametrize(
     ("reserved", "named", "words"),
     [
-        (65 * NANO, "", r"unable to reserve the required amount .*size of  did not equal 65"),
-        (3 * NANO, "5,7", r"unable to reserve the required amount .*size of 5,7 did not equal 3"),
-        (NANO, "99", r"unable to build the reserved physical CPUs .* unknown CPU ID: 99"),
+        (65 * NANO, "", f"{TOO_FEW} (size of  did not equal 65)"),
+        (3 * NANO, "5,7", f"{TOO_FEW} (size of 5,7 did not equal 3)"),
+        (
+            2 * NANO,
+            "98-99",
+            "[cpumanager] unable to build the reserved physical CPUs from the reserved set: "
+            "unknown CPU ID: 98",
+        ),
     ],
 )
 def test_impossible_reservations_CG_081(reserved: int, named: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError) as refused:
         static_policy(cpus_of(**SERVER), StaticOptions(), reserved, parse_cpuset(named))
+    assert str(refused.value) == words
+
+
+def test_all_cpus_may_be_reserved_CG_081() -> None:
+    topology = cpus_of(**SMALL)
+    assert static_policy(topology, StaticOptions(), 8 * NANO).reserved == topology.cpus
+
+
+def test_sockets_within_a_node_cannot_be_aligned_CG_081() -> None:
+    two = cpus_of(**SMALL)
+    static_policy(two, StaticOptions(align_by_socket=True), NANO)
+    one = CpuTopology(replace(place, node=0) for place in two.places.values())
+    static_policy(one, StaticOptions(), NANO)
+    with pytest.raises(ValueError) as refused:
+        static_policy(one, StaticOptions(align_by_socket=True), NANO)
+    assert str(refused.value) == (
+        "Align by socket is not compatible with hardware where number of sockets are more than "
+        "number of NUMA"
+    )
 
 
 # -- states ---------------------------------------------------------------------------------------

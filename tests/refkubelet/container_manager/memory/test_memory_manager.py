@@ -66,6 +66,24 @@ def test_memory_and_huge_pages_of_guaranteed_pods_are_pinned_CG_082() -> None:
     assert pinned_memory(level_pod, named(level_pod, "main")) == {}
 
 
+def test_pages_of_one_container_alone_count_once_and_in_whole_bytes_CG_082() -> None:
+    huge = {"hugepages-1Gi": "1Gi", "hugepages-2Mi": "4Mi"}
+    first = container("main", cpu="1/1", memory="1500m/1500m", requests=huge, limits=huge)
+    web = make_pod(first, sure("more", "1", "1Gi"), uid="u")
+    found = pinned_memory(web, named(web, "main"))
+    assert list(found.items()) == [
+        ("memory", 1),
+        ("hugepages-2Mi", 4 * MI),
+        ("hugepages-1Gi", GI),
+    ]
+    assert isinstance(found["memory"], int)
+    assert pod_pinned_memory(web) == {
+        "memory": GI + 1,
+        "hugepages-2Mi": 4 * MI,
+        "hugepages-1Gi": GI,
+    }
+
+
 def test_a_pods_memory_is_what_it_has_at_once() -> None:
     init = [sure("side", "1", restartPolicy="Always"), sure("first", "1", "5Gi")]
     web = make_pod(sure("main", "1"), sure("more", "1", "2Gi"), init=init, uid="u")

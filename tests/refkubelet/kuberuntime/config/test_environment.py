@@ -15,6 +15,7 @@ from refkubelet.kuberuntime.config.environment import (
     EnvironmentFacts,
     environment,
     referenced_objects,
+    references,
 )
 from refkubelet.kuberuntime.config.service_environment import service_environment
 from refkubelet.kuberuntime.object_source import secret_data
@@ -104,6 +105,33 @@ def test_service_variables_of_the_own_namespace_LIFE_137() -> None:
         "WEB_SHOP_PORT_53_TCP_PORT": "53",
         "WEB_SHOP_PORT_53_TCP_ADDR": "10.1.0.2",
     }
+
+
+def test_services_without_ports_or_addresses_make_no_variables_LIFE_137() -> None:
+    silent = [
+        Service(),
+        HEADLESS,
+        service("none", "default", ""),
+        service("bare", "default", "::1"),
+    ]
+    made = service_environment((*silent, OTHER), "other", links=True)
+    assert made == service_environment((OTHER,), "other", links=True)
+    made = service_environment(tuple(silent), "default", links=True)
+    assert made == {"BARE_SERVICE_HOST": "::1"} or made == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", set()),
+        ("plain $A $( $(A", set()),
+        ("$(A)-$$(B)-$(C)$(A)", {"A", "C"}),
+        ("$$$(A)", {"A"}),
+        ("$()", {""}),
+    ],
+)
+def test_the_references_in_a_text_NODE_211(text: str, names: set[str]) -> None:
+    assert references(text) == names
 
 
 def test_without_service_links_only_the_master_is_known_LIFE_137() -> None:

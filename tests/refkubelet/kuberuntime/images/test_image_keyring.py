@@ -72,6 +72,18 @@ def secret(
         ("eu-*.reg.io", "eu-west.reg.io/app", True),
         ("eu-*.reg.io", "us-west.reg.io/app", False),
         ("reg.*", "reg.io/app", True),
+        ("a*b*c.io", "abc.io/app", True),
+        ("a*b*c.io", "a-b-b-c.io/app", True),
+        ("a*b*c.io", "ac.io/app", False),
+        ("a*b*c.io", "acb.io/app", False),
+        ("a*bb*bc.io", "abbc.io/app", False),
+        ("a*bb*bc.io", "abbbc.io/app", True),
+        ("a*a.io", "a.io/app", False),
+        ("a*.io", "a.io/app", True),
+        ("*a*a.io", "ba-a.io/app", True),
+        ("*b*.io", "b.io/app", True),
+        ("*bc*c.io", "bcc.io/app", True),
+        ("*bc*c.io", "bc.io/app", False),
         ("REG.io", "reg.io/app", False),
         ("[::1]:5000", "[::1]:5000/app", True),
         ("[::1]", "[::1]/app", True),
@@ -153,6 +165,14 @@ def test_secrets_that_say_nothing_are_skipped(other: Secret) -> None:
     [
         ({"auths": {"a.io": {"auth": "!"}}}, "illegal base64 data at input byte 0"),
         ({"auths": {"a.io": {"auth": "am9l_w"}}}, "illegal base64 data at input byte 4"),
+        ({"auths": {"a.io": {"auth": "am9lX"}}}, "illegal base64 data at input byte 4"),
+        ({"auths": {"a.io": {"auth": "am9lXQ="}}}, "illegal base64 data at input byte 7"),
+        ({"auths": {"a.io": {"auth": "am9lXQ==="}}}, "illegal base64 data at input byte 8"),
+        ({"auths": {"a.io": {"auth": "am9lXQQ=="}}}, "illegal base64 data at input byte 8"),
+        ({"auths": {"a.io": {"auth": "am9l="}}}, "illegal base64 data at input byte 4"),
+        ({"auths": {"a.io": {"auth": "am9lX="}}}, "illegal base64 data at input byte 5"),
+        ({"auths": {"a.io": {"auth": "am=lX"}}}, "illegal base64 data at input byte 2"),
+        ("[]", "the Docker configuration is not a JSON object"),
         (
             {"auths": {"a.io": {"auth": base64.b64encode(b"joe").decode()}}},
             "unable to parse auth field, must be formatted as base64(username:password)",
@@ -168,6 +188,25 @@ def test_unreadable_secrets_say_why(data: object, text: str) -> None:
     with pytest.raises(CredentialError) as raised:
         credentials_of([secret(data)])
     assert str(raised.value) == text
+
+
+def test_a_secret_that_is_not_base64_says_so() -> None:
+    broken = secret({"auths": {}})
+    broken.data = {".dockerconfigjson": "abc"}
+    with pytest.raises(CredentialError) as raised:
+        credentials_of([broken])
+    assert str(raised.value) == "illegal base64 data in the secret"
+
+
+def test_a_secret_that_says_nothing_keeps_none_from_being_read() -> None:
+    entry = {"auths": {"a.io": {"username": "u"}}}
+    bare = Secret(type="kubernetes.io/dockerconfigjson", data=secret(entry).data)
+    found = credentials_of([Secret(type=None, data={"": "e30="}), bare, secret(entry)])
+    sources = [c.source for _, c in found]
+    assert [(s.namespace, s.name, s.uid) for s in sources if s] == [
+        ("", "", ""),
+        ("ns", "s", "uid-s"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from refkubelet.admission.features import declared_features
 from refkubelet.cri.records import HandlerFeatures
 from refkubelet.eviction.manager import PressureCondition
+from refkubelet.model.quantity import NANO
 from refkubelet.node.status import (
+    NodeFacts,
     conditions,
     flip_events,
+    initial_node,
+    node_status,
     runtime_fields,
 )
 
@@ -73,3 +79,99 @@ def test_what_a_node_says_of_its_runtime_and_of_features_NODE_035() -> None:
     gates = {"NodeDeclaredFeatures": False}
     none = runtime_fields({}, strict_groups=False, declared=declared_features(gates))
     assert none == {}
+
+
+def test_a_calm_node_s_conditions_whole_NODE_020_NODE_022() -> None:
+    rows = conditions([PressureCondition("DiskPressure", "False")], [], [], "t1")
+    assert rows[-1] == {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": "t1",
+        "lastTransitionTime": "t1",
+    }
+    assert [row["status"] for row in rows] == ["False", "False", "False", "True"]
+    again = conditions([], [], [{**row, "lastTransitionTime": ""} for row in rows], "t2")
+    assert {row["lastTransitionTime"] for row in again} == {"t2"}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "message"),
+    [(["one"], "one"), (["one", "two", "one"], "[one, two]"), (["one", "one"], "one")],
+)
+def test_why_a_node_is_not_ready_each_once_NODE_022(reasons: list[str], message: str) -> None:
+    ready = conditions([], reasons, [], "t1")[-1]
+    assert (ready["status"], ready["reason"]) == ("False", "KubeletNotReady")
+    assert ready["message"] == message
+
+
+def test_events_tell_of_every_change_and_of_pressure_from_the_first_NODE_021_NODE_024() -> None:
+    kinds = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready", "example.com/x")
+    calm = [{"type": kind, "status": "False"} for kind in kinds]
+    pressed = [{"type": kind, "status": "True"} for kind in kinds[:4]]
+    calm_reasons = [
+        "NodeHasSufficientMemory",
+        "NodeHasNoDiskPressure",
+        "NodeHasSufficientPID",
+    ]
+    assert flip_events([], calm[:4]) == calm_reasons
+    assert flip_events(pressed, calm[:4]) == [*calm_reasons, "NodeNotReady"]
+    assert flip_events(calm, [pressed[3], calm[0], pressed[1]]) == [
+        "NodeReady",
+        "NodeHasDiskPressure",
+    ]
+    assert flip_events(calm, calm) == []
+
+
+FACTS = NodeFacts(
+    name="n1",
+    internal_ip="10.0.0.1",
+    labels={"a": "b"},
+    taints=({"key": "k", "value": "", "effect": "NoSchedule"},),
+    provider_id="x://1",
+    capacity={"memory": 2048 * NANO, "cpu": 4 * NANO},
+    allocatable={"cpu": 3 * NANO + NANO // 2},
+    info={"bootID": "boot"},
+    kubelet_port=10250,
+)
+
+
+def test_the_status_of_a_node_whole_NODE_032() -> None:
+    status = node_status(FACTS, ({"type": "Ready"},))
+    info = status.pop("nodeInfo")
+    assert status == {
+        "capacity": {"cpu": "4", "memory": "2Ki"},
+        "allocatable": {"cpu": "3500m"},
+        "conditions": [{"type": "Ready"}],
+        "addresses": [
+            {"type": "InternalIP", "address": "10.0.0.1"},
+            {"type": "Hostname", "address": "n1"},
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+    }
+    assert info.pop("bootID") == "boot"
+    assert set(info.values()) == {""}
+    assert {"architecture", "kubeletVersion", "kubeProxyVersion", "machineID"} <= info.keys()
+    bare = node_status(NodeFacts("n1"), ())
+    assert bare["addresses"] == [{"type": "Hostname", "address": "n1"}]
+
+
+def test_the_node_to_create_whole_NODE_003() -> None:
+    assert initial_node(FACTS, {"x": 1}) == {
+        "metadata": {
+            "name": "n1",
+            "labels": {"a": "b"},
+            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        },
+        "spec": {
+            "taints": [{"key": "k", "value": "", "effect": "NoSchedule"}],
+            "providerID": "x://1",
+        },
+        "status": {"x": 1},
+    }
+    assert initial_node(NodeFacts("n1", attach_detach=False), {}) == {
+        "metadata": {"name": "n1", "labels": {}},
+        "spec": {},
+        "status": {},
+    }

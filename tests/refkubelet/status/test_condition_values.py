@@ -325,3 +325,14 @@ def test_gates_are_told_together_LIFE_182() -> None:
         message='corresponding condition of pod readiness gate "x" does not exist., '
         'the status of pod readiness gate "z" is not "True", but False',
     )
+
+
+@pytest.mark.parametrize(("generation", "shown"), [(8, 7), (0, None), (None, None)])
+def test_a_resize_tells_the_generation_it_was_made_for_LIFE_186(
+    generation: int | None, shown: int | None
+) -> None:
+    pod = pod_of("a", meta={"generation": generation})
+    resize = condition("PodResizePending", "True", 7)
+    found, *own = generate_conditions(pod, PodStatus(), RuntimePodStatus("u"), None, [resize])
+    assert (found.type, found.observedGeneration) == ("PodResizePending", shown)
+    assert {c.observedGeneration for c in own} == {generation or None}

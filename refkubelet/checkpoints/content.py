@@ -82,12 +82,7 @@ def go_map(values: Mapping[int, str] | Mapping[str, str] | None) -> str:
     """
     if values is None:
         return NIL
-    pairs = sorted(values.items(), key=lambda pair: _sort_key(pair[0]))
-    return f"map[{' '.join(f'{key}:{value}' for key, value in pairs)}]"
-
-
-def _sort_key(key: int | str) -> tuple[int, bytes]:
-    return (key, b"") if isinstance(key, int) else (0, key.encode())
+    return f"map[{' '.join(f'{key}:{value}' for key, value in sorted(values.items()))}]"
 
 
 def go_bytes(data: bytes) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
-from refkubelet.pod_workers.start_order import may_start, still_waiting
+from refkubelet.pod_workers.start_order import StaticTurns, may_start, still_waiting
 from refkubelet.pod_workers.sync_status import PodSyncStatus
 from refkubelet.pod_workers.transitions import (
     TRANSITIONS,
@@ -224,6 +224,31 @@ def test_a_static_pod_is_terminating_until_it_has_terminated_MIRR_031(
     assert not workers.is_terminating_by_full_name("y_default")
     workers._turns.leave("x_default", "x")
     assert not workers.is_terminating_by_full_name("x_default")
+
+
+def test_turns_are_taken_left_and_passed_on_LIFE_034_MIRR_003() -> None:
+    turns, ended = StaticTurns(), set[str]()
+
+    def take(uid: str, full_name: str = "x") -> bool:
+        return turns.take(full_name, uid, lambda waiting: waiting not in ended)
+
+    for uid in "abcd":
+        turns.arrive("x", uid)
+    turns.arrive("y", "e")
+    assert [take(uid) for uid in "bacd"] == [False, True, False, False]
+    assert take("a")
+    assert take("e", "y")
+    turns.leave("x", "c")
+    assert turns.started("x") == "a"
+    turns.leave("x", "a")
+    assert turns.started("x") is None
+    assert turns.started("y") == "e"
+    ended.add("b")
+    assert [take("d"), take("c"), take("d")] == [False, True, False]
+    turns.leave("x", "c")
+    assert [take("c"), take("d")] == [False, True]
+    turns.leave("x", "d")
+    assert take("f")
 
 
 def test_no_worker_has_no_record_LIFE_051() -> None:

@@ -1,9 +1,9 @@
 """Which cases are asked about a mutant, and in which order. Pure.
 
-First the fixtures that it names, and the cases that cite one of its rules: all of them, because the
-link from a clause to its cases is made here; then, until one of them fails, those that noticed it
-in the last kept run. Where none of these notices it, the others that reach what it changes: those
-of its area, then all.
+First the fixtures that it names, all of them; then, until one fails, the cases that noticed it in
+the last kept run and those that cite one of its rules. Where the links from clauses to cases are to
+be made, all that cite them are asked. Where none of these notices it, the others that reach what it
+changes: those of its area, then all.
 """
 
 from __future__ import annotations
@@ -49,13 +49,19 @@ def rule_of(clause: str) -> str:
     return clause.partition(".")[0]
 
 
-def first_plan(mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterable[str]]) -> Plan:
-    """The plan for every mutant. `kept`: by mutant, the cases that noticed it before."""
+def first_plan(
+    mutant: Mutant, cases: Sequence[Case], kept: Mapping[str, Iterable[str]], *, links: bool = True
+) -> Plan:
+    """The plan for every mutant. `kept`: by mutant, the cases that noticed it before. `links`: all
+    cases that cite its rules are asked, also where an earlier one has noticed it; otherwise those
+    of `kept` come first, and one that notices it is enough."""
     rules = {rule_of(clause) for clause in mutant.rules}
     citing = [case.id for case in cases if rules & {rule_of(cited) for cited in case.rules}]
-    questions = [Question(case) for case in dict.fromkeys([*mutant.fixtures, *citing])]
-    asked = {question.case for question in questions}
-    questions += [Question(case, True) for case in kept.get(mutant.name, ()) if case not in asked]
+    before = kept.get(mutant.name, ())
+    always = list(dict.fromkeys([*mutant.fixtures, *(citing if links else ())]))
+    enough = dict.fromkeys([*before, *citing])
+    questions = [Question(case) for case in always]
+    questions += [Question(case, True) for case in enough if case not in always]
     return Plan(mutant, tuple(questions))
 
 

@@ -2,7 +2,8 @@
 
 `tox -e mutants-suite` asks about all of them, in processes, and prints what was noticed by area and
 what was not; names, areas and globs choose (`-- backoff "probes/*late*"`). `--sample 10` takes a
-tenth, drawn with `--seed`. With `--keep` the answers go into docs/suite-mutants.json, from which
+tenth, drawn with `--seed`. One case that notices a mutant is enough; `--links` asks all those that
+cite its rules. `--keep` does so, too, and the answers go into docs/suite-mutants.json, from which
 docs/rules.md shows which case covers which clause. Exit code 1: fewer than 95 % are noticed (of
 a sample: of those that were noticed when the answers were kept), a patch does not fit, or, where no
 sample was taken, one that is not noticed says no reason, or one that is said to survive is noticed.
@@ -100,7 +101,10 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="one of N mutants")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--area-only", action="store_true", help="do not go beyond its area")
-    parser.add_argument("--keep", action="store_true", help=f"write {KEPT.relative_to(ROOT)}")
+    parser.add_argument("--links", action="store_true", help="ask all cases that cite its rules")
+    parser.add_argument(
+        "--keep", action="store_true", help=f"write {KEPT.relative_to(ROOT)}, with the links"
+    )
     parser.add_argument("-v", action="store_true", help="show which cases noticed each mutant")
     return parser.parse_args(words)
 
@@ -127,7 +131,8 @@ def main(words: Sequence[str]) -> int:
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     before = {name: answer["noticed"] for name, answer in kept.items()}
     cases = load_cases()
-    plans = [first_plan(mutant, cases, before) for mutant in mutants]
+    links = options.links or options.keep
+    plans = [first_plan(mutant, cases, before, links=links) for mutant in mutants]
     answers = _all_answers(plans, cases, options)
     print("\n".join(lines_by_area(answers)))
     print(f"{len(mutants)} mutants in {CLOCK.monotonic_s() - began_s:.0f} s, seed {options.seed}")

@@ -1,12 +1,13 @@
 """Asks the suite about one mutant: a process that imports it, and runs cases in virtual time.
 
-The process is a fork of one that has everything imported; the functions that the mutant changes are
-exchanged there, or, where that is not possible, all is imported anew. A case in which the mutant
-hangs counts as failed: virtual time does not go on there.
+The process is a fork of one that has everything imported, and has run a case of each area; the
+functions that the mutant changes are exchanged there, or, where that is not possible, all is
+imported anew. A case in which the mutant hangs counts as failed: virtual time does not go on there.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import multiprocessing  # noqa: TID251  # each mutant is a process
 import os
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import _lru_cache_wrapper, cache
 from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any, Final
 
@@ -45,9 +47,7 @@ class Answer:
 
 def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:
     """The answers about all mutants, each as soon as it is there; `jobs` processes at a time."""
-    from conformance.harness.runs import virtual  # noqa: F401  # for all processes at once
-
-    functions = functions_of("refkubelet")
+    functions = warmed_up(seed)
     waiting = list(reversed(plans))
     running: dict[Any, tuple[Plan, Any]] = {}
     try:
@@ -70,6 +70,28 @@ def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:
     finally:
         for _, process in running.values():
             process.terminate()
+
+
+@cache
+def warmed_up(seed: int) -> Functions:
+    """Do here what every process of a mutant would do again: import what cases import, and run a
+    case of each area, because the first one in a process takes some seven times as long as later
+    on. What refkubelet remembers of that is forgotten. Returns the functions of refkubelet."""
+    from conformance.harness.runs.choice import Choice
+    from conformance.harness.runs.virtual import run_virtual_case
+    from conformance.registry import load_cases
+
+    a_case_of_each_area = {case.area: case for case in load_cases()}
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        for case in a_case_of_each_area.values():
+            run_virtual_case(case, Choice(seed=seed))
+    gc.collect()
+    for each in gc.get_objects():
+        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("refkubelet."):
+            each.cache_clear()
+    functions = functions_of("refkubelet")
+    gc.freeze()  # what is there now: garbage collection copies none of it into the processes
+    return functions
 
 
 def _received(plan: Plan, receiver: Any) -> Answer:

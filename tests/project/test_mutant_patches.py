@@ -91,6 +91,18 @@ def test_cases_that_cite_the_rule_are_all_asked(tmp_path: Path) -> None:
     assert first.questions[len(citing)].case == "static-created"
 
 
+def test_for_an_answer_one_case_is_enough(tmp_path: Path) -> None:
+    """Without links the case that noticed the mutant last time is asked first."""
+    mutant = read(written(tmp_path, GOOD))
+    cases = load_cases()
+    kept = {"backoff/doubled": ["static-created"]}
+    quick = first_plan(mutant, cases, kept, links=False).questions
+    linked = first_plan(mutant, cases, kept).questions
+    assert quick[0].case == "static-created"
+    assert all(question.enough for question in quick)
+    assert {q.case for q in quick} == {q.case for q in linked}
+
+
 def test_then_the_cases_that_reach_it(tmp_path: Path) -> None:
     mutant = read(written(tmp_path, GOOD))
     cases = load_cases()
@@ -157,7 +169,7 @@ def test_the_catalogue_is_asked_about_in_processes() -> None:
     """A mutant that is noticed, in a process of its own."""
     script = ROOT / "tests" / "mutants" / "suite_mutants.py"
     done = subprocess.run(
-        [sys.executable, str(script), "backoff/first-delay-doubled", "-v"],
+        [sys.executable, str(script), "backoff/first-delay-doubled", "-v", "--links"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -58,8 +58,8 @@ async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
 
 
 @conformance(
-    id="node-limits-v2", rules=["CG-021", "CG-024", "CG-034"], needs=[CGROUPS, V2, NODE],
-    node_config=RESERVED,
+    id="node-limits-v2", rules=["CG-021", "CG-024", "CG-034", "EVIC-007.4"],
+    needs=[CGROUPS, V2, NODE], node_config=RESERVED,
 )  # fmt: skip
 async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
     """With cgroup v2 the cgroup of all pods is limited to the node's capacity minus both

@@ -5,7 +5,7 @@ from typing import Any
 
 from conformance.cases.lifecycle.api_pods import api_running
 from conformance.harness import limits
-from conformance.harness.expect import expect, expect_equal
+from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import container, hook, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, ignores_term, in_turn, runs
@@ -18,6 +18,8 @@ SHUTDOWN: dict[str, Any] = {
 }
 
 ONE_POD = {"maxPods": 1}
+HOOK_S = 150
+"""So long that the kubelet has reached the API server again, and cleaned up, before it ends."""
 CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system-cluster-critical"}
 
 
@@ -50,6 +52,44 @@ async def a_pod_removed_before_all_sources_are_seen_ends_with_its_own_grace(node
     )
     expect_equal(node, node.count("ExecSync", container="main"), 1, "runs of the hook")
     expect_equal(node, timeouts(node, "main"), [8], "timeout: the grace less the hook")
+
+
+@conformance(
+    id="gone-during-a-sync",
+    rules=["LIFE-039.4", "LIFE-039.3"],
+    needs=[API, STATUS, Feature.RESTART, Feature.VIRTUAL_TIME],
+)
+async def a_pod_that_is_gone_during_its_sync_is_stopped_after_that(node: Node) -> None:
+    """A static pod that is removed before the kubelet has reached the API server, and whose
+    postStart hook still runs when that answers, is not stopped before the hook has ended: the sync
+    goes on."""
+    await node.kubelet.stop()
+    with node.api.down():
+        await node.kubelet.start()
+        main = container("main", hooks={"postStart": hook(takes_s=HOOK_S)})
+        await node.apply_static(pod("web", main, grace_s=9))
+        await node.run_until(
+            lambda: node.count("ExecSync", container="main"), within_s=limits.START_S
+        )
+        await node.remove_static("web")
+        await node.run_for(2 * limits.HOUSEKEEPING_S)
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=HOOK_S + limits.NOTICE_S + limits.STOP_S,
+        what="web is stopped",
+    )
+    (hook_run,) = node.calls("ExecSync", container="main")
+    expect_equal(node, hook_run.error, None, "error of the hook")
+    expect_order(
+        node,
+        node.writes("web"),
+        ["StartContainer main/0", "StopContainer main/0", "StopPodSandbox/0"],
+        "one start, one stop",
+    )
+    (stop,) = node.times_s("StopContainer", container="main")
+    done = node.ended_s(hook_run)
+    expect(node, stop >= done, "the stop after the end of the hook", f"{stop - done:.2f} s later")
+    expect_equal(node, timeouts(node, "main"), [9], "timeouts of StopContainer")
 
 
 @conformance(

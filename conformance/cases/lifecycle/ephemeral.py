@@ -84,6 +84,42 @@ async def a_target_in_a_shared_namespace_changes_nothing(node: Node) -> None:
     expect_equal(node, seen, (PID_POD, ""), "pid namespace and target of debug")
 
 
+@conformance(id="ephemeral-target-missing", rules=["LIFE-134.4", "LIFE-134.3"], needs=[API])
+async def an_ephemeral_container_does_not_start_before_its_target(node: Node) -> None:
+    """An ephemeral container whose target was never made is not created: an event says so. Once
+    the target is there it is created in the target's PID namespace."""
+    setup = container("setup", exits(0, after_s=15))
+    web = pod("web", container("main"), init=[setup])
+    await node.api.create_pod(web)
+    await node.run_until(
+        lambda: "running" in node.api.container("web", "setup").get("state", {}),
+        within_s=limits.START_S,
+        what="setup runs",
+    )
+    await node.api.debug(web, container("debug"), target="main")
+    await node.run_until(
+        lambda: any("unable to find target container main" in e for e in failures(node)),
+        within_s=limits.NOTICE_S,
+        what="an event that says that main is not there",
+    )
+    expect_equal(node, node.count("CreateContainer", container="debug"), 0, "debugs made")
+    await node.run_until(
+        lambda: node.count("CreateContainer", container="debug"),
+        within_s=15 + limits.START_S + limits.SYNC_ERROR_S,
+        what="debug is made",
+    )
+    (main,) = node.calls("CreateContainer", container="main")
+    (made,) = node.calls("CreateContainer", container="debug")
+    spaces = made.request.config.linux.security_context.namespace_options
+    seen = (spaces.pid, spaces.target_id)
+    expect_equal(node, seen, (PID_TARGET, main.response.container_id), "namespace of debug")
+
+
+def failures(node: Node) -> list[str]:
+    """The messages of web's events Failed."""
+    return [event["message"] for event in node.events("Failed", pod="web")]
+
+
 @conformance(id="ephemeral-before-init", rules=["LIFE-112", "LIFE-113"], needs=[API])
 async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -> None:
     """An ephemeral container starts while an init container still runs."""

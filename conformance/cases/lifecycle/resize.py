@@ -44,6 +44,32 @@ async def a_resize_updates_the_running_container(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
+@conformance(
+    id="resize-of-a-static-pod",
+    rules=["CG-064.5", "CG-064.4"],
+    needs=[Feature.STATUS, Feature.CGROUPS],
+    since="1.36",
+)
+async def a_static_pod_that_keeps_its_uid_is_resized(node: Node) -> None:
+    """A manifest with a UID of its own that asks for other resources is resized in place: memory
+    and CPU of the running container are updated, and nothing is restarted."""
+    named = {"uid": "0b9c1a52-6c1e-4f0e-9d3c-0c6b7d1a4e21"}
+    await node.apply_static(pod("web", main_of("100m", "64Mi"), metadata=named))
+    await node.wait_running("web")
+    await node.run_for(limits.NOTICE_S)
+    await node.apply_static(pod("web", main_of("200m", "96Mi"), metadata=named))
+    await node.run_until(
+        lambda: node.count("UpdateContainerResources") == 2,
+        within_s=RESIZE_S,
+        what="two updates of main",
+    )
+    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
+    expect_equal(node, seen, [(96, 10_000), (96, 20_000)], "memory limits in MiB, CPU quotas")
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("UpdateContainerResources"), 2, "updates")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+
+
 @conformance(id="resize-restart", rules=["CG-064", "LIFE-115"], needs=NEEDS, since="1.34")
 async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -> None:
     """With resizePolicy RestartContainer for memory the container is stopped and started again,

@@ -144,6 +144,32 @@ async def a_restart_of_all_is_shown_and_not_delayed(node: Node) -> None:
     expect_equal(node, codes, {137}, "exit codes in the last states")
 
 
+@conformance(id="restart-all-counted", rules=["BACK-111.3", "BACK-111.1", "BACK-111.2"],
+             needs=[API, FAULTS], since="1.36")  # fmt: skip
+async def a_removed_container_counts_as_restarted_before_it_starts(node: Node) -> None:
+    """While the first container of a pod that restarts all of them is being made, the others wait
+    with RestartingAllContainers, and their restart counts already."""
+    trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
+    await node.api.create_pod(
+        pod("web", container("main"), trigger, init=[container("setup", exits(0))])
+    )
+    await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
+    with node.runtime.on("CreateContainer", container="setup").delays(3):
+        await node.run_until(
+            lambda: node.count("StartContainer", container="trigger") == 2,
+            within_s=2 + 2 * limits.NOTICE_S + limits.STOP_S + 3 + limits.START_S,
+            what="a second start of trigger",
+        )
+    seen = {
+        (c["restartCount"], c["state"]["waiting"]["message"])
+        for status in node.statuses("web")
+        for c in status.get("containerStatuses", ())
+        if c["state"].get("waiting", {}).get("reason") == "RestartingAllContainers"
+    }
+    wanted = {(1, "The container is removed because RestartAllContainers in place")}
+    expect_equal(node, seen, wanted, "restarts and messages of containers that wait")
+
+
 @conformance(id="restart-all-probed", rules=["PROBE-014.4"], needs=[API, FAULTS], since="1.36")
 async def a_probe_keeps_its_beat_over_a_restart_of_all(node: Node) -> None:
     """A probe of a container that would not run again, and whose turn comes while all containers

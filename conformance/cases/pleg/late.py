@@ -1,6 +1,7 @@
 """What the kubelet takes for new: lists and statuses that come late, hang, or fail, and changes
 that come meanwhile."""
 
+from functools import partial
 from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
@@ -75,6 +76,36 @@ async def a_sync_waits_for_a_list_that_hangs(node: Node) -> None:
     await node.api.patch_pod("web", await whole_spec(node, change))
     await node.run_for(40)
     expect_equal(node, node.writes("web"), before, "changing calls while lists hang")
+    rule.release()
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=limits.STOP_S + limits.NOTICE_S + limits.START_S,
+        what="a start with the other image",
+    )
+
+
+@conformance(id="status-hangs", rules=["PLEG-102.3", "PLEG-102.1"], needs=[API, FAULTS, KILL])
+async def a_sync_waits_for_the_status_of_another_pod_that_hangs(node: Node) -> None:
+    """While the status of one pod cannot be read the relist does not end, and a changed pod is left
+    alone, for more than a minute."""
+    for name in ("web", "other"):
+        await node.api.create_pod(pod(name))
+    for name in ("web", "other"):
+        await node.run_until(
+            partial(node.running, name), within_s=limits.START_S, what=f"{name} runs"
+        )
+    await node.run_for(limits.NOTICE_S)
+    rule = node.runtime.on("ContainerStatus", pod="other").hangs()
+    await node.runtime.kill_container("main", pod="other")
+    await node.run_for(limits.RELIST_S)
+    # What is known of web is newer than its last sync, so one more sync may use it.
+    await node.api.patch_pod("web", {"metadata": {"labels": {"number": "1"}}})
+    await node.run_for(1.5)
+    before = node.writes("web")
+    change = {"spec": {"containers": [{"name": "main", "image": OTHER_IMAGE}]}}
+    await node.api.patch_pod("web", await whole_spec(node, change))
+    await node.run_for(65)  # also where the sync of the labels has waited for half a minute
+    expect_equal(node, node.writes("web"), before, "changing calls while a status hangs")
     rule.release()
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == 2,

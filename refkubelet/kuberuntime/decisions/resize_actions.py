@@ -18,7 +18,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import is_sidecar, is_static
+from refkubelet.model.pod import is_sidecar
 from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 from refkubelet.model.resources import COMPUTE
 
@@ -102,7 +102,7 @@ def amounts_of(
 def resizes_pod_level(pod: Pod, pod_level: ResourceRequirements | None) -> bool:
     """Whether the pod-level resources of the spec differ from those that the pod's cgroup has.
     `pod_level` None: these are unknown, and nothing is resized."""
-    if pod_level is None or is_static(pod):
+    if pod_level is None:
         return False
     return amounts_of(pod_level) != amounts_of(pod.spec.resources)
 
@@ -116,8 +116,6 @@ def resize_in_progress(
     """Whether a running container, or the pod's cgroup, does not have its allocated resources yet.
     Plain init containers do not count (CG-063)."""
     spec = pod.spec
-    if is_static(pod):
-        return False
     sidecars = [c for c in spec.initContainers or () if is_sidecar(c)]
     for container in (*sidecars, *spec.containers):
         record = status.newest(container.name)
@@ -133,9 +131,9 @@ def resize_decision(
     container: Container, container_id: str, pod: Pod, actuated: ComputeAmounts | None
 ) -> ResizeDecision:
     """How to resize a running container. `actuated` None: its resources are unknown, and it is not
-    resized. Static pods are never resized: a changed manifest makes a new pod."""
+    resized. A static pod is resized where its manifest keeps a UID of its own (CG-064)."""
     wanted = wanted_resources(container, pod)
-    if actuated is None or actuated == wanted or is_static(pod):
+    if actuated is None or actuated == wanted:
         return NOTHING
     changed = []
     if actuated.with_memory_of(wanted) != actuated:

@@ -133,3 +133,35 @@ def test_times_of_containers_are_whole_seconds_STAT_006() -> None:
     assert (shown.startedAt, shown.finishedAt) == (NOW, NOW + timedelta(seconds=1))
     limit = TERMINATION_MESSAGE_BYTES // 2
     assert shown.message == "\N{EURO SIGN}" * (limit // 3)
+
+
+def test_containers_of_every_kind_have_an_order_and_whole_times_STAT_006() -> None:
+    fraction = NOW + timedelta(milliseconds=700)
+
+    def rows(*names: str) -> list[ContainerStatus]:
+        state = ContainerState(running=ContainerStateRunning(startedAt=fraction))
+        return [
+            ContainerStatus(
+                name=name, image="i", imageID="", ready=True, restartCount=0, state=state
+            )
+            for name in names
+        ]
+
+    probed = PodCondition(type="x", status="True", lastProbeTime=fraction)
+    status = PodStatus(
+        conditions=[probed],
+        initContainerStatuses=rows("a", "c", "b"),
+        ephemeralContainerStatuses=rows("f", "e"),
+        containerStatuses=rows("z", "y"),
+    )
+    normal = normalize_status(make_pod("y", "z", init=["c", "b", "a"]), status)
+    groups = (
+        normal.initContainerStatuses,
+        normal.ephemeralContainerStatuses,
+        normal.containerStatuses,
+    )
+    assert ["".join(row.name for row in group or ()) for group in groups] == ["cba", "ef", "yz"]
+    running = ContainerState(running=ContainerStateRunning(startedAt=NOW))
+    assert all(row.state == running for group in groups for row in group or ())
+    assert [c.lastProbeTime for c in normal.conditions or ()] == [NOW]
+    assert normalize_status(make_pod(), PodStatus()).initContainerStatuses is None

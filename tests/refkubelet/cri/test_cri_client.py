@@ -326,6 +326,53 @@ async def test_calls_over_a_real_socket_CRI_001(tmp_path: Path) -> None:
         await transport.close()
 
 
+async def test_calls_are_plaintext_and_for_localhost_CRI_001(tmp_path: Path) -> None:
+    """The first bytes on the socket are those of HTTP/2 without TLS, and name the authority."""
+    pytest.importorskip("h2")
+    from h2.config import H2Configuration
+    from h2.connection import H2Connection
+    from h2.events import RequestReceived
+
+    seen: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server = H2Connection(H2Configuration(client_side=False))
+        server.initiate_connection()
+        writer.write(server.data_to_send())
+        while not seen.done() and (data := await reader.read(65536)):
+            for event in server.receive_data(data):  # raises where this is no HTTP/2
+                if isinstance(event, RequestReceived):
+                    seen.set_result(dict(event.headers)[b":authority"])
+            writer.write(server.data_to_send())
+        writer.close()
+
+    async with await asyncio.start_unix_server(listen, str(tmp_path / "x.sock")):
+        target = GrpcTarget(f"unix://{tmp_path}/x.sock")
+        call = asyncio.create_task(target.call("Version", cri.VersionRequest(), timeout_s=10))
+        async with asyncio.timeout(10):
+            assert await seen == b"localhost"
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await target.close()
+
+
+async def test_a_runtime_that_comes_late_is_soon_connected_to_CRI_001(tmp_path: Path) -> None:
+    from fakecri.server import serve
+
+    endpoint = f"unix://{tmp_path}/cri.sock"
+    target = GrpcTarget(endpoint)
+    with pytest.raises(grpc.aio.AioRpcError):
+        await target.call("Version", cri.VersionRequest(), timeout_s=5)
+    async with serve(ScriptedTarget(Version=VERSION), endpoint), asyncio.timeout(8):
+        while True:
+            try:
+                await target.call("Version", cri.VersionRequest(), timeout_s=5)
+                break
+            except grpc.aio.AioRpcError:
+                await asyncio.sleep(0.1)
+        await target.close()
+
+
 def test_a_runtime_that_takes_calls_and_never_answers_is_given_up_CRI_002() -> None:
     late = Failure(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
     with pytest.raises(EndpointError) as caught:

@@ -126,3 +126,13 @@ def test_flags_win_over_the_file_CFG_001(tmp_path: Path) -> None:
     more = [*flags, "--image-service-endpoint", "unix:///flag2.sock"]
     both = configuration(_parser().parse_args([*arguments, *more]))
     assert both.image_service_endpoint == "unix:///flag2.sock"
+
+
+def test_images_are_asked_for_where_the_runtime_is_CRI_001(tmp_path: Path) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        "containerRuntimeEndpoint: unix:///file.sock\n"
+    )
+    config = configuration(_parser().parse_args(["run", "--config", str(file)]))
+    assert config.image_service_endpoint == "unix:///file.sock"

@@ -115,6 +115,7 @@ async def without_thresholds_there_are_defaults(node: Node) -> None:
     id="thresholds-replace-defaults", rules=["EVIC-006.2", "EVIC-006.3"],
     needs=[API, NODE, Feature.RESTART],
     node_config={"evictionHard": {MEMORY: "200Mi"}, **QUICK},
+    since="1.33",
 )  # fmt: skip
 async def thresholds_replace_all_defaults(node: Node) -> None:
     """With evictionHard only its own thresholds hold; with mergeDefaultEvictionSettings those that

@@ -104,6 +104,7 @@ RESERVED: Final = {"memory": "1Gi", "cpu": "1"}
     needs=[*NEEDS, Feature.NODE_RESOURCES],
     node_config={**MEMORY, "cpuManagerPolicy": "static", "systemReserved": RESERVED},
     machine=SERVER,
+    since="1.34",
 )
 async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node) -> None:
     """The API shows the device, the two CPUs of its own and the memory of one NUMA node that a

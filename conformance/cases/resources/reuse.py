@@ -29,6 +29,7 @@ SMALL: Final = {"cores": 4, "memory_bytes": 8 << 30}
 @conformance(
     id="cpus-for-whole-requests", rules=["CG-081.1", "CG-081.6"], needs=[STATUS, NODE],
     node_config=ONE_AND_A_HALF, machine=SMALL,
+    since="1.34",
 )  # fmt: skip
 async def parts_of_cpus_and_pod_level_resources_give_none(node: Node) -> None:
     """A Guaranteed container that requests 1.5 CPUs shares them, and so does one that requests a

@@ -7,7 +7,7 @@ from conformance.cases.resources.topology import SERVER, refusal
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, KnownBug, conformance
 
 STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
 # 64 GiB a node; 1 GiB and the 1 MiB of the hard eviction threshold are kept from pods.
@@ -77,6 +77,8 @@ async def memory_that_no_nodes_have_is_refused(node: Node) -> None:
 @conformance(
     id="memory-shortage-aligned", rules=["CG-082.4"], needs=[STATUS, NODE], machine=SERVER,
     node_config={**CONFIG, "topologyManagerPolicy": "restricted"},
+    bugs=[KnownBug("123443", "Memory of several NUMA nodes is given of which one serves single "
+                   "allocations", fixed="1.32")],
 )  # fmt: skip
 async def memory_that_no_nodes_have_is_no_matter_of_alignment(node: Node) -> None:
     """Where no nodes have enough memory there is no hint to prefer, so it is the allocation that

@@ -59,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     """List the cases, or show help; only `run` with options goes to pytest."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["check"]:
-        return check(words[1:])
+    if words[:1] in (["check"], ["learn"]):
+        return of_scenarios(words[0], words[1:])
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])
     parser = argparse.ArgumentParser(
@@ -105,17 +105,19 @@ def _main(arguments: Sequence[str] | None) -> int:
     )
     running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
     commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
+    commands.add_parser("learn", help="make a scenario of recorded calls")
     return list_cases(parser.parse_args(words))
 
 
-def check(words: Sequence[str]) -> int:
-    """Look for mistakes in scenarios."""
+def of_scenarios(command: str, words: Sequence[str]) -> int:
+    """`check` looks for mistakes in scenarios, `learn` makes one of recorded calls."""
     # Here, not above: the other commands start earlier without it.
     from conformance.scenarios import commands
 
-    parser = argparse.ArgumentParser(prog="kubelet-conformance check", description=check.__doc__)
-    commands.add_check(parser)
-    return commands.check(parser.parse_args(words))
+    do = commands.check if command == "check" else commands.learn
+    parser = argparse.ArgumentParser(prog=f"kubelet-conformance {command}", description=do.__doc__)
+    (commands.add_check if command == "check" else commands.add_learn)(parser)
+    return do(parser.parse_args(words))
 
 
 def _add_selection(parser: argparse.ArgumentParser, *, level: str) -> None:

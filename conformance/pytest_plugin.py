@@ -78,7 +78,7 @@ class CaseItem(pytest.Item):
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailed):
-            rules = ", ".join(self.case.rules)
+            rules = ", ".join(self.case.rules) or "none"
             head = f"{self.case.title}\nrules:    {rules} ({self.case.level.name})"
             again = self.choice.repeat(self.case.id, self.case.file)
             return f"{head}\n{excinfo.value}\nrepeat:   {again}"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.scenarios.case import needs_of
 from conformance.scenarios.files import in_files
+from conformance.scenarios.learning import NothingToLearn, learned_text
 from conformance.scenarios.reading import load_scenarios, scenario_schema
 from conformance.scenarios.shape import Scenario
+from fakecri.recording.recorded import RecordError, read_record
 from fakecri.scripts.yaml_reader import ScriptError
 
 EXIT_MISTAKES = 2
@@ -41,6 +44,41 @@ def check(options: argparse.Namespace) -> int:
         if options.verbose:
             print("\n".join(in_words(path, scenario)))
     return 0
+
+
+def add_learn(parser: argparse.ArgumentParser) -> None:
+    """Add the words of `learn`."""
+    parser.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
+    parser.add_argument("--id", default="", help="of the scenario; the name of the file by default")
+    parser.add_argument(
+        "--pod",
+        action="append",
+        default=[],
+        help="only this pod, by its name in the runtime, or a pattern (may be repeated)",
+    )
+    parser.add_argument("--node", default="", help="name of the recorded node; guessed by default")
+
+
+def learn(options: argparse.Namespace) -> int:
+    """Print a scenario that makes a kubelet do what was recorded in front of a real runtime. Exit
+    codes: 0, 2 when the record cannot be used."""
+    try:
+        calls = read_record(options.record)
+        name = options.id or _id_from(options.record.stem)
+        print(learned_text(calls, name, options.pod, options.node), end="")
+    except (RecordError, NothingToLearn) as error:
+        print(f"kubelet-conformance learn: {error}", file=sys.stderr)
+        return EXIT_MISTAKES
+    return 0
+
+
+def _id_from(text: str) -> str:
+    """An ID made of the name of a file.
+
+    >>> _id_from("Node 3_calls")
+    'node-3-calls'
+    """
+    return "-".join(re.findall("[a-z0-9]+", text.lower())) or "learned"
 
 
 def in_words(path: Path, scenario: Scenario) -> Iterable[str]:

@@ -10,7 +10,7 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go: computeInitContainer
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.pod_actions import (
@@ -57,7 +57,8 @@ class InitPlan:
     def decide(self) -> InitPlan:
         """Make the pass and return the plan itself."""
         inits = self.pod.spec.initContainers or []
-        self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, self.status)
+        status = without_leftovers(self.status)
+        self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, status)
         for index in range(len(inits) - 1, -1, -1):
             self._look_at(inits, index)
             if self.kill_pod:
@@ -179,3 +180,15 @@ def has_regular_alive(spec: PodSpec, status: RuntimePodStatus) -> bool:
     alive = (ContainerState.CREATED, ContainerState.RUNNING)
     records = (status.newest(c.name) for c in spec.containers)
     return any(r is not None and r.state in alive for r in records)
+
+
+def without_leftovers(status: RuntimePodStatus) -> RuntimePodStatus:
+    """`status` without containers that were created in an earlier sandbox and never started: a node
+    that went down between the two left them, and they prove nothing of the new sandbox."""
+    newest = status.sandboxes[0].id if status.sandboxes else ""
+    kept = tuple(
+        record
+        for record in status.containers
+        if record.state is not ContainerState.CREATED or record.sandbox_id in ("", newest)
+    )
+    return status if len(kept) == len(status.containers) else replace(status, containers=kept)

@@ -77,6 +77,21 @@ def test_a_pod_killed_whole_keeps_its_lists_but_starts_no_init_container_LIFE_11
     assert [k.container_id for k in actions.kills] == ["s-0"]
 
 
+@pytest.mark.parametrize(
+    ("where", "started"), [("s0", ["second"]), ("s1", []), ("", [])], ids=["old", "same", "untold"]
+)
+def test_what_was_only_created_in_an_earlier_sandbox_proves_nothing_BACK_105(
+    where: str, started: list[str]
+) -> None:
+    pod = make_pod("a", init=({"name": "first"}, {"name": "second"}))
+    left = record(pod, "a", "created", sandbox_id=where)
+    ended = record(pod, "first", "exited", attempt=1, sandbox_id="s1")
+    state = status(left, ended, sandboxes=(sandbox(1), sandbox(0, ready=False)))
+    actions = compute_pod_actions(pod, state, Probes())
+    assert [c.name for c in actions.init_to_start] == started
+    assert [c.name for c in actions.containers_to_start] == ([] if started else ["a"])
+
+
 @pytest.mark.parametrize(("code", "again"), [(0, False), (3, True), (4, False)])
 def test_a_failed_init_container_follows_its_own_rules_LIFE_124(code: int, again: bool) -> None:
     rules = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}]

@@ -56,10 +56,11 @@ def test_a_running_container_with_other_resources_is_being_resized_CG_063(
     assert resize_in_progress(pod, status(*records), actuated, None) is wanted
 
 
-def test_a_static_pod_is_never_resized_CG_063() -> None:
+def test_a_static_pod_is_resized_as_any_other_CG_064() -> None:
     pod = pod_of(meta=STATIC)
     found = status(record(pod, "a"))
-    assert not resize_in_progress(pod, found, {"a": TWO}, ResourceRequirements())
+    assert resize_in_progress(pod, found, {"a": TWO}, ResourceRequirements())
+    assert not resize_in_progress(pod, found, {"a": ONE}, ResourceRequirements())
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_the_pod_s_own_resources_count_as_well_CG_063(
     assert resizes_pod_level(pod, known) is wanted
     assert resize_in_progress(pod, status(), {}, known) is wanted
     static = pod_of(resources={"limits": {"cpu": "2"}}, meta=STATIC)
-    assert not resizes_pod_level(static, known)
+    assert resizes_pod_level(static, known) is wanted
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,21 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     expect_equal(node, users(node, image), wanted, "users of the pulls")
 
 
+@conformance(id="pull-secret-for-a-domain", rules=["BACK-209.5"], needs=NEEDS)
+async def a_login_may_be_for_all_hosts_of_a_domain(node: Node) -> None:
+    """A `*` in the place of a login stands for one part of a host's name, not for several, and not
+    for none."""
+    image, host = await private_image(node)
+    domain = host.partition(".")[2]
+    others = {"deeper": f"*.*.{domain}", "itself": f"*{host}.{domain}"}
+    for name, place in others.items():
+        await node.api.create_secret(pull_secret(name, place, user=name))
+    await node.api.create_secret(pull_secret("wide", f"*.{domain}"))
+    await node.api.create_pod(with_secrets("web", image, *others, "wide"))
+    await wait_running(node, "web")
+    expect_equal(node, users(node, image), [USER], "users of the pulls")
+
+
 @conformance(id="pull-errors-together", rules=["BACK-209.2"], needs=[*NEEDS, Feature.FAULTS])
 async def the_errors_of_all_logins_are_told(node: Node) -> None:
     """When every login fails the message has the errors of all of them, equal ones once."""

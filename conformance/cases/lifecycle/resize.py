@@ -124,7 +124,10 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
 
 
 @conformance(
-    id="resize-status-of-the-pod", rules=["LIFE-186"], needs=[*NEEDS, Feature.FAULTS], since="1.36"
+    id="resize-status-of-the-pod",
+    rules=["CG-063.5", "LIFE-186"],
+    needs=[*NEEDS, Feature.FAULTS],
+    since="1.36",
 )
 async def the_limits_of_the_pods_cgroup_show_in_the_status(node: Node) -> None:
     """While the runtime works on a resize that raises limits, the pod's resources in its status are

@@ -62,8 +62,8 @@ def document(found: list[Result]) -> dict[str, object]:
 
 def test_the_summary_has_a_row_for_each_of_several_seeds() -> None:
     assert seed_rows(results()) == [
-        ["seed 3", "2", "-", "-", "-", "-", "-", "2.0 s", "0.0 s"],
-        ["seed 7", "1", "1", "-", "-", "-", "-", "2.0 s", "0.0 s"],
+        ["seed 3", "2", "-", "-", "-", "-", "-", "-", "2.0 s", "0.0 s"],
+        ["seed 7", "1", "1", "-", "-", "-", "-", "-", "2.0 s", "0.0 s"],
     ]
     assert seed_rows(results()[:2]) == []
 

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fakekubeapi.access.certificates import CertificateAuthority
+    from fakekubeapi.access.users import User
     from fakekubeapi.api import FakeApi, RequestRecord
     from fakekubeapi.errors import ApiUnreachable, StatusError
     from fakekubeapi.faults import Fault
@@ -22,21 +24,25 @@ if TYPE_CHECKING:
 # Where each public name lives; imported when first used, so that `fakeapi --help` answers at once.
 _HOMES = {
     "ApiUnreachable": "errors",
+    "CertificateAuthority": "access.certificates",
     "FakeApi": "api",
     "Fault": "faults",
     "RequestRecord": "api",
     "Response": "verbs.dispatch",
     "StatusError": "errors",
+    "User": "access.users",
     "api_latency": "latency",
 }
 
 __all__ = [
     "ApiUnreachable",
+    "CertificateAuthority",
     "FakeApi",
     "Fault",
     "RequestRecord",
     "Response",
     "StatusError",
+    "User",
     "api_latency",
 ]
 

@@ -13,6 +13,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
+from fakekubeapi.access.certificates import CertificateAuthority
+from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.bodies import decode_body
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
@@ -55,7 +58,11 @@ class FakeApi:
     same in every run. `history`: how many changes are kept; a watch that starts from an older
     version gets 410 Expired. `request_limit`: how many requests `requests()` remembers; older ones
     are forgotten. `latency`: how long requests take, for example `api_latency(Rng(1))`; None: no
-    time.
+    time. `service_account_admission`: new pods get a service account and the volume with its
+    token, and new namespaces kube-root-ca.crt, as a kube-apiserver does unless the plug-in
+    ServiceAccount is switched off. It is off here unless asked for: the recorded runs are of a
+    server without it, and a kubelet without projected volumes runs no pod that has one.
+    `authority` signs approved certificate requests; None: they wait for a signer.
     """
 
     def __init__(
@@ -66,10 +73,21 @@ class FakeApi:
         history: int = DEFAULT_HISTORY,
         request_limit: int = 100_000,
         latency: Latency | None = None,
+        service_account_admission: bool = False,
+        authority: CertificateAuthority | None = None,
     ) -> None:
         self._latency = None if latency is None or latency.none else latency
         self.store = Store(history)
-        self._dispatcher = Dispatcher(self.store, clock, ids or Ids(Rng(0)), self._latency)
+        self._settings = AccessSettings(
+            service_account_admission=service_account_admission, authority=authority
+        )
+        self._dispatcher = Dispatcher(
+            self.store,
+            clock,
+            ids or Ids(Rng(0)),
+            latency=self._latency,
+            settings=self._settings,
+        )
         self._faults = Faults()
         self._records: deque[RequestRecord] = deque(maxlen=request_limit)
         self._seq = 0
@@ -85,11 +103,14 @@ class FakeApi:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
+        user: User = ADMIN,
     ) -> Response:
         """Carry out one request; a refusal is an answer, too, with a `metav1.Status` as its body.
 
         `path` has no query; `params` is the query. `body`: a JSON value, or bytes as they come over
-        a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. With
+        a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. `user`: who
+        sends it (`client_of`); nobody is refused anything, but it is noted in certificate requests
+        and counts in reviews of oneself. With
         `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
         server is `down`.
         """
@@ -109,7 +130,7 @@ class FakeApi:
         try:
             try:
                 record = replace(record, body=decode_body(method, body, content_type))
-                response = await self._answer(record)
+                response = await self._answer(record, user)
             except (StatusError, RecursionError) as error:
                 response = _refused(error)
             record = replace(record, status=response.status)
@@ -134,6 +155,45 @@ class FakeApi:
             )
         async for event in response.events:
             yield event
+
+    # -- users and what they may do ------------------------------------------------------------
+
+    @property
+    def users(self) -> Users:
+        """The bearer tokens of users, for token reviews; empty at first."""
+        return self._settings.users
+
+    @property
+    def access(self) -> AccessPolicy:
+        """What users may do, for access reviews; at first those with a token may do everything."""
+        return self._settings.access
+
+    @property
+    def authority(self) -> CertificateAuthority | None:
+        """What signs approved certificate requests; None: they wait for a signer."""
+        return self._settings.authority
+
+    @authority.setter
+    def authority(self, authority: CertificateAuthority | None) -> None:
+        self._settings.authority = authority
+
+    def admit_service_accounts(self) -> None:
+        """From now on give new pods a service account and the volume with its token, as
+        `service_account_admission` does from the start; namespaces that are there get
+        kube-root-ca.crt. To be called where the server's loop runs."""
+        self._settings.service_account_admission = True
+        self._dispatcher.complete_namespaces()
+
+    def client_of(self, authorization: str) -> User:
+        """Who sends a request with this header `Authorization`: the user or service account of a
+        known token, else an administrator, as this server asks nobody who they are."""
+        scheme, _, token = authorization.strip().partition(" ")
+        if scheme.lower() != "bearer":
+            return ADMIN
+        try:
+            return self._dispatcher.user_of(token.strip())
+        except StatusError:
+            return ADMIN
 
     # -- programming and looking -----------------------------------------------------------------
 
@@ -178,6 +238,11 @@ class FakeApi:
         self.store.wake()
         return rule
 
+    @property
+    def request_count(self) -> int:
+        """How many requests have arrived: the `seq` of the last one."""
+        return self._seq
+
     def requests(self, method: str | None = None, path: str | None = None) -> list[RequestRecord]:
         """The finished requests in order of arrival, those without an answer too.
 
@@ -199,7 +264,7 @@ class FakeApi:
 
     # -- parts -----------------------------------------------------------------------------------
 
-    async def _answer(self, request: RequestRecord) -> Response:
+    async def _answer(self, request: RequestRecord, user: User) -> Response:
         """Let the rules decide when the request arrives, and carry it out inside its latency. A
         refusal takes that time, too."""
         outage = self._outages
@@ -211,7 +276,7 @@ class FakeApi:
             await self._faults.strike(request.method, request.path)
             await _pass_time(delay.before_s)
             left_s = delay.after_s
-            response = self._carry_out(request, outage)
+            response = self._carry_out(request, outage, user)
         except StatusError:
             await _pass_time(left_s)
             raise
@@ -219,7 +284,7 @@ class FakeApi:
         self._require_no_other(outage)
         return response
 
-    def _carry_out(self, request: RequestRecord, outage: int) -> Response:
+    def _carry_out(self, request: RequestRecord, outage: int, user: User) -> Response:
         self._require_no_other(outage)
         return self._dispatcher.answer(
             request.method,
@@ -228,6 +293,7 @@ class FakeApi:
             body=request.body,
             content_type=request.content_type,
             connected=lambda: self._outages == outage,
+            user=user,
         )
 
     def _require_no_other(self, outage: int) -> None:

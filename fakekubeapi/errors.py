@@ -160,6 +160,13 @@ def precondition_failed(
     )
 
 
+def forbidden(resource: str, name: str, why: str) -> StatusError:
+    """403: an admission plug-in, or the access table, does not allow it; `why` ends the message."""
+    plural, _, group = resource.partition(".")
+    message = f'{resource} "{name}" is forbidden: {why}'
+    return StatusError(403, message, details=_details(name, group, plural))
+
+
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 with one cause per wrong field. `kind` is `Pod`, `Node`, ..., `group` its API group."""
     texts = [cause.text for cause in causes]

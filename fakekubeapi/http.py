@@ -114,6 +114,7 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
             params=dict(request.query),
             body=(await request.read() or None) if reads else None,
             content_type=request.headers.get("Content-Type", "application/json"),
+            user=api.client_of(request.headers.get("Authorization", "")),
         )
         shown = shape if response.ok else _unchanged
         if response.events is not None:

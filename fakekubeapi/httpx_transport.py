@@ -35,6 +35,7 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
                 params=dict(request.url.params),
                 body=await request.aread() or None,
                 content_type=request.headers.get("Content-Type", "application/json"),
+                user=self._api.client_of(request.headers.get("Authorization", "")),
             )
         except ApiUnreachable as error:
             raise httpx2.ConnectError(str(error), request=request) from error

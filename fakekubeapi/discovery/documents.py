@@ -23,7 +23,9 @@ _VERBS: Final = [
 ]  # fmt: skip
 _OF_ALL: Final = frozenset(("pods", "services"))
 """What `kubectl get all` shows."""
-_SUBRESOURCE_KINDS: Final = {"binding": "Binding", "eviction": "Eviction"}
+_SUBRESOURCE_KINDS: Final = {"binding": "Binding", "eviction": "Eviction", "token": "TokenRequest"}
+_OTHER_GROUPS: Final = {"eviction": "policy", "token": "authentication.k8s.io"}
+"""The groups of subresources whose kind is of another group than the resource."""
 
 
 def discovery_document(path: str) -> dict[str, Any] | None:
@@ -78,7 +80,7 @@ def _rows(resource: Resource) -> list[dict[str, Any]]:
         "singularName": resource.kind.lower(),
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": _VERBS,
+        "verbs": _VERBS if resource.stored else ["create"],
     }
     if resource.qualified in _OF_ALL:
         main["categories"] = ["all"]
@@ -91,6 +93,7 @@ def _rows(resource: Resource) -> list[dict[str, Any]]:
             "namespaced": resource.namespaced,
             "kind": _SUBRESOURCE_KINDS.get(name, resource.kind),
             "verbs": ["create"] if name in _SUBRESOURCE_KINDS else ["get", "patch", "update"],
+            **({"group": _OTHER_GROUPS[name], "version": "v1"} if name in _OTHER_GROUPS else {}),
         }
         for name in resource.subresources
     ]

@@ -30,7 +30,7 @@ def openapi_document(parts: list[str]) -> dict[str, Any] | None:
             return {
                 "openapi": "3.0.0",
                 "info": {"title": "fakeapi", "version": "v1.36.0"},
-                "paths": dict(map(_path, here)),
+                "paths": dict(map(_path, (r for r in here if r.stored))),
                 "components": {"schemas": schemas(here)},
             }
     return None

@@ -17,6 +17,8 @@ _ON_SUBRESOURCE: Final = {
     "ephemeralcontainers": ("GET", "PUT", "PATCH"),
     "binding": ("POST",),
     "eviction": ("POST",),
+    "token": ("POST",),
+    "approval": ("GET", "PUT", "PATCH"),
 }
 
 
@@ -58,12 +60,14 @@ def parse_route(method: str, path: str) -> Route:
         raise bad_request(f'Name parameter invalid: "{name}": {why}')
     if subresource and subresource not in resource.subresources:
         raise _unknown_path(path)
+    if name and not resource.stored:
+        raise _unknown_path(path)
     if resource.namespaced and namespace is None and (name or method == "POST"):
         raise _not_allowed(method, path, "name a namespace in the path")
     if subresource:
         allowed = _ON_SUBRESOURCE[subresource]
     else:
-        allowed = _ON_OBJECT if name else _ON_COLLECTION
+        allowed = _ON_OBJECT if name else _ON_COLLECTION if resource.stored else ("POST",)
     if method not in allowed:
         raise _not_allowed(method, path, f"it takes {', '.join(allowed)}")
     return Route(resource, namespace, name, subresource)

@@ -15,6 +15,7 @@ from fakekubeapi.resources.quantity import QuantityError, parse_quantity
 _TOLERATED_FOR_A_WHILE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_S: Final = 300
 _FILE_MODE: Final = 0o644
+_TOKEN_S: Final = 3600
 _POD: Final[dict[str, Any]] = {
     "restartPolicy": "Always",
     "terminationGracePeriodSeconds": 30,
@@ -44,6 +45,9 @@ def default_pod(pod: dict[str, Any], *, admission: bool = True) -> None:
     for key, value in _POD.items():
         spec.setdefault(key, value)
     spec.setdefault("securityContext", {})
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     for container in _containers(spec):
         _default_container(container, host_network=bool(spec.get("hostNetwork")))
     for volume in _dicts(spec.get("volumes")):
@@ -117,6 +121,15 @@ def _default_volume(volume: dict[str, Any]) -> None:
     for source in _VOLUME_MODES:
         if isinstance(volume.get(source), dict):
             volume[source].setdefault("defaultMode", _FILE_MODE)
+    projected = volume.get("projected")
+    for part in [volume, *_dicts((projected or {}).get("sources"))]:
+        if isinstance(part.get("serviceAccountToken"), dict):
+            part["serviceAccountToken"].setdefault("expirationSeconds", _TOKEN_S)
+        for item in _dicts((part.get("downwardAPI") or {}).get("items")):
+            if isinstance(item.get("fieldRef"), dict):
+                item["fieldRef"].setdefault("apiVersion", "v1")
+            if isinstance(item.get("resourceFieldRef"), dict):
+                item["resourceFieldRef"].setdefault("divisor", "0")
     if isinstance(volume.get("hostPath"), dict):
         volume["hostPath"].setdefault("type", "")
 

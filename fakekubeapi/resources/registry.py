@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fakekubeapi.resources.certificates import CertificateRequestStrategy
 from fakekubeapi.resources.core import (
     EventStrategy,
     LeaseStrategy,
@@ -36,6 +37,8 @@ class Resource:
     """Those that exist below an object's name."""
     short_names: tuple[str, ...] = ()
     """kubectl's abbreviations."""
+    stored: bool = True
+    """False: a POST is answered, and nothing is kept (reviews)."""
 
     @property
     def api_version(self) -> str:
@@ -56,6 +59,13 @@ class Resource:
 _FROZEN: Final = ImmutableAware()
 _STATUS: Final = ("status",)
 _POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize", "ephemeralcontainers")
+
+
+def _review(group: str, plural: str, kind: str) -> Resource:
+    """A kind that is asked and answered, of `<group>.k8s.io`."""
+    namespaced = kind.startswith("Local")
+    return Resource(f"{group}.k8s.io", "v1", plural, kind, namespaced=namespaced, stored=False)
+
 
 RESOURCES: Final = (
     Resource(
@@ -99,16 +109,39 @@ RESOURCES: Final = (
         subresources=_STATUS,
         short_names=("svc",),
     ),
-    Resource("", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",)),
+    Resource(
+        "",
+        "v1",
+        "serviceaccounts",
+        "ServiceAccount",
+        subresources=("token",),
+        short_names=("sa",),
+    ),
     Resource(
         "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, subresources=_STATUS
     ),
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", subresources=_STATUS),
     Resource("coordination.k8s.io", "v1", "leases", "Lease", strategy=LeaseStrategy()),
+    Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
     Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
     Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
     Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
+    Resource(
+        "certificates.k8s.io",
+        "v1",
+        "certificatesigningrequests",
+        "CertificateSigningRequest",
+        namespaced=False,
+        strategy=CertificateRequestStrategy(),
+        subresources=("approval", "status"),
+        short_names=("csr",),
+    ),
+    _review("authentication", "tokenreviews", "TokenReview"),
+    _review("authentication", "selfsubjectreviews", "SelfSubjectReview"),
+    _review("authorization", "subjectaccessreviews", "SubjectAccessReview"),
+    _review("authorization", "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    _review("authorization", "localsubjectaccessreviews", "LocalSubjectAccessReview"),
 )
 
 _BY_NAME: Final = {(r.group, r.version, r.plural): r for r in RESOURCES}

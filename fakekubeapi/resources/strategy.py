@@ -54,6 +54,12 @@ class Strategy:
     def prepare_create(self, obj: Object) -> None:
         """Fill in defaults, drop what a client may not set."""
 
+    def set_requester(self, obj: Object, user: Object) -> None:
+        """Note in a new object whose it is; `user`: a `UserInfo`."""
+
+    def set_times(self, new: Object, old: Object, now: str) -> None:
+        """Set the times in a changed object that the server sets, to `now`."""
+
     def validate_create(self, obj: Object) -> list[Cause]:
         """The wrong fields of a new object."""
         return validate_metadata(obj)

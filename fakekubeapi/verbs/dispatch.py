@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fakekubeapi.access import ADMIN, User
+from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import StatusError, bad_request
@@ -23,9 +25,10 @@ from fakekubeapi.storage.selectors import Predicate, field_selector, label_selec
 from fakekubeapi.storage.store import Store
 from fakekubeapi.storage.watch import WatchOptions, watch_events
 from fakekubeapi.verbs.operations import Operations
+from fakekubeapi.verbs.reviews import Reviews
 from simclock import Clock, Ids, Latency, RealClock
 
-_OTHER_KINDS: Final = ("binding", "eviction")
+_OTHER_KINDS: Final = ("binding", "eviction", "token")
 """Subresources whose bodies are objects of another kind than the resource's."""
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
@@ -52,9 +55,17 @@ class Dispatcher:
     long watches wait before they tell of a change; requests themselves take no time here."""
 
     def __init__(
-        self, store: Store, clock: Clock | None, ids: Ids, latency: Latency | None = None
+        self,
+        store: Store,
+        clock: Clock | None,
+        ids: Ids,
+        *,
+        latency: Latency | None = None,
+        settings: AccessSettings | None = None,
     ) -> None:
         self._store = store
+        self._settings = settings or AccessSettings()
+        self._reviews = Reviews(store, ids, self._settings.users, self._settings.access)
         self._latency = latency
         self._clock = clock
         self._ids = ids
@@ -69,11 +80,13 @@ class Dispatcher:
         body: Any,
         content_type: str,
         connected: Callable[[], bool],
+        user: User = ADMIN,
     ) -> Response:
         """Carry out one request; nothing in the response is shared with the store.
 
-        `path` has no query, `params` is the query, `body` a decoded JSON value. A watch goes on
-        while `connected()` is true. Raises: StatusError when the request is refused.
+        `path` has no query, `params` is the query, `body` a decoded JSON value, `user` who sends
+        it. A watch goes on while `connected()` is true. Raises: StatusError when the request is
+        refused.
         """
         known = discovery_document(path) if method == "GET" else None
         if known is not None:
@@ -82,12 +95,19 @@ class Dispatcher:
         if method == "GET" and is_true(params.get("watch")):
             return self._open_watch(route, params, connected)
         status, found = self._dispatch(
-            method, route, params=params, body=body, content_type=content_type
+            method, route, params=params, body=body, content_type=content_type, user=user
         )
         return Response(status, copy_json(found))
 
     def _dispatch(
-        self, method: str, route: Route, *, params: Mapping[str, str], body: Any, content_type: str
+        self,
+        method: str,
+        route: Route,
+        *,
+        params: Mapping[str, str],
+        body: Any,
+        content_type: str,
+        user: User,
     ) -> tuple[int, dict[str, Any]]:
         """The HTTP status and the body of the answer to anything but a watch."""
         do, unstored = self._verbs(), dry_run(method, params)
@@ -100,7 +120,7 @@ class Dispatcher:
         if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
             _require_known_fields(route, body)
         if method == "POST":
-            return self._post(route, body, dry_run=unstored)
+            return 201, self._post(route, body, dry_run=unstored, user=user)
         if method == "PUT":
             obj, created = do.update(route, body, dry_run=unstored)
             return (201 if created else 200), obj
@@ -108,17 +128,38 @@ class Dispatcher:
             return 200, do.patch(route, body, content_type, dry_run=unstored)
         return self._delete(route, params, body, dry_run=unstored)
 
-    def _post(self, route: Route, body: Any, *, dry_run: bool) -> tuple[int, dict[str, Any]]:
-        """Create an object, bind a pod to a node, or evict it (delete it)."""
+    def _post(self, route: Route, body: Any, *, dry_run: bool, user: User) -> dict[str, Any]:
+        """Create an object, answer a review, bind a pod to a node, or evict it (delete it)."""
         do = self._verbs()
+        if route.subresource == "token":
+            return self._reviews.token_request(route, body, self._clock_now())
+        if not route.resource.stored:
+            return self._review(route, body, user)
         if route.subresource == "binding":
             do.bind(route, body)
-            return 201, _success(route, None)
+            return _success(route, None)
         if route.subresource == "eviction":
             check_shape(body, "models.policy_v1", "Eviction")
             do.deletion.delete(route, (body or {}).get("deleteOptions"), dry_run=dry_run)
-            return 201, _success(route, None)
-        return 201, do.create(route, body, dry_run=dry_run)
+            return _success(route, None)
+        return do.create(route, body, dry_run=dry_run, user=user)
+
+    def _review(self, route: Route, body: Any, user: User) -> dict[str, Any]:
+        if route.resource.kind == "TokenReview":
+            return self._reviews.token_review(body, self._clock_now())
+        if route.resource.kind == "SelfSubjectReview":
+            return self._reviews.self_review(body, user)
+        return self._reviews.access_review(route, body, user)
+
+    def complete_namespaces(self) -> None:
+        """Give each namespace what controllers put there, where it is missing."""
+        do = self._verbs()
+        for key in self._store.keys("namespaces"):
+            do.controllers.after_write(key)
+
+    def user_of(self, token: str) -> User:
+        """Who a bearer token belongs to. Raises: StatusError 401 for one that is not known."""
+        return self._reviews.user_of(token, self._clock_now())
 
     def _delete(
         self, route: Route, params: Mapping[str, str], body: Any, *, dry_run: bool
@@ -138,6 +179,7 @@ class Dispatcher:
                 do.deletion.delete(one, options, dry_run=dry_run)
             return 200, listed
         obj, gone = do.deletion.delete(route, options, dry_run=dry_run)
+        do.controllers.after_write(route.key)
         if route.resource.strategy.returns_deleted or not gone:
             return 200, obj
         return 200, _success(route, obj["metadata"]["uid"])
@@ -191,15 +233,19 @@ class Dispatcher:
         if self._operations is not None and (loop is self._loop or self._clock is not None):
             return self._operations
         first, self._loop = self._operations is None, loop
-        loop_clock = getattr(loop, "clock", None)
-        clock = self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
-        self._operations = Operations(self._store, clock, self._ids)
+        clock = self._clock_now()
+        self._operations = Operations(self._store, clock, self._ids, self._settings)
         if first:
             namespaces = parse_route("POST", "/api/v1/namespaces")
             for name in SYSTEM_NAMESPACES:
                 body = {"metadata": {"name": name}}
                 self._operations.create(namespaces, body, dry_run=False)
         return self._operations
+
+    def _clock_now(self) -> Clock:
+        """The clock that was given, else that of the running loop."""
+        loop_clock = getattr(asyncio.get_running_loop(), "clock", None)
+        return self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
 
 
 async def _copied(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:

@@ -10,6 +10,8 @@ import base64
 import binascii
 from typing import Any, Final
 
+from fakekubeapi.access import ADMIN, User
+from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.bodies import without_null
 from fakekubeapi.errors import (
     StatusError,
@@ -27,6 +29,8 @@ from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Key, Object, Store
+from fakekubeapi.verbs.admission import admit_service_account
+from fakekubeapi.verbs.controllers import Controllers
 from fakekubeapi.verbs.deletion import Deletion
 from simclock import Clock, Ids, format_rfc3339
 
@@ -49,14 +53,17 @@ _SERVER_OWNED: Final = (
 class Operations:
     """The verbs over one store. `clock` gives creation and deletion times, `ids` the UIDs."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+    def __init__(self, store: Store, clock: Clock, ids: Ids, settings: AccessSettings) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
+        self._settings = settings
+        self.controllers = Controllers(store, clock, ids, settings)
         self.deletion = Deletion(store, clock)
 
-    def create(self, route: Route, body: Any, *, dry_run: bool) -> Object:
-        """Store a new object, completed with defaults and what the server sets; returns it.
+    def create(self, route: Route, body: Any, *, dry_run: bool, user: User = ADMIN) -> Object:
+        """Store a new object of `user`, completed with defaults and what the server sets; returns
+        it.
 
         With `dry_run` it is checked, but not stored. Raises: StatusError 400 for a body that does
         not fit the path, 404 for an unknown namespace, 409 if the object exists, 422 for wrong
@@ -76,7 +83,10 @@ class Operations:
         if resource.strategy.has_generation:
             metadata["generation"] = 1
         resource.strategy.prepare_create(obj)
+        resource.strategy.set_requester(obj, user.info())
         causes = resource.strategy.validate_create(obj)
+        if not causes and resource.qualified == "pods" and self._settings.service_account_admission:
+            admit_service_account(self._store, self._ids, obj)
         name = metadata.get("name", "")
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
@@ -88,20 +98,8 @@ class Operations:
         if dry_run:
             return obj
         stored = self._store.put(key, obj)
-        if resource.qualified == "namespaces":
-            self._add_default_account(name)
+        self.controllers.after_write(key)
         return stored
-
-    def _add_default_account(self, namespace: str) -> None:
-        """Create the service account `default`, as a controller does in each new namespace."""
-        metadata = {
-            "name": "default",
-            "namespace": namespace,
-            "uid": self._ids.uuid(),
-            "creationTimestamp": self._now_text(),
-        }
-        account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata}
-        self._store.put(Key("serviceaccounts", namespace, "default"), account)
 
     def get(self, route: Route) -> Object:
         """The stored object itself, not to be changed. Raises: StatusError 404."""
@@ -252,6 +250,7 @@ class Operations:
                 now[field] = was[field]
         now.pop("managedFields", None)
         resource.strategy.prepare_update(new, old, route.subresource)
+        resource.strategy.set_times(new, old, self._now_text())
         new = without_null(new)
         causes = resource.strategy.validate_update(new, old, route.subresource)
         if causes:
@@ -266,6 +265,7 @@ class Operations:
             return new
         metadata = new["metadata"]
         stored = self._store.put(route.key, new)
+        self.controllers.after_write(route.key)
         leaving = "deletionTimestamp" in metadata and not metadata.get("finalizers")
         if leaving and not metadata.get("deletionGracePeriodSeconds"):
             return self._store.remove(route.key)

@@ -1,0 +1,116 @@
+"""What users may do: a table of rows, of which the newest that fits an access decides.
+
+Where no row fits, users with a token in `FakeApi.users` and members of system:masters may do
+everything, others nothing: neither allowed nor denied, as an authorizer without an opinion says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from fakekubeapi.access.users import MASTERS
+
+ANY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """One access that somebody wants (the spec of a SubjectAccessReview)."""
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    verb: str = ""
+    api_group: str = ""
+    resource: str = ""
+    """"": not a resource, but `path`."""
+    subresource: str = ""
+    name: str = ""
+    namespace: str = ""
+    path: str = ""
+    """Of a request that is not for a resource: `/healthz`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The status of a review: allowed, denied, or neither (no opinion)."""
+
+    allowed: bool = False
+    denied: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow:
+    """A row of the table: it fits an access that has these values. None, and `*`: any; a path may
+    end in `*`. `group` is one of the user's groups."""
+
+    allow: bool
+    user: str | None = None
+    group: str | None = None
+    verb: str | None = None
+    api_group: str | None = None
+    resource: str | None = None
+    subresource: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    path: str | None = None
+
+    def fits(self, access: Attributes) -> bool:
+        """Whether the row is about that access."""
+        if self.group not in (None, ANY, *access.groups):
+            return False
+        if self.path is not None and not _fits_path(self.path, access.path):
+            return False
+        return all(
+            getattr(self, field) in (None, ANY, getattr(access, field)) for field in _COMPARED
+        )
+
+
+_COMPARED: Final = (*("user", "verb", "api_group", "resource", "subresource", "name", "namespace"),)
+_FIELDS: Final = tuple(one.name for one in fields(AccessRow) if one.name != "allow")
+
+
+def _fits_path(wanted: str, path: str) -> bool:
+    return path.startswith(wanted[:-1]) if wanted.endswith(ANY) else path == wanted
+
+
+@dataclass
+class AccessPolicy:
+    """The table. `is_known` tells whether a user may do what no row is about."""
+
+    is_known: Callable[[str], bool] = lambda name: False
+    _rows: list[AccessRow] = field(default_factory=list)
+
+    def allow(self, **wanted: str) -> AccessRow:
+        """Add a row that allows; `wanted` are fields of `AccessRow`, such as
+        `user="alice", verb="get", resource="nodes", subresource="proxy"`. Raises: ValueError for
+        another field."""
+        return self._add(allow=True, wanted=wanted)
+
+    def deny(self, **wanted: str) -> AccessRow:
+        """Add a row that denies; otherwise as `allow`."""
+        return self._add(allow=False, wanted=wanted)
+
+    def remove(self, row: AccessRow) -> None:
+        """Take a row away; nothing if it is not there."""
+        if row in self._rows:
+            self._rows.remove(row)
+
+    def decide(self, access: Attributes) -> Decision:
+        """What the newest row that fits says; see above for an access that none fits."""
+        for row in reversed(self._rows):
+            if row.fits(access):
+                return Decision(row.allow, not row.allow, "a row of the access table")
+        if MASTERS in access.groups or self.is_known(access.user):
+            return Decision(allowed=True)
+        return Decision()
+
+    def _add(self, *, allow: bool, wanted: dict[str, str]) -> AccessRow:
+        unknown = sorted(set(wanted) - set(_FIELDS))
+        if unknown:
+            raise ValueError(f"an access row has no {', '.join(unknown)}; it has {_FIELDS}")
+        row = AccessRow(allow, **wanted)
+        self._rows.append(row)
+        return row

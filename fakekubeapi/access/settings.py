@@ -1,0 +1,25 @@
+"""What a test sets of users, access, service accounts and certificates, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fakekubeapi.access.certificates import CertificateAuthority
+from fakekubeapi.access.policy import AccessPolicy
+from fakekubeapi.access.users import Users
+
+
+@dataclass
+class AccessSettings:
+    """The tables, empty at first, and two switches."""
+
+    users: Users = field(default_factory=Users)
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    service_account_admission: bool = False
+    """Whether new pods get an account and the volume with its token, and namespaces
+    kube-root-ca.crt."""
+    authority: CertificateAuthority | None = None
+    """Signs approved certificate requests; None: they stay without a certificate."""
+
+    def __post_init__(self) -> None:
+        self.access.is_known = self.users.knows

@@ -1,0 +1,64 @@
+"""Users: who is behind a bearer token that is not one of a service account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+ALL_AUTHENTICATED: Final = "system:authenticated"
+MASTERS: Final = "system:masters"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user as an API server knows it (`UserInfo` of authentication.k8s.io)."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def info(self) -> dict[str, Any]:
+        """The `UserInfo` of reviews, without its empty fields."""
+        found: dict[str, Any] = {"username": self.name}
+        if self.uid:
+            found["uid"] = self.uid
+        if self.groups:
+            found["groups"] = list(self.groups)
+        if self.extra:
+            found["extra"] = {key: list(values) for key, values in self.extra.items()}
+        return found
+
+
+ADMIN: Final = User("kubernetes-admin", groups=(MASTERS, ALL_AUTHENTICATED))
+"""Who sends requests without a token: this server asks nobody who they are."""
+ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
+
+
+class Users:
+    """The table of bearer tokens and their users, empty at first."""
+
+    def __init__(self) -> None:
+        self._by_token: dict[str, User] = {}
+
+    def add(self, token: str, name: str, *, groups: Iterable[str] = (), uid: str = "") -> User:
+        """Let `token` be one of the user `name`, who is in `groups` and, as everybody whose token
+        is known, in system:authenticated. A token that is there already gets this user. Returns
+        the user. Raises: ValueError for an empty token or name."""
+        if not token or not name:
+            raise ValueError(f"wanted a token and a name, got {token!r} and {name!r}")
+        self._by_token[token] = User(name, uid, (*groups, ALL_AUTHENTICATED))
+        return self._by_token[token]
+
+    def remove(self, token: str) -> None:
+        """Forget the token; nothing if it is not there."""
+        self._by_token.pop(token, None)
+
+    def of_token(self, token: str) -> User | None:
+        """Whose token it is; None: it is not in the table."""
+        return self._by_token.get(token)
+
+    def knows(self, name: str) -> bool:
+        """Whether a user of that name has a token here."""
+        return any(user.name == name for user in self._by_token.values())

@@ -1,0 +1,126 @@
+"""Certificate signing requests: the request itself never changes, its conditions change through
+/approval (Approved, Denied) and /status (Failed and the certificate).
+
+Upstream: pkg/registry/certificates/certificates, pkg/apis/certificates/validation.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, ClassVar, Final
+
+from fakekubeapi.bodies import copy_json
+from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required
+from fakekubeapi.resources.strategy import Object, Strategy
+
+APPROVED: Final = "Approved"
+DENIED: Final = "Denied"
+FAILED: Final = "Failed"
+_FIXED: Final = (APPROVED, DENIED, FAILED)
+"""Conditions that never go; only /approval sets the first two, only /status the third."""
+_OF_REQUESTER: Final = ("username", "uid", "groups", "extra")
+_BEGIN: Final = "-----BEGIN CERTIFICATE REQUEST-----"
+
+
+class CertificateRequestStrategy(Strategy):
+    """The rules of certificatesigningrequests."""
+
+    field_labels: ClassVar[tuple[str, ...]] = ("spec.signerName",)
+
+    def prepare_create(self, obj: Object) -> None:
+        spec = obj.setdefault("spec", {})
+        if not spec.get("usages"):
+            spec["usages"] = ["digital signature", "key encipherment"]
+        obj["status"] = {}
+
+    def set_requester(self, obj: Object, user: dict[str, Any]) -> None:
+        for field in _OF_REQUESTER:
+            obj["spec"].pop(field, None)
+        obj["spec"].update(user)
+
+    def validate_create(self, obj: Object) -> list[Cause]:
+        spec, causes = obj["spec"], super().validate_create(obj)
+        if not _is_request(spec.get("request") or ""):
+            shown = "PEM block type must be CERTIFICATE REQUEST"
+            causes.append(invalid_value("spec.request", spec.get("request") or "", shown))
+        signer = spec.get("signerName") or ""
+        if not signer:
+            causes.append(required("spec.signerName"))
+        elif "/" not in signer.strip("/"):
+            shown = "should be a fully qualified domain and path of the form 'example.com/name'"
+            causes.append(invalid_value("spec.signerName", signer, shown))
+        lasts = spec.get("expirationSeconds")
+        if lasts is not None and lasts < 600:
+            shown = "may not specify a duration less than 600 seconds (10 minutes)"
+            causes.append(invalid_value("spec.expirationSeconds", lasts, shown))
+        return causes
+
+    def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
+        status = new.get("status") or {}
+        for key in [key for key in new if key != "metadata"]:
+            del new[key]
+        new.update({key: copy_json(value) for key, value in old.items() if key != "metadata"})
+        if subresource == "approval":
+            new["status"] = {**new.get("status", {}), "conditions": status.get("conditions") or []}
+        elif subresource == "status":
+            new["status"] = status
+
+    def set_times(self, new: Object, old: Object, now: str) -> None:
+        before = {(c.get("type"), c.get("status")): c for c in _conditions(old)}
+        for condition in _conditions(new):
+            same = before.get((condition.get("type"), condition.get("status")), {})
+            condition.setdefault("lastUpdateTime", now)
+            condition.setdefault("lastTransitionTime", same.get("lastTransitionTime", now))
+
+    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+        causes = super().validate_update(new, old, subresource)
+        was, now = _types(old), _types(new)
+        may_add = {"approval": (APPROVED, DENIED), "status": (FAILED,)}.get(subresource, ())
+        for kind in _FIXED:
+            if kind in was and kind not in now:
+                shown = f'updates may not remove a condition of type "{kind}"'
+                causes.append(forbidden_field("status.conditions", shown))
+            if kind in now and kind not in was and kind not in may_add:
+                shown = f'updates may not add a condition of type "{kind}"'
+                causes.append(forbidden_field("status.conditions", shown))
+        if APPROVED in now and DENIED in now:
+            shown = "Approved and Denied conditions are mutually exclusive"
+            causes.append(invalid_value("status.conditions", DENIED, shown))
+        given, had = _certificate(new), _certificate(old)
+        if had and given != had:
+            shown = "updates may not change a certificate that was issued"
+            causes.append(forbidden_field("status.certificate", shown))
+        return causes
+
+
+def is_approved(obj: Object) -> bool:
+    """Whether a certificate is due: the request is approved, neither denied nor failed, and has
+    none yet."""
+    types = _types(obj)
+    return APPROVED in types and not {DENIED, FAILED} & set(types) and not _certificate(obj)
+
+
+def request_pem(obj: Object) -> bytes:
+    """The PEM text of the request."""
+    return base64.b64decode(obj["spec"]["request"])
+
+
+def _conditions(obj: Object) -> list[dict[str, Any]]:
+    return (obj.get("status") or {}).get("conditions") or []
+
+
+def _types(obj: Object) -> list[str]:
+    return [str(condition.get("type")) for condition in _conditions(obj)]
+
+
+def _certificate(obj: Object) -> str:
+    return str((obj.get("status") or {}).get("certificate") or "")
+
+
+def _is_request(encoded: str) -> bool:
+    try:
+        text = base64.b64decode(encoded, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return False
+    return text.lstrip().startswith(_BEGIN)

@@ -1,0 +1,110 @@
+"""What the controllers of a cluster do, done here at once: an account and the certificate
+authority for each new namespace, certificates for approved requests.
+
+In a cluster kube-controller-manager does these, some milliseconds after the request.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from fakekubeapi.access.certificates import UNSIGNED_ROOT, YEAR_S
+from fakekubeapi.access.settings import AccessSettings
+from fakekubeapi.resources.certificates import is_approved, request_pem
+from fakekubeapi.resources.service_accounts import DEFAULT_ACCOUNT, ROOT_CA
+from fakekubeapi.storage.store import Key, Object, Store
+from simclock import Clock, Ids, format_rfc3339
+
+_SIGNERS: Final = (
+    "kubernetes.io/kube-apiserver-client",
+    "kubernetes.io/kube-apiserver-client-kubelet",
+    "kubernetes.io/kubelet-serving",
+)
+"""Whose requests are signed; those of other signers are for programs of their own."""
+_ABOUT_ROOT: Final = {
+    "kubernetes.io/description": "The certificate authority of this API server, for its clients."
+}
+_CERTIFICATES: Final = "certificatesigningrequests.certificates.k8s.io"
+
+
+class Controllers:
+    """They act on one store. `clock` gives the times, `ids` the UIDs."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids, settings: AccessSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+
+    def after_write(self, key: Key) -> None:
+        """Do what follows from a change of the object `key`, which may be gone by now."""
+        if key.resource == "namespaces":
+            self._fill_namespace(key.name)
+        elif key.resource == "serviceaccounts" and key.name == DEFAULT_ACCOUNT:
+            self._add_account(key.namespace)
+        elif key.resource == _CERTIFICATES:
+            self._sign(key)
+
+    def _fill_namespace(self, name: str) -> None:
+        if self._store.get(Key("namespaces", "", name)) is None:
+            return
+        self._add_account(name)
+        if self._settings.service_account_admission:
+            self._add_root(name)
+
+    def _add_account(self, namespace: str) -> None:
+        """The service account `default`, unless it is there; it comes back when it is deleted."""
+        if self._store.get(Key("namespaces", "", namespace)) is not None:
+            account = {"kind": "ServiceAccount", "apiVersion": "v1"}
+            self._add(Key("serviceaccounts", namespace, DEFAULT_ACCOUNT), account)
+
+    def _add_root(self, namespace: str) -> None:
+        authority = self._settings.authority
+        pem = UNSIGNED_ROOT if authority is None else authority.root_pem
+        root = {
+            "kind": "ConfigMap",
+            "apiVersion": "v1",
+            "metadata": {"annotations": dict(_ABOUT_ROOT)},
+            "data": {"ca.crt": pem},
+        }
+        self._add(Key("configmaps", namespace, ROOT_CA), root)
+
+    def _add(self, key: Key, obj: Object) -> None:
+        if self._store.get(key) is None:
+            metadata = {
+                **obj.get("metadata", {}),
+                "name": key.name,
+                "namespace": key.namespace,
+                "uid": self._ids.uuid(),
+                "creationTimestamp": format_rfc3339(self._clock.wall_ns()),
+            }
+            self._store.put(key, {**obj, "metadata": metadata})
+
+    def _sign(self, key: Key) -> None:
+        """Give an approved request its certificate, or the condition Failed that says why not."""
+        request, authority = self._store.get(key), self._settings.authority
+        if request is None or authority is None or not is_approved(request):
+            return
+        spec, status = request["spec"], dict(request["status"])
+        if spec["signerName"] not in _SIGNERS:
+            return
+        try:
+            lasts_s = spec.get("expirationSeconds") or YEAR_S
+            usages = spec["usages"]
+            pem = authority.sign(request_pem(request), usages, self._clock.now(), lasts_s)
+            status["certificate"] = base64.b64encode(pem.encode()).decode()
+        except ValueError as error:
+            status["conditions"] = [*status["conditions"], self._failed(str(error))]
+        self._store.put(key, {**request, "status": status})
+
+    def _failed(self, message: str) -> dict[str, Any]:
+        now = format_rfc3339(self._clock.wall_ns())
+        return {
+            "type": "Failed",
+            "status": "True",
+            "reason": "SignerValidationFailure",
+            "message": message,
+            "lastUpdateTime": now,
+            "lastTransitionTime": now,
+        }

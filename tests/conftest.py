@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 from loops import virtual_loop
 
+from conformance.harness.runs.garbage import collect_less
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
 from simclock import Clock, ManualLoop
@@ -35,6 +36,11 @@ def pytest_asyncio_loop_factories(
     if item.get_closest_marker("manual_time"):
         return {"manual": partial(ManualLoop, start=datetime(2026, 1, 1, tzinfo=UTC))}
     return {"real": asyncio.new_event_loop}
+
+
+def pytest_collection_finish() -> None:
+    """Collecting garbage among some ten thousand tests again and again takes a part of the time."""
+    collect_less()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -23,6 +23,11 @@ REMEMBERED: Final = 10_000
 NODE_NAMES: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
+REFUSED: Final = "connection refused"
+HUNG_UP: Final = "hung up"
+"""What a `Visit` ended with in place of an answer."""
+
+
 class NotServed(ConnectionError):
     """Nothing listens on that port."""
 
@@ -43,10 +48,16 @@ class NoSuchService(LookupError):
     """The health service does not know the service."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Visit:
-    """A client that connected. `path` and `headers` of an HTTP request (names as sent), `service`
-    of a health check; `time_s` on the fake's clock."""
+    """A client that connected, or tried to. `path` and `headers` of an HTTP request (names as
+    sent), `service` of a health check; `time_s` and `ended_s` on the fake's clock.
+
+    `answer`: an HTTP status (`200`; `200, broken off`), a health status (`SERVING`), `NOT_FOUND`
+    for a service that is not known, `open` for a TCP connection, `hung up` when the container ended
+    before it answered; "" when the client left first, or waits (`ended_s` is None then). Of clients
+    that were turned away: `connection refused`, or `speaks http`.
+    """
 
     time_s: float
     pod: str
@@ -56,6 +67,8 @@ class Visit:
     path: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     service: str = ""
+    answer: str = ""
+    ended_s: float | None = None
 
     def header(self, name: str) -> list[str]:
         """The values of a header in order; the name may be in any case."""
@@ -76,11 +89,13 @@ def host_ports(sandbox: Sandbox) -> list[tuple[int, int]]:
 @dataclass(slots=True, eq=False)
 class Ports:
     """The ports of all pods of a fake. `visits`: the clients that connected, oldest first; the last
-    10,000."""
+    10,000. `turned_away`: those that found no listener, or one that speaks another protocol; not
+    those that a socket of this machine refused."""
 
     core: Core
     clockwork: Clockwork
     visits: deque[Visit] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    turned_away: deque[Visit] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     def listening(self) -> Iterator[tuple[Container, tuple[Serves, ...]]]:
         """The containers that listen now, and the rules for what they serve."""
@@ -115,8 +130,9 @@ class Ports:
 
     def connect(self, host: str, port: int) -> str:
         """The protocol that is spoken on a port. Raises NotServed."""
-        container, rules = self._find(host, port)
-        self._note(container, rules[0])
+        visit = Visit(self._now_s(), "", "", port, "tcp")
+        _, rules = self._receive(visit, host)
+        visit.answer, visit.ended_s = "open", visit.time_s
         return rules[0].protocol
 
     async def http(
@@ -130,30 +146,66 @@ class Ports:
     ) -> Serves:
         """The rule that answers a GET, after its delay; a path without a rule is 404. A query in
         `path` is noted and has no effect. Raises NotServed, WrongProtocol, Hung."""
-        container, rules = self._find(host, port)
         protocol = "https" if tls else "http"
-        if rules[0].protocol != protocol:
-            raise WrongProtocol(rules[0].protocol)
-        self._note(container, rules[0], path=path, headers=headers)
+        visit = Visit(self._now_s(), "", "", port, protocol, path, headers)
+        container, rules = self._receive(visit, host)
         wanted = path.partition("?")[0]
-        rule = next((r for r in rules if r.path in (None, wanted)), None)
-        if rule is None:
-            return Serves(port, protocol, 404)
-        await self._wait(container, rule)
+        not_there = Serves(port, protocol, 404)
+        rule = next((r for r in rules if r.path in (None, wanted)), not_there)
+        broken = ", broken off" if rule.lost_bytes else ""
+        await self._answer(visit, container, rule.delay_s, f"{rule.status}{broken}")
         return replace(rule, location=rule.location.replace("{ip}", container.sandbox.ip))
 
     async def health(self, host: str, port: int, service: str) -> str:
         """The status that the health service tells, after its delay. Raises NotServed,
         WrongProtocol, Hung, NoSuchService."""
-        container, rules = self._find(host, port)
-        if rules[0].protocol != "grpc":
-            raise WrongProtocol(rules[0].protocol)
-        self._note(container, rules[0], service=service)
+        visit = Visit(self._now_s(), "", "", port, "grpc", service=service)
+        container, rules = self._receive(visit, host)
         rule = next((r for r in rules if r.service in (None, service)), None)
         if rule is None:
+            await self._answer(visit, container, 0.0, "NOT_FOUND")
             raise NoSuchService("unknown service")
-        await self._wait(container, rule)
+        await self._answer(visit, container, rule.delay_s, rule.health)
         return rule.health
+
+    def _receive(self, visit: Visit, host: str) -> tuple[Container, tuple[Serves, ...]]:
+        """Whom the visit is for, and the rules for its port; it is noted. Raises NotServed,
+        WrongProtocol."""
+        try:
+            container, rules = self._find(host, visit.port)
+        except NotServed:
+            visit.pod = self._pod_at(host)
+            visit.answer, visit.ended_s = REFUSED, visit.time_s
+            self.turned_away.append(visit)
+            raise
+        visit.pod, visit.container, visit.port = container.pod.name, container.name, rules[0].port
+        spoken = rules[0].protocol
+        if visit.protocol not in ("tcp", spoken):
+            visit.answer, visit.ended_s = f"speaks {spoken}", visit.time_s
+            self.turned_away.append(visit)
+            raise WrongProtocol(spoken)
+        self.visits.append(visit)
+        return container, rules
+
+    async def _answer(
+        self, visit: Visit, container: Container, delay_s: float, answer: str
+    ) -> None:
+        """Returns after the delay, when the visit has its answer. Raises Hung."""
+        try:
+            if delay_s > 0 and await self.clockwork.exit_of(container, within_s=delay_s):
+                visit.answer = HUNG_UP
+                raise Hung(f"{container.name} ended")
+            visit.answer = answer
+        finally:  # also when the client leaves
+            visit.ended_s = self._now_s()
+
+    def _now_s(self) -> float:
+        return self.core.now_ns() / 1e9
+
+    def _pod_at(self, host: str) -> str:
+        """The pod that has this address; "": none."""
+        sandboxes = self.core.sandboxes.values()
+        return next((s.config.metadata.name for s in sandboxes if host in s.ips), "")
 
     def _find(self, host: str, port: int) -> tuple[Container, tuple[Serves, ...]]:
         now_ns = self.core.now_ns()
@@ -181,29 +233,3 @@ class Ports:
     def is_node(self, host: str) -> bool:
         """Whether the node is called so, or has that address."""
         return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
-
-    async def _wait(self, container: Container, rule: Serves) -> None:
-        if rule.delay_s > 0 and await self.clockwork.exit_of(container, within_s=rule.delay_s):
-            raise Hung(f"{container.name} ended")
-
-    def _note(
-        self,
-        container: Container,
-        rule: Serves,
-        *,
-        path: str = "",
-        headers: tuple[tuple[str, str], ...] = (),
-        service: str = "",
-    ) -> None:
-        self.visits.append(
-            Visit(
-                time_s=self.core.now_ns() / 1e9,
-                pod=container.pod.name,
-                container=container.name,
-                port=rule.port,
-                protocol=rule.protocol,
-                path=path,
-                headers=headers,
-                service=service,
-            )
-        )

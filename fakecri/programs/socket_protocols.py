@@ -45,7 +45,9 @@ async def serve_http(
             return await _break_off(request, rule)
         return web.Response(status=rule.status, text=rule.body, headers=location)
 
-    runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=0)
+    runner = web.ServerRunner(
+        web.Server(answer, access_log=None, handler_cancellation=True), shutdown_timeout=0
+    )
     await runner.setup()
     context = tls if protocol == "https" else None
     assert bound is not None

@@ -98,21 +98,26 @@ def test_without_the_right_to_trace(sleeper: Path) -> None:
     assert "wanted root, CAP_SYS_PTRACE, or kernel.yama.ptrace_scope below 2" in said
 
 
+def said_by_timewarp(capfd: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines on standard error, without those of gRPC: earlier tests of this process left its
+    threads behind, and it tells of every fork with them."""
+    return [line for line in capfd.readouterr().err.splitlines() if "fork_posix" not in line]
+
+
 def test_another_machine_and_an_old_kernel(
     sleeper: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(platform, "release", lambda: "5.5.19")
     assert main(["--", str(sleeper), "now"]) == 2
-    assert (
-        capfd.readouterr().err == "timewarp: warped time needs Linux 5.6 or newer; this is 5.5.19\n"
-    )
+    assert said_by_timewarp(capfd) == [
+        "timewarp: warped time needs Linux 5.6 or newer; this is 5.5.19"
+    ]
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert main(["--", str(sleeper), "now"]) == 2
-    said = capfd.readouterr().err
+    (said,) = said_by_timewarp(capfd)
     assert said.startswith(
         "timewarp: warped time is there for x86_64 only; this machine is riscv64"
     )
-    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts
+from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import Mounts, SimulatedMounts
 from simclock import Ids, Rng, run_virtual
 
@@ -82,6 +83,7 @@ class Node:
         self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
         self.kubelet: Kubelet
         self.mounts: Mounts = SimulatedMounts()
+        self.spans: Spans = NO_SPANS
         self.tap = Tap()
         self.plugins: InProcessPlugins | None = None
         self.wire = Wire(self.cri, self.tap)
@@ -115,6 +117,7 @@ class Node:
                 node_facts=self._facts(config),
                 device_plugins=self.plugins,
                 mounts=self.mounts,
+                spans=self.spans,
             ),
         )
         self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")

@@ -127,6 +127,29 @@ async def test_a_path_or_service_that_is_not_served() -> None:
         await fake.ports.http(ip, 80, "/", tls=True)
     with pytest.raises(WrongProtocol):
         await fake.ports.health(ip, 80, "")
+    answers = [(visit.protocol, visit.answer) for visit in fake.ports.visits]
+    assert answers == [("http", "404"), ("grpc", "NOT_SERVING"), ("grpc", "NOT_FOUND")]
+    away = [(visit.container, visit.protocol, visit.answer) for visit in fake.ports.turned_away]
+    assert away == [
+        ("web", "http", "speaks grpc"),
+        ("web", "https", "speaks http"),
+        ("web", "grpc", "speaks http"),
+    ]
+
+
+@pytest.mark.virtual_time
+async def test_who_finds_no_listener_is_noted_with_the_pod_of_the_address() -> None:
+    fake = FakeCRI()
+    ip = await address_of(fake)
+    with pytest.raises(NotServed):
+        fake.ports.connect(ip, 81)
+    (visit,) = fake.ports.turned_away
+    assert (visit.pod, visit.container, visit.port) == ("shop", "", 81)
+    assert (visit.protocol, visit.answer, visit.ended_s) == (
+        *("tcp", "connection refused"),
+        visit.time_s,
+    )
+    assert not fake.ports.visits
 
 
 @pytest.mark.virtual_time
@@ -140,6 +163,38 @@ async def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
     await asyncio.sleep(6)
     with pytest.raises(Hung):
         await fake.ports.http(ip, 80, "/")
+    took = [(v.answer, round((v.ended_s or 0) - v.time_s, 1)) for v in fake.ports.visits]
+    assert took == [("200", 3), ("hung up", 1)]
+
+
+@pytest.mark.virtual_time
+async def test_a_client_that_leaves_has_no_answer() -> None:
+    fake = FakeCRI()
+    fake.behaves(serves(80, delay_s=3))
+    ip = await address_of(fake)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await fake.ports.http(ip, 80, "/")
+    (visit,) = fake.ports.visits
+    assert (visit.answer, round((visit.ended_s or 0) - visit.time_s, 1)) == ("", 1)
+
+
+async def test_a_client_of_a_socket_that_leaves_has_no_answer() -> None:
+    fake = FakeCRI(pod_network="127.93.8")
+    fake.behaves(serves(18090, delay_s=30))
+    try:
+        ip = await address_of(fake)
+        async with aiohttp.ClientSession() as session:
+            given = aiohttp.ClientTimeout(total=0.2)
+            with pytest.raises(TimeoutError):
+                await session.get(f"http://{ip}:18090/", timeout=given)
+        (visit,) = fake.ports.visits
+        async with asyncio.timeout(5):
+            while visit.ended_s is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert visit.answer == ""
+    finally:
+        await fake.stop_streaming()
 
 
 @pytest.mark.parametrize(
@@ -198,6 +253,7 @@ async def test_containers_really_listen_on_loopback_addresses() -> None:
                 assert answer.headers["Location"] == f"http://{ip}:1/"
             visit = fake.ports.visits[0]
             assert (visit.pod, visit.path, visit.header("x")) == ("shop", "/a?b=1", ["1"])
+            assert [v.answer for v in list(fake.ports.visits)[:2]] == ["302", "200, broken off"]
             reader, writer = await asyncio.open_connection(ip, 18081)
             assert await reader.read() == b""
             writer.close()

@@ -11,27 +11,49 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from refkubelet.command_flags import (
+    DEPRECATED,
+    IGNORED,
+    NOT_DEPRECATED,
+    REFUSED,
+    SWITCHES,
+    VALUES,
+    with_hyphens,
+)
+from refkubelet.telemetry.log_format import FORMATS, log_to_stderr, verbosity_of
 from simclock.distribution import add_version, not_installed
+from simclock.start_up import many_imports
 
 USAGE_ERROR: Final = 2
 ROOT_DIR: Final = "/var/lib/kubelet"
+LABELS: Final = "key=value,...: labels of this node's Node object when it is registered"
+SECCOMP: Final = "RuntimeDefault for containers without a seccomp profile, as seccompDefault"
+FIELDS: Final = "flags of configuration fields"
+ABOUT_FIELDS: Final = (
+    "They win over --config and --config-dir. The kubelet calls most of them deprecated, and so "
+    "does a warning here; --flag and --flag=false where no value is shown."
+)
+
+log = logging.getLogger("refkubelet.cli")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the process's exit code."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_hyphens(sys.argv[1:] if arguments is None else arguments))
     if options.command is None:
         parser.print_help()
         return USAGE_ERROR
-    _log_to_stderr(options.v)
+    log_to_stderr(options.v or 0, options.logging_format or FORMATS[0])
+    _tell_flags(options)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users
     import asyncio  # late, as what follows: --help and mistakes in flags are answered at once
 
     try:
-        from refkubelet.daemon import USER_ERRORS, run
+        with many_imports():
+            from refkubelet.daemon import USER_ERRORS, run
     except ModuleNotFoundError as error:
         print(f"refkubelet: {not_installed(error, 'kubelet')}", file=sys.stderr)
         return USAGE_ERROR
@@ -50,17 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_version(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    run = commands.add_parser("run", help="run the kubelet until SIGTERM")
+    run = commands.add_parser("run", help="run the kubelet until SIGTERM", allow_abbrev=False)
     run.add_argument("--config", metavar="FILE", help="KubeletConfiguration v1beta1 (YAML or JSON)")
     run.add_argument(
-        "--container-runtime-endpoint",
-        metavar="unix:///PATH",
-        help="socket of the CRI runtime; wins over the file's containerRuntimeEndpoint",
-    )
-    run.add_argument(
-        "--image-service-endpoint",
-        metavar="unix:///PATH",
-        help="socket of the CRI image service; the runtime's if not given",
+        "--config-dir",
+        metavar="DIR",
+        help="drop-ins over the file: all *.conf in it and below, by name",
     )
     run.add_argument(
         "--kubeconfig", metavar="FILE", help="how to reach the API server; none = standalone"
@@ -73,18 +90,123 @@ def _parser() -> argparse.ArgumentParser:
         "--root-dir", metavar="DIR", default=ROOT_DIR, help=f"state of pods (default {ROOT_DIR})"
     )
     run.add_argument(
+        "--cert-dir",
+        metavar="DIR",
+        help="where the certificate of the main port is made (default: pki below --root-dir)",
+    )
+    run.add_argument(
         "--insecure-server",
         action="store_true",
-        help="let the main port, which does not authenticate yet, listen beyond loopback addresses",
+        help="let the main port listen beyond loopback addresses even if everybody may do "
+        "everything there",
     )
     run.add_argument("--seed", type=int, help="seed of all random choices, to repeat a run")
-    run.add_argument("-v", action="count", default=0, help="tell more; -vv tells everything")
+    run.add_argument("--node-labels", action="append", metavar="LABELS", default=[], help=LABELS)
+    run.add_argument(
+        "--seccomp-default",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help=SECCOMP,
+    )
+    run.add_argument(
+        "-v",
+        "--v",
+        dest="v",
+        action=_Verbosity,
+        nargs="?",
+        metavar="LEVEL",
+        help="tell what is done: syncs that change something, starts, stops, back-offs, evictions; "
+        "-vv, or --v=4 and more, tells everything; wins over the file's logging.verbosity",
+    )
+    run.add_argument(
+        "--logging-format",
+        choices=FORMATS,
+        help="of the log on stderr: text (default), or json: one object a line; wins over the "
+        "file's logging.format",
+    )
+    _add_fields(run)
     return parser
 
 
-def _log_to_stderr(verbosity: int) -> None:
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]
-    logging.basicConfig(
-        level=logging.WARNING, format="%(asctime)s %(levelname).1s %(name)s: %(message)s"
-    )
-    logging.getLogger("refkubelet").setLevel(level)
+def _add_fields(run: argparse.ArgumentParser) -> None:
+    """The flags of the kubelet beside those above."""
+    run.set_defaults(fields=[], ignored=[])
+    group = run.add_argument_group(FIELDS, ABOUT_FIELDS)
+    for flag, field in sorted((*SWITCHES.items(), *VALUES.items())):
+        keeps: dict[str, Any] = {"nargs": "?", "const": "true"} if flag in SWITCHES else {}
+        group.add_argument(
+            f"--{flag}",
+            action=_OfField,
+            dest=field,
+            metavar="BOOL" if flag in SWITCHES else "VALUE",
+            default=argparse.SUPPRESS,
+            help=field,
+            **keeps,
+        )
+    for flag in (*REFUSED, *IGNORED):
+        run.add_argument(
+            f"--{flag}",
+            action=_WithoutField,
+            nargs="?",
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
+
+
+class _OfField(argparse.Action):
+    """Collects (flag, field, text) in `fields`, in the order of the command line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        flag = (option_string or "").removeprefix("--")
+        namespace.fields = [*namespace.fields, (flag, self.dest, values)]
+
+
+class _WithoutField(argparse.Action):
+    """Refuses a flag by name, or notes that it is ignored. An empty value is none."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        flag = (option_string or "").removeprefix("--")
+        if flag in IGNORED:
+            namespace.ignored = [*namespace.ignored, flag]
+        elif values not in ("", "false"):
+            parser.error(f"--{flag} is not supported: {REFUSED[flag]}")
+
+
+class _Verbosity(argparse.Action):
+    """`-v` once or more, or the kubelet's `-v 4`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = namespace.v or 0
+        if values is None or set(values) == {"v"}:
+            namespace.v = before + 1 + len(values or "")
+        elif values.isascii() and values.isdigit():
+            namespace.v = verbosity_of(int(values))
+        else:
+            parser.error(f"-v {values}: wanted a number, such as -v 4")
+
+
+def _tell_flags(options: argparse.Namespace) -> None:
+    """Warn of flags that are deprecated or ignored, each once (CFG-010)."""
+    for flag in dict.fromkeys(flag for flag, _, _ in options.fields):
+        if flag not in NOT_DEPRECATED:
+            log.warning(DEPRECATED, flag)
+    for flag in dict.fromkeys(options.ignored):
+        log.warning("--%s: accepted, but refkubelet does not act on it: %s", flag, IGNORED[flag])

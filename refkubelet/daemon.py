@@ -15,16 +15,15 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import (
     ConfigError,
+    Given,
     KubeletConfiguration,
-    defaults_without_file,
     load_config,
 )
 from refkubelet.config.eviction_grammar import ThresholdError
@@ -37,18 +36,25 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.host.network import SocketNetwork
+from refkubelet.host.own_process import allow_files, set_oom_score_adj
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.labels import NodeLabelError, node_labels
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
-from refkubelet.server.http import KubeletServers, ServerError, check_servers
-from refkubelet.server.pages import ServerCallbacks
+from refkubelet.server.http import KubeletServers, Ports, ServerError, check_servers
 from refkubelet.server.pod_resources_server import PodResourcesServer
+from refkubelet.telemetry.log_format import log_to_stderr, verbosity_of
+from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import mounts_for
 from simclock import Clock, Ids, RealClock, Rng
+from simclock.distribution import not_installed
+
+if TYPE_CHECKING:
+    from refkubelet.api.lightkube_client import LightkubeApiClient
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +63,7 @@ USER_ERRORS: Final = (
     ContainerManagerError,
     EndpointError,
     MachineError,
+    NodeLabelError,
     NodeNameError,
     ServerError,
 )
@@ -71,19 +78,24 @@ CGROUP_DRIVER_PAUSE_S: Final = 2.0
 async def run(options: argparse.Namespace) -> int:
     """Run until a signal; 0 then. Raises one of `USER_ERRORS` for what the user can set right."""
     config = configuration(options)
-    check_servers(config, insecure=options.insecure_server)
+    _log_as_configured(config, options)
+    labels = node_labels(options.node_labels)
+    check_servers(config, has_api=bool(options.kubeconfig), insecure=options.insecure_server)
     clock = RealClock()
     machine = RealMachine(clock)
     check_host(config, machine)
+    _limit_this_process(config)
     rng = Rng.from_system() if options.seed is None else Rng(options.seed)
+    name = node_name(options.hostname_override)
     async with contextlib.AsyncExitStack() as stack:
+        spans = stack.enter_context(_spans(config, name, clock, rng))
         api = _api_client(options.kubeconfig)
         if api is not None:
             stack.push_async_callback(api.aclose)
-        runtime = await stack.enter_async_context(_runtime(config))
+        runtime = await stack.enter_async_context(_runtime(config, spans))
         config = await with_cgroup_driver(config, runtime.client, clock)
         check_driver(config, systemd_is_here=SYSTEMD.is_dir())
-        name, root_dir = node_name(options.hostname_override), _root_dir(options.root_dir)
+        root_dir = _root_dir(options.root_dir)
         ips = host_ips(options.node_ip, standalone=api is None)
         deps = KubeletDeps(
             target=runtime.client.target,
@@ -104,26 +116,29 @@ async def run(options: argparse.Namespace) -> int:
                 node_ip=ips[0] if ips else "",
                 runtime_version=runtime.version,
                 apparmor=apparmor_enabled(),
+                labels=labels,
             ),
             shutdown_source=Logind() if shutdown_groups(config) else None,
             login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
             device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             mounts=mounts_for(config.container_runtime_endpoint),
+            spans=spans,
         )
-        return await _serve(config, deps, insecure=options.insecure_server)
+        certificates = options.cert_dir or str(root_dir / "pki")
+        return await _serve(config, deps, certificates)
 
 
-async def _serve(config: KubeletConfiguration, deps: KubeletDeps, *, insecure: bool) -> int:
+async def _serve(config: KubeletConfiguration, deps: KubeletDeps, certificates: str) -> int:
     """The kubelet with its servers around it, until a signal or a failure of a part."""
     kubelet = Kubelet(config, deps)
-    callbacks = ServerCallbacks(
-        kubelet.pods_with_status,
-        kubelet.healthy,
-        metrics=kubelet.metrics.text,
-        probe_metrics=kubelet.work.probes.metrics.text,
-        summary=kubelet.stats.summary.summary,
+    ports = Ports(lambda: kubelet.servers.main, lambda: kubelet.servers.read_only)
+    servers = KubeletServers(
+        config,
+        ports,
+        deps.clock,
+        certificates=certificates,
+        host_name=deps.node_name,
     )
-    servers = KubeletServers(config, callbacks, insecure=insecure)
     await servers.start()
     monitors = PodResourcesServer(deps.root_dir, kubelet.resources.pod_resources, deps.clock)
     await monitors.start()
@@ -158,22 +173,79 @@ async def _stopped_by_signals(kubelet: Kubelet) -> AsyncIterator[None]:
 
 
 def configuration(options: argparse.Namespace) -> KubeletConfiguration:
-    """The file's configuration with the flags over it (CFG-001). Raises `ConfigError`."""
-    config = load_config(options.config) if options.config else defaults_without_file()
+    """File, drop-ins and flags as one configuration (CFG-001). Raises `ConfigError`."""
+    config = load_config(
+        options.config or None,
+        drop_ins=options.config_dir or None,
+        flags=[Given(*words) for words in options.fields],
+    )
     try:
         EvictionConfig.of(config)
     except ThresholdError as e:
-        raise ConfigError(f"{options.config}: {e}") from None
-    runtime = options.container_runtime_endpoint
-    if runtime:
-        config = replace(config, container_runtime_endpoint=runtime, image_service_endpoint=runtime)
-    if options.image_service_endpoint:
-        config = replace(config, image_service_endpoint=options.image_service_endpoint)
-    return config
+        raise ConfigError(f"{options.config or 'configuration'}: {e}") from None
+    return replace(config, seccomp_default=True) if options.seccomp_default else config
+
+
+def _log_as_configured(config: KubeletConfiguration, options: argparse.Namespace) -> None:
+    """Write the log as `logging` says, where no flag says otherwise (CFG-001, CFG-012)."""
+    given = config.logging
+    verbosity = verbosity_of(given.verbosity) if options.v is None else options.v
+    log_to_stderr(verbosity, options.logging_format or given.format)
+
+
+def _limit_this_process(config: KubeletConfiguration) -> None:
+    """Set what the kernel lets this process do. What it refuses is logged, as a warning if another
+    value than the default is wanted; the kubelet goes on."""
+    default = KubeletConfiguration()
+    for name, wanted, usual, failed in (
+        (
+            "maxOpenFiles",
+            config.max_open_files,
+            default.max_open_files,
+            allow_files(config.max_open_files),
+        ),
+        (
+            "oomScoreAdj",
+            config.oom_score_adj,
+            default.oom_score_adj,
+            set_oom_score_adj(config.oom_score_adj),
+        ),
+    ):
+        if failed:
+            level = logging.INFO if wanted == usual else logging.WARNING
+            log.log(level, "%s %d: cannot be set: %s", name, wanted, failed)
+
+
+@contextlib.contextmanager
+def _spans(config: KubeletConfiguration, host: str, clock: Clock, rng: Rng) -> Iterator[Spans]:
+    """Spans that go where `tracing` says. Raises `ConfigError` when the extra is missing."""
+    if config.tracing is None:
+        yield NO_SPANS
+        return
+    try:
+        from refkubelet.telemetry.otel import OtelSpans, collector, sampler
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"tracing: {not_installed(error, 'otel')}") from None
+    spans = OtelSpans(
+        sampler(config.tracing.sampling_rate_per_million),
+        collector(config.tracing.endpoint),
+        host=host,
+        clock=clock,
+        rng=rng,
+    )
+    try:
+        yield spans
+    finally:
+        spans.close()
 
 
 def _api_client(kubeconfig: str | None) -> LightkubeApiClient | None:
-    return LightkubeApiClient.from_kubeconfig(kubeconfig) if kubeconfig else None
+    if not kubeconfig:
+        return None
+    # Here, not above: a standalone kubelet goes without it.
+    from refkubelet.api.lightkube_client import LightkubeApiClient
+
+    return LightkubeApiClient.from_kubeconfig(kubeconfig)
 
 
 def _root_dir(path: str) -> Path:
@@ -215,11 +287,11 @@ class _Runtime:
 
 
 @contextlib.asynccontextmanager
-async def _runtime(config: KubeletConfiguration) -> AsyncIterator[_Runtime]:
+async def _runtime(config: KubeletConfiguration, spans: Spans) -> AsyncIterator[_Runtime]:
     """The connected runtime. Raises `EndpointError` when nothing that speaks CRI is there."""
     endpoint = config.container_runtime_endpoint
     client, target, version = await connect(
-        endpoint, config.runtime_request_timeout_s, config.image_service_endpoint
+        endpoint, config.runtime_request_timeout_s, config.image_service_endpoint, spans.headers
     )
     shown = runtime_version(version.runtime_name, version.runtime_version)
     log.info("runtime at %s: %s", endpoint, shown)

@@ -15,6 +15,7 @@ from refkubelet.api.node_informer import NodeInformer
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import Part, keep_running
+from refkubelet.kuberuntime.common.reasons import EVENT_CHECK_RESOLV_CONF
 from refkubelet.model.objects import Pod
 from refkubelet.pods.mirror import fast_static_pods_registration
 from refkubelet.wiring.admission import build_admission
@@ -22,8 +23,10 @@ from refkubelet.wiring.base import KubeletDeps, Later, build_base
 from refkubelet.wiring.loop import build_loop
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 from refkubelet.wiring.node import build_node
+from refkubelet.wiring.objects import build_objects
 from refkubelet.wiring.resources import build_resources
 from refkubelet.wiring.runtime import build_runtime
+from refkubelet.wiring.servers import ServedParts, Servers
 from refkubelet.wiring.sources import build_sources
 from refkubelet.wiring.stats import build_stats
 from refkubelet.wiring.upkeep import build_upkeep
@@ -46,8 +49,9 @@ class Kubelet:
         self.recorder = base.recorder
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
-        self.runtime = runtime = build_runtime(base, resources)
-        self.work = work = build_work(base, sources, resources, runtime)
+        self.objects = objects = build_objects(base, sources)
+        self.runtime = runtime = build_runtime(base, resources, objects)
+        self.work = work = build_work(base, sources, resources, runtime=runtime, objects=objects)
         self.stats = build_stats(base, sources, runtime)
         self.upkeep = upkeep = build_upkeep(
             base=base, sources=sources, runtime=runtime, work=work, stats=self.stats
@@ -72,6 +76,15 @@ class Kubelet:
             admission=admission,
         )
         self.metrics = metrics_page(self._measured())
+        served = ServedParts(
+            sources=sources,
+            runtime=runtime,
+            work=work,
+            stats=self.stats,
+            loop=self.loop.sync_loop,
+            metrics=self.metrics,
+        )
+        self.servers = Servers(base, served)
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
 
@@ -107,6 +120,9 @@ class Kubelet:
         that fails is started again; raises what is fatal to one."""
         clock = self.deps.clock
         self.recorder.node_event("Normal", "Starting", "Starting kubelet.")  # NODE-070
+        if self.runtime.resolv_conf_problem is not None:
+            text = self.runtime.resolv_conf_problem
+            self.recorder.node_event("Warning", EVENT_CHECK_RESOLV_CONF, text)
         tasks = [asyncio.create_task(keep_running(p, clock), name=p.name) for p in self.parts()]
         waiting = asyncio.create_task(self._stop.wait(), name="kubelet stop")
         try:
@@ -121,6 +137,7 @@ class Kubelet:
             await asyncio.gather(*tasks, waiting, return_exceptions=True)
             try:
                 await self.work.workers.stop()
+                await self.work.volumes.stop()
                 await self.work.probes.stop()
                 await self.runtime.manager.stop()
                 if self.work.cgroups is not None:
@@ -163,8 +180,10 @@ class Kubelet:
             yield Part("oom watcher", node.oom_watcher.run)
         if informer is not None:
             yield Part("node informer", informer.run)
-        if self.runtime.objects is not None:
-            yield Part("services", self.runtime.objects.run)
+        if self.objects is not None:
+            yield from self.objects.parts()
+        if self.runtime.variables is not None:
+            yield Part("services", self.runtime.variables.run)
         if informer is not None:
             yield Part("first mirrors", partial(self._first_mirrors, informer))
         if node.registrar is not None:
@@ -172,6 +191,10 @@ class Kubelet:
             # asks the runtime, too: the first of both that sees it ready makes the cgroups
             yield Part("node soon ready", node.registrar.get_ready, (ContainerManagerError,))
             yield Part("node images", after_runtime(self.upkeep.node_images.run))
+        if node.lease is not None:
+            yield Part("node lease", node.lease.run)
+        else:
+            yield Part("pod CIDR", node.pod_cidrs.run)
         if node.shutdown is not None:
             yield Part("shutdowns", after_runtime(node.shutdown.run))
 

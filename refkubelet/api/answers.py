@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
-from lightkube.models.core_v1 import ConfigMap, Secret, Service
+from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
+from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
@@ -27,11 +28,13 @@ def _decoder(kind: type[T]) -> Callable[[dict[str, Any]], T]:
     return lambda value: msgspec.convert(value, kind)
 
 
+decode_claim: Final = _decoder(PersistentVolumeClaim)
 decode_config_map: Final = _decoder(ConfigMap)
 decode_node: Final = _decoder(Node)
 decode_runtime_class: Final = _decoder(RuntimeClass)
 decode_secret: Final = _decoder(Secret)
 decode_service: Final = _decoder(Service)
+decode_trust_bundle: Final = _decoder(ClusterTrustBundle)
 
 
 def one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:

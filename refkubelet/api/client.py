@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from lightkube.models.core_v1 import ConfigMap, Secret, Service
+from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
+from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.model.objects import Node, Pod
@@ -99,9 +100,50 @@ class ApiClient(Protocol):
 
     def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]: ...
 
+    async def get_lease(self, namespace: str, name: str) -> dict[str, Any]: ...
+
+    async def create_lease(self, lease: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    async def replace_lease(self, lease: Mapping[str, Any]) -> dict[str, Any]:
+        """PUT; its metadata.resourceVersion is a precondition: after a change by another it
+        answers 409."""
+        ...
+
     async def get_secret(self, namespace: str, name: str) -> Secret: ...
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap: ...
+
+    async def list_secret(self, namespace: str, name: str) -> ObjectList[Secret]:
+        """The secrets of that name (none or one), to follow a single one (NODE-207)."""
+        ...
+
+    def watch_secret(
+        self, namespace: str, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[Secret]]: ...
+
+    async def list_config_map(self, namespace: str, name: str) -> ObjectList[ConfigMap]:
+        """The ConfigMaps of that name, as `list_secret`."""
+        ...
+
+    def watch_config_map(
+        self, namespace: str, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[ConfigMap]]: ...
+
+    async def create_token(
+        self, namespace: str, service_account: str, request: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """POST of a TokenRequest to the service account's `token` subresource (NODE-207)."""
+        ...
+
+    async def list_cluster_trust_bundles(self) -> ObjectList[ClusterTrustBundle]: ...
+
+    def watch_cluster_trust_bundles(
+        self, resource_version: str
+    ) -> AsyncIterator[WatchEvent[ClusterTrustBundle]]: ...
+
+    async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim: ...
+
+    async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]: ...
 
     async def get_runtime_class(self, name: str) -> RuntimeClass: ...
 
@@ -116,3 +158,7 @@ class ApiClient(Protocol):
     async def patch_event(
         self, namespace: str, name: str, patch: Mapping[str, Any]
     ) -> dict[str, Any]: ...
+
+    async def create_review(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """POST of a TokenReview or SubjectAccessReview; the answer has its status (SRV-013)."""
+        ...

@@ -21,15 +21,19 @@ import httpx2
 from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
-from lightkube.models.core_v1 import ConfigMap, Secret, Service
+from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
+from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
 
+from refkubelet.api import paths
 from refkubelet.api.answers import (
+    decode_claim,
     decode_config_map,
     decode_node,
     decode_runtime_class,
     decode_secret,
     decode_service,
+    decode_trust_bundle,
     error_of,
     every,
     json_object,
@@ -45,9 +49,8 @@ from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
-WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
 WATCH_SILENCE_S: Final = (
-    WATCH_LASTS_S + REQUEST_TIMEOUT_S
+    paths.WATCH_LASTS_S + REQUEST_TIMEOUT_S
 )  # after this the connection is taken for dead
 
 
@@ -105,7 +108,7 @@ class LightkubeApiClient:
     # -- pods ----------------------------------------------------------------------------------
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        return one(decode_pod, await self._json("GET", _pod_path(namespace, name)))
+        return one(decode_pod, await self._json("GET", paths.pod_path(namespace, name)))
 
     async def create_pod(self, pod: Pod) -> Pod:
         body = {"apiVersion": "v1", "kind": "Pod"} | to_dict(pod)
@@ -125,20 +128,20 @@ class LightkubeApiClient:
             options["gracePeriodSeconds"] = grace_period_s
         if uid is not None:
             options["preconditions"] = {"uid": uid}
-        await self._json("DELETE", _pod_path(namespace, name), body=options)
+        await self._json("DELETE", paths.pod_path(namespace, name), body=options)
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Pod:
-        path = _pod_path(namespace, name) + "/status"
+        path = paths.pod_path(namespace, name) + "/status"
         return one(decode_pod, await self._json("PATCH", path, body=patch))
 
     async def list_pods(self, node_name: str) -> ObjectList[Pod]:
-        value = await self._json("GET", "/api/v1/pods", params=_on_node(node_name))
+        value = await self._json("GET", "/api/v1/pods", params=paths.on_node(node_name))
         return every(decode_pod, value)
 
     async def watch_pods(
         self, node_name: str, resource_version: str
     ) -> AsyncIterator[WatchEvent[Pod]]:
-        params = _on_node(node_name) | _watching(resource_version)
+        params = paths.on_node(node_name) | paths.watching(resource_version)
         async for kind, value in self._watch("/api/v1/pods", params):
             yield watch_event(decode_pod, kind, value)
 
@@ -157,23 +160,78 @@ class LightkubeApiClient:
         )
 
     async def list_node(self, name: str) -> ObjectList[Node]:
-        value = await self._json("GET", "/api/v1/nodes", params=_named(name))
+        value = await self._json("GET", "/api/v1/nodes", params=paths.named(name))
         return every(decode_node, value)
 
     async def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]:
-        params = _named(name) | _watching(resource_version)
+        params = paths.named(name) | paths.watching(resource_version)
         async for kind, value in self._watch("/api/v1/nodes", params):
             yield watch_event(decode_node, kind, value)
+
+    async def get_lease(self, namespace: str, name: str) -> dict[str, Any]:
+        return await self._json("GET", f"{paths.leases(namespace)}/{name}")
+
+    async def create_lease(self, lease: Mapping[str, Any]) -> dict[str, Any]:
+        path = paths.leases(lease["metadata"]["namespace"])
+        return await self._json("POST", path, body=lease)
+
+    async def replace_lease(self, lease: Mapping[str, Any]) -> dict[str, Any]:
+        path = f"{paths.leases(lease['metadata']['namespace'])}/{lease['metadata']['name']}"
+        return await self._json("PUT", path, body=lease)
 
     # -- what pods refer to --------------------------------------------------------------------
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
-        path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+        path = f"{paths.secrets(namespace)}/{name}"
         return one(decode_secret, await self._json("GET", path))
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
-        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        path = f"{paths.config_maps(namespace)}/{name}"
         return one(decode_config_map, await self._json("GET", path))
+
+    async def list_secret(self, namespace: str, name: str) -> ObjectList[Secret]:
+        value = await self._json("GET", paths.secrets(namespace), params=paths.named(name))
+        return every(decode_secret, value)
+
+    async def watch_secret(
+        self, namespace: str, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[Secret]]:
+        params = paths.named(name) | paths.watching(resource_version)
+        async for kind, value in self._watch(paths.secrets(namespace), params):
+            yield watch_event(decode_secret, kind, value)
+
+    async def list_config_map(self, namespace: str, name: str) -> ObjectList[ConfigMap]:
+        value = await self._json("GET", paths.config_maps(namespace), params=paths.named(name))
+        return every(decode_config_map, value)
+
+    async def watch_config_map(
+        self, namespace: str, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[ConfigMap]]:
+        params = paths.named(name) | paths.watching(resource_version)
+        async for kind, value in self._watch(paths.config_maps(namespace), params):
+            yield watch_event(decode_config_map, kind, value)
+
+    async def create_token(
+        self, namespace: str, service_account: str, request: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
+        return await self._json("POST", path, body=request)
+
+    async def list_cluster_trust_bundles(self) -> ObjectList[ClusterTrustBundle]:
+        return every(decode_trust_bundle, await self._json("GET", paths.TRUST_BUNDLES))
+
+    async def watch_cluster_trust_bundles(
+        self, resource_version: str
+    ) -> AsyncIterator[WatchEvent[ClusterTrustBundle]]:
+        async for kind, value in self._watch(paths.TRUST_BUNDLES, paths.watching(resource_version)):
+            yield watch_event(decode_trust_bundle, kind, value)
+
+    async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim:
+        path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
+        return one(decode_claim, await self._json("GET", path))
+
+    async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
+        return await self._json("GET", f"{paths.resource_claims(namespace)}/{name}")
 
     async def get_runtime_class(self, name: str) -> RuntimeClass:
         path = f"/apis/node.k8s.io/v1/runtimeclasses/{name}"
@@ -183,7 +241,7 @@ class LightkubeApiClient:
         return every(decode_service, await self._json("GET", "/api/v1/services"))
 
     async def watch_services(self, resource_version: str) -> AsyncIterator[WatchEvent[Service]]:
-        params = _watching(resource_version)
+        params = paths.watching(resource_version)
         async for kind, value in self._watch("/api/v1/services", params):
             yield watch_event(decode_service, kind, value)
 
@@ -197,6 +255,11 @@ class LightkubeApiClient:
     ) -> dict[str, Any]:
         path = f"/api/v1/namespaces/{namespace}/events/{name}"
         return await self._json("PATCH", path, body=patch)
+
+    # -- reviews -------------------------------------------------------------------------------
+
+    async def create_review(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._json("POST", path, body=body)
 
     # -- wire ----------------------------------------------------------------------------------
 
@@ -266,24 +329,3 @@ async def _next_line(lines: AsyncIterator[str]) -> str | None:
     """None at the end. Raises `TimeoutError`."""
     async with asyncio.timeout(WATCH_SILENCE_S):
         return await anext(lines, None)
-
-
-def _pod_path(namespace: str, name: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/pods/{name}"
-
-
-def _on_node(node_name: str) -> dict[str, str]:
-    return {"fieldSelector": f"spec.nodeName={node_name}"}
-
-
-def _named(name: str) -> dict[str, str]:
-    return {"fieldSelector": f"metadata.name={name}"}
-
-
-def _watching(resource_version: str) -> dict[str, str]:
-    return {
-        "watch": "true",
-        "resourceVersion": resource_version,
-        "allowWatchBookmarks": "true",
-        "timeoutSeconds": str(WATCH_LASTS_S),
-    }

@@ -1,14 +1,15 @@
 """The kubelet's configuration: KubeletConfiguration v1beta1 files, read strictly.
 
-Read `kubelet_config` first, the schema, written with the functions of `fields`. `load` reads a
-file, with `decode` (types), `validation` (values), and the defaults that depend on other fields.
+Read `kubelet_config` first, the schema, written with the functions of `fields`. `load` puts
+a configuration together of a file, `drop_ins` and `flags`, with `decode` (types), `validation`
+(values), and the defaults that depend on other fields; `not_acted_on` names what has no effect.
 `eviction_grammar` parses the texts of eviction thresholds into `eviction_thresholds`.
 """
 
+from refkubelet.config.errors import ConfigError, ConfigErrors
+from refkubelet.config.flags import Given
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.load import (
-    ConfigError,
-    ConfigErrors,
     defaults_without_file,
     load_config,
     parse_config,
@@ -17,6 +18,7 @@ from refkubelet.config.load import (
 __all__ = [
     "ConfigError",
     "ConfigErrors",
+    "Given",
     "KubeletConfiguration",
     "defaults_without_file",
     "load_config",

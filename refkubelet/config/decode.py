@@ -26,10 +26,12 @@ _WANTED: Final = {
     Kind.BOOL: "true or false",
     Kind.INT32: "an integer of 32 bits",
     Kind.INT64: "an integer",
+    Kind.UINT32: "an integer from 0 to 4294967295",
     Kind.FLOAT: "a number",
     Kind.STRING: "a text",
     Kind.PATH: "a path",
     Kind.DURATION: "a duration such as 10s or 1m30s",
+    Kind.DURATION_OR_NS: "a duration such as 5s, or nanoseconds",
     Kind.QUANTITY: "a quantity such as 10Mi",
     Kind.STRINGS: "a list of texts",
     Kind.INTS: "a list of integers",
@@ -160,6 +162,17 @@ def _int(value: Any, kind: Kind, path: Path) -> int:
     return int(value)
 
 
+def _uint32(value: Any, kind: Kind, path: Path) -> int:
+    _require(_is_int(value, 33) and value >= 0, value, kind, path)
+    return int(value)
+
+
+def _duration_or_ns(value: Any, kind: Kind, path: Path) -> float:
+    if _is_int(value, 64):
+        return float(value) / 1e9
+    return float(_parsed(parse_duration_s)(value, kind, path))
+
+
 def _float(value: Any, kind: Kind, path: Path) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     _require(number and math.isfinite(value), value, kind, path)
@@ -215,10 +228,12 @@ _DECODERS: Final[Mapping[Kind, Callable[[Any, Kind, Path], Any]]] = {
     Kind.BOOL: _bool,
     Kind.INT32: _int,
     Kind.INT64: _int,
+    Kind.UINT32: _uint32,
     Kind.FLOAT: _float,
     Kind.STRING: _text,
     Kind.PATH: _text,
     Kind.DURATION: _parsed(parse_duration_s),
+    Kind.DURATION_OR_NS: _duration_or_ns,
     Kind.QUANTITY: _parsed(parse_integer),
     Kind.STRINGS: _TEXTS,
     Kind.INTS: _list_of(_int, Kind.INT32),

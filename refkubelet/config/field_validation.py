@@ -223,7 +223,6 @@ _NOT_NEGATIVE: Final = (
     ("max_pods", "maxPods (--max-pods)"),
     ("pods_per_core", "podsPerCore (--pods-per-core)"),
     ("max_open_files", "maxOpenFiles (--max-open-files)"),
-    ("eviction_max_pod_grace_period", "evictionMaxPodGracePeriod"),
 )
 
 # (field, wire name, the words it may hold)

@@ -22,10 +22,12 @@ class Kind(Enum):
     BOOL = auto()
     INT32 = auto()
     INT64 = auto()
+    UINT32 = auto()
     FLOAT = auto()
     STRING = auto()
     PATH = auto()  # a string; relative ones are resolved against the file's directory (CFG-002)
     DURATION = auto()  # a Go duration ("1m30s"); seconds as float in memory
+    DURATION_OR_NS = auto()  # the same, or a whole number of nanoseconds
     QUANTITY = auto()  # a Kubernetes quantity as a string; bytes as int in memory
     STRINGS = auto()
     INTS = auto()
@@ -70,11 +72,15 @@ def int64(wire: str, default: int | None = 0) -> Any:
     return _field(FieldInfo(wire, Kind.INT64), default)
 
 
+def uint32(wire: str, default: int = 0) -> Any:
+    return _field(FieldInfo(wire, Kind.UINT32), default)
+
+
 def number(wire: str, default: float | None = None) -> Any:
     return _field(FieldInfo(wire, Kind.FLOAT), default)
 
 
-def text(wire: str, default: str = "", *, keeps_empty: bool = False) -> Any:
+def text(wire: str, default: str | None = "", *, keeps_empty: bool = False) -> Any:
     """A string; an explicit "" means the default unless `keeps_empty`."""
     return _field(FieldInfo(wire, Kind.STRING, zero_is_default=not keeps_empty), default)
 
@@ -86,6 +92,11 @@ def path(wire: str, default: str = "", *, keeps_empty: bool = False) -> Any:
 def duration(wire: str, default_s: float | None, *, keeps_zero: bool = False) -> Any:
     """A duration; an explicit 0 means the default unless `keeps_zero`."""
     return _field(FieldInfo(wire, Kind.DURATION, zero_is_default=not keeps_zero), default_s)
+
+
+def duration_or_ns(wire: str, default_s: float) -> Any:
+    """A duration, or nanoseconds as a number; an explicit 0 means the default."""
+    return _field(FieldInfo(wire, Kind.DURATION_OR_NS, zero_is_default=True), default_s)
 
 
 def quantity(wire: str, default: int) -> Any:

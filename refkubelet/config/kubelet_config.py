@@ -1,8 +1,8 @@
 """The schema of KubeletConfiguration, kubelet.config.k8s.io/v1beta1: every field with its default.
 
 Durations are in seconds (`..._s`), sizes in bytes (`..._bytes`); names are those of the file in
-snake case. Fields below the line "accepted, not acted on" are checked for their type and then
-ignored. Defaults: CFG-005's table, EVIC-006, EVIC-007, GC-101, GC-201.
+snake case. Fields without effect are those of `not_acted_on`. Defaults: CFG-005's
+table, EVIC-006, EVIC-007, GC-101, GC-201.
 
 kubernetes.io documents each field.
 """
@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from refkubelet.config import fields as f
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 KIND: Final = "KubeletConfiguration"
-FIRST_FIELD_NOT_ACTED_ON: Final = "staticPodURL"
 DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = MappingProxyType(
     {
         "memory.available": "100Mi",
@@ -49,7 +48,7 @@ class AnonymousAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """How clients of the main port are authenticated; refkubelet does not check them yet."""
+    """How clients of the main port are authenticated."""
 
     x509: X509Authentication = f.struct("x509", X509Authentication)
     webhook: WebhookAuthentication = f.struct("webhook", WebhookAuthentication)
@@ -66,6 +65,48 @@ class WebhookAuthorization:
 class Authorization:
     mode: str = f.text("mode", "Webhook")
     webhook: WebhookAuthorization = f.struct("webhook", WebhookAuthorization)
+
+
+@dataclass(frozen=True, slots=True)
+class VModuleItem:
+    """How talkative the files of a name are, which is checked and has no effect here."""
+
+    file_pattern: str = f.text("filePattern")
+    verbosity: int = f.uint32("verbosity")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRouting:
+    """Where a log of one format goes; checked, without effect here."""
+
+    split_stream: bool = f.boolean("splitStream", False)
+    info_buffer_size_bytes: int = f.quantity("infoBufferSize", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormatOptions:
+    text: OutputRouting = f.struct("text", OutputRouting)
+    json: OutputRouting = f.struct("json", OutputRouting)
+
+
+@dataclass(frozen=True, slots=True)
+class Logging:
+    """How the log is written. `format`: text or json; `verbosity`: as often as -v."""
+
+    format: str = f.text("format", "text")
+    flush_frequency_s: float = f.duration_or_ns("flushFrequency", 5.0)
+    verbosity: int = f.uint32("verbosity")
+    vmodule: tuple[VModuleItem, ...] = f.structs("vmodule", VModuleItem)
+    options: LogFormatOptions = f.struct("options", LogFormatOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """Where spans go. `endpoint`: of a collector, None: localhost:4317;
+    `sampling_rate_per_million`: None or 0: none but those of sampled parents."""
+
+    endpoint: str | None = f.text("endpoint", keeps_empty=True, default=None)
+    sampling_rate_per_million: int | None = f.int32("samplingRatePerMillion", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +154,9 @@ class KubeletConfiguration:
 
     # Pod sources.
     static_pod_path: str = f.path("staticPodPath")
+    static_pod_url: str = f.text("staticPodURL")
+    static_pod_url_header: Mapping[str, tuple[str, ...]] = f.strings_map("staticPodURLHeader")
+    http_check_frequency_s: float = f.duration("httpCheckFrequency", 20.0)
     file_check_frequency_s: float = f.duration("fileCheckFrequency", 20.0)
     sync_frequency_s: float = f.duration("syncFrequency", 60.0)
     # Servers.
@@ -124,6 +168,13 @@ class KubeletConfiguration:
     healthz_bind_address: str = f.text("healthzBindAddress", "127.0.0.1")
     tls_cert_file: str = f.path("tlsCertFile")
     tls_private_key_file: str = f.path("tlsPrivateKeyFile")
+    tls_cipher_suites: tuple[str, ...] = f.strings("tlsCipherSuites")
+    tls_min_version: str = f.text("tlsMinVersion")
+    enable_debugging_handlers: bool = f.boolean("enableDebuggingHandlers", True)
+    enable_profiling_handler: bool = f.boolean("enableProfilingHandler", True)
+    enable_system_log_handler: bool = f.boolean("enableSystemLogHandler", True)
+    authentication: Authentication = f.struct("authentication", Authentication)
+    authorization: Authorization = f.struct("authorization", Authorization)
     # Runtime.
     container_runtime_endpoint: str = f.text(
         "containerRuntimeEndpoint", "unix:///run/containerd/containerd.sock"
@@ -201,6 +252,8 @@ class KubeletConfiguration:
     enable_controller_attach_detach: bool = f.boolean("enableControllerAttachDetach", True)
     node_status_update_frequency_s: float = f.duration("nodeStatusUpdateFrequency", 10.0)
     node_status_report_frequency_s: float = f.duration("nodeStatusReportFrequency", 300.0)
+    node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
+    pod_cidr: str = f.text("podCIDR")
     provider_id: str = f.text("providerID")
     event_record_qps: int = f.int32("eventRecordQPS", 50)
     event_burst: int = f.int32("eventBurst", 100, zero_is_default=True)
@@ -223,21 +276,16 @@ class KubeletConfiguration:
     )
     node_status_max_images: int = f.int32("nodeStatusMaxImages", 50)
     allowed_unsafe_sysctls: tuple[str, ...] = f.strings("allowedUnsafeSysctls")
+    # What others see of it.
+    logging: Logging = f.struct("logging", Logging)
+    tracing: Tracing | None = f.optional_struct("tracing", Tracing)
 
-    # -- accepted, not acted on ---------------------------------------------------------------
-    static_pod_url: str = f.text("staticPodURL")
-    static_pod_url_header: Mapping[str, tuple[str, ...]] = f.strings_map("staticPodURLHeader")
-    http_check_frequency_s: float = f.duration("httpCheckFrequency", 20.0)
-    tls_cipher_suites: tuple[str, ...] = f.strings("tlsCipherSuites")
+    # What this process may use, what it tells, and what has no effect (`not_acted_on`).
     tls_curve_preferences: tuple[int, ...] = f.ints("tlsCurvePreferences")
-    tls_min_version: str = f.text("tlsMinVersion")
     rotate_certificates: bool = f.boolean("rotateCertificates", False)
     server_tls_bootstrap: bool = f.boolean("serverTLSBootstrap", False)
-    enable_debugging_handlers: bool = f.boolean("enableDebuggingHandlers", True)
     enable_contention_profiling: bool = f.boolean("enableContentionProfiling", False)
-    enable_profiling_handler: bool = f.boolean("enableProfilingHandler", True)
     enable_debug_flags_handler: bool = f.boolean("enableDebugFlagsHandler", True)
-    enable_system_log_handler: bool = f.boolean("enableSystemLogHandler", True)
     enable_system_log_query: bool = f.boolean("enableSystemLogQuery", False)
     oom_score_adj: int = f.int32("oomScoreAdj", -999)
     streaming_connection_idle_timeout_s: float = f.duration(
@@ -248,7 +296,6 @@ class KubeletConfiguration:
     dra_manager_reconcile_period_s: float = f.duration("draManagerReconcilePeriod", 60.0)
     qos_reserved: Mapping[str, str] = f.string_map("qosReserved")
     hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
-    pod_cidr: str = f.text("podCIDR")
     run_once: bool = f.boolean("runOnce", False)
     max_open_files: int = f.int64("maxOpenFiles", 1_000_000)
     content_type: str = f.text("contentType", "application/vnd.kubernetes.protobuf")
@@ -264,8 +311,3 @@ class KubeletConfiguration:
     volume_plugin_dir: str = f.path(
         "volumePluginDir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
     )
-    logging: Mapping[str, Any] = f.opaque("logging")
-    tracing: Mapping[str, Any] = f.opaque("tracing")
-    node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
-    authentication: Authentication = f.struct("authentication", Authentication)
-    authorization: Authorization = f.struct("authorization", Authorization)

@@ -1,67 +1,119 @@
-"""Reads a KubeletConfiguration file, YAML or JSON, strictly; all its mistakes are one error."""
+"""Puts a configuration together: file, drop-ins, flags; read strictly, all mistakes are one error.
+
+The order is the kubelet's: the file of `--config` with its defaults, the drop-ins of `--config-dir`
+over it, flags over both, then the checks of values. What must never happen: a file that is partly
+wrong has an effect. Rules: CFG-001..005. Upstream: cmd/kubelet/app/server.go: NewKubeletCommand.
+"""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from refkubelet.config import gates
 from refkubelet.config.decode import Decoder, describe
+from refkubelet.config.drop_ins import drop_in_files, with_absolute_paths
+from refkubelet.config.errors import ConfigError, ConfigErrors
 from refkubelet.config.fields import info_of
+from refkubelet.config.flags import Given, with_flags
 from refkubelet.config.kubelet_config import (
     API_VERSION,
     DEFAULT_EVICTION_HARD,
-    FIRST_FIELD_NOT_ACTED_ON,
     KIND,
-    AnonymousAuthentication,
-    Authentication,
-    Authorization,
     KubeletConfiguration,
-    WebhookAuthentication,
+    Logging,
 )
+from refkubelet.config.merge import merged, without_nulls
+from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
 from refkubelet.config.resource_validation import with_named_cpus
 from refkubelet.config.validation import validate
-from refkubelet.model.yaml.document import YamlError, read_yaml
+from refkubelet.golang.duration import format_duration
+from refkubelet.model.yaml.document import Document, YamlError, read_yaml
 
 log = logging.getLogger(__name__)
 
 _TYPE_META = frozenset({"apiVersion", "kind"})
+WITHOUT_FILE: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "readOnlyPort": 10255,
+        "evictionHard": {},
+        "authentication": {"webhook": {"enabled": False}, "anonymous": {"enabled": True}},
+        "authorization": {"mode": "AlwaysAllow"},
+    }
+)
+"""What a kubelet without `--config` has instead of a file (CFG-004)."""
 
 
-class ConfigError(Exception):
-    """A mistake of the user. The text is complete: place, field, what was wanted, what was
-    found."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A configuration before its values are checked. `name`: what errors begin with; `value`: the
+    mapping it was made of."""
+
+    name: str
+    value: Mapping[str, Any]
+    config: KubeletConfiguration
 
 
-class ConfigErrors(ConfigError):
-    """All mistakes of one file: `problems`, one text each; the error's text has a line for each."""
+def load_config(
+    path: str | Path | None = None,
+    *,
+    drop_ins: str | Path | None = None,
+    flags: Sequence[Given] = (),
+) -> KubeletConfiguration:
+    """The configuration of a file, the drop-ins of a directory over it and flags over both, with
+    all defaults, validated.
 
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-def load_config(path: str | Path) -> KubeletConfiguration:
-    """The configuration in a file, with all defaults, validated.
-
-    Relative paths in it are resolved against its directory (CFG-002); hard eviction thresholds get
-    their defaults (EVIC-006). Raises `ConfigErrors`, with a text for each mistake that begins with
-    the file and, for a wrong field, its line.
+    Without `path`: the defaults without a file (CFG-004). Relative paths in the file are resolved
+    against its directory (CFG-002), those in drop-ins and flags against the working directory; hard
+    eviction thresholds get their defaults (EVIC-006). Raises `ConfigErrors`, with a text for each
+    mistake that begins with the file and, for a wrong field, its line.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as e:
-        reason = (e.strerror or str(e)).lower()
-        raise ConfigErrors([f"cannot read the configuration file {path}: {reason}"]) from None
-    return parse_config(data, str(path))
+    source = _without_file() if path is None else _from_bytes(_read(path), str(path))
+    if drop_ins is not None:
+        source = _with_drop_ins(source, drop_ins)
+    return _checked(source, flags)
 
 
 def parse_config(data: bytes, file: str) -> KubeletConfiguration:
     """The configuration in these bytes, like `load_config`. `file`: the name in errors; relative
     paths are resolved against its directory. Raises `ConfigErrors`."""
+    return _checked(_from_bytes(data, file))
+
+
+def defaults_without_file() -> KubeletConfiguration:
+    """The configuration of a kubelet without `--config`: no authentication of its servers, and no
+    eviction (CFG-004)."""
+    return load_config()
+
+
+def _read(path: str | Path) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as e:
+        reason = (e.strerror or str(e)).lower()
+        raise ConfigErrors([f"cannot read the configuration file {path}: {reason}"]) from None
+
+
+def _without_file() -> _Source:
+    decoder = Decoder("configuration", Document(WITHOUT_FILE))
+    config = decoder.struct(KubeletConfiguration, WITHOUT_FILE, (), ignore=_TYPE_META)
+    return _Source("configuration", WITHOUT_FILE, config)
+
+
+def _from_bytes(data: bytes, file: str) -> _Source:
+    value, config = _strictly(data, file)
+    return _Source(file, value, _with_defaults(config, value))
+
+
+def _strictly(
+    data: bytes, file: str, *, is_patch: bool = False
+) -> tuple[dict[str, Any], KubeletConfiguration]:
+    """A file's mapping, and what it says, without further defaults. `is_patch`: null removes, at
+    any depth. Raises ConfigErrors."""
     try:
         document = read_yaml(data)
     except YamlError as e:
@@ -76,14 +128,11 @@ def parse_config(data: bytes, file: str) -> KubeletConfiguration:
     if document.more:
         decoder.problems.append(f"{file}: holds more than one document; wanted one {KIND}")
     _check_type(decoder, value)
-    config = decoder.struct(KubeletConfiguration, value, (), ignore=_TYPE_META)
-    if not decoder.problems:
-        config = _complete(config, value)
-        decoder.problems.extend(f"{file}: {problem}" for problem in validate(config))
+    said = without_nulls(value) if is_patch else value
+    config = decoder.struct(KubeletConfiguration, said, (), ignore=_TYPE_META)
     if decoder.problems:
         raise ConfigErrors(decoder.problems)
-    _tell_what_is_not_acted_on(file, value)
-    return with_named_cpus(config)
+    return value, config
 
 
 def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:
@@ -92,59 +141,106 @@ def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:
             decoder.problem((key,), f"wanted {wanted}, found {describe(value.get(key))}")
 
 
-def _complete(config: KubeletConfiguration, value: dict[str, Any]) -> KubeletConfiguration:
+def _with_defaults(config: KubeletConfiguration, value: Mapping[str, Any]) -> KubeletConfiguration:
     """`config` with the defaults that depend on other fields. `value`: the file's mapping."""
     hard = config.eviction_hard
     if hard is None:
         hard = DEFAULT_EVICTION_HARD
     elif config.merge_default_eviction_settings:
         hard = MappingProxyType({**DEFAULT_EVICTION_HARD, **hard})
+    return replace(_with_other_defaults(config, value), eviction_hard=hard)
+
+
+def _with_other_defaults(
+    config: KubeletConfiguration, value: Mapping[str, Any]
+) -> KubeletConfiguration:
     report_s = config.node_status_report_frequency_s
     if value.get("nodeStatusUpdateFrequency") and not value.get("nodeStatusReportFrequency"):
         report_s = config.node_status_update_frequency_s
-    image_endpoint = config.image_service_endpoint or config.container_runtime_endpoint
     serialize = config.serialize_image_pulls
     if value.get("serializeImagePulls") is None:  # BACK-208
         serialize = (config.max_parallel_image_pulls or 0) < 2
-    return replace(
-        config,
-        serialize_image_pulls=serialize,
-        eviction_hard=hard,
-        node_status_report_frequency_s=report_s,
-        image_service_endpoint=image_endpoint,
-    )
+    return replace(config, serialize_image_pulls=serialize, node_status_report_frequency_s=report_s)
 
 
-def defaults_without_file() -> KubeletConfiguration:
-    """The configuration of a kubelet without `--config`: no authentication of its servers, and no
-    eviction (CFG-004)."""
-    config = KubeletConfiguration(
-        read_only_port=10255,
-        eviction_hard=MappingProxyType({}),
-        authentication=Authentication(
-            webhook=WebhookAuthentication(enabled=False),
-            anonymous=AnonymousAuthentication(enabled=True),
-        ),
-        authorization=Authorization(mode="AlwaysAllow"),
-    )
-    return _complete(config, {})
+def _with_drop_ins(source: _Source, directory: str | Path) -> _Source:
+    """The drop-ins over the file, each over what is there already (CFG-003). Raises ConfigErrors
+    with the mistakes of all of them."""
+    files, skipped = drop_in_files(directory)
+    for file in skipped:
+        log.info("%s: not read, since its name does not end in .conf", file)
+    value, problems = _to_merge_into(source), list[str]()
+    for file in files:
+        try:
+            patch, _ = _strictly(_read(file), file, is_patch=True)
+        except ConfigErrors as error:
+            problems.extend(error.problems)
+        else:
+            value = merged(value, with_absolute_paths(KubeletConfiguration, patch, Path.cwd()))
+    if problems:
+        raise ConfigErrors(problems)
+    decoder = Decoder(source.name, Document(value))
+    config = decoder.struct(KubeletConfiguration, value, (), ignore=_TYPE_META)
+    hard = config.eviction_hard or MappingProxyType({})  # nothing is added to what is merged
+    config = replace(_with_other_defaults(config, value), eviction_hard=hard)
+    return _Source(" + ".join((source.name, *files)), value, config)
 
 
-def fields_not_acted_on() -> tuple[str, ...]:
-    """The names of the fields that are accepted and ignored."""
-    names = [info_of(f).wire for f in fields(KubeletConfiguration)]
-    return tuple(names[names.index(FIRST_FIELD_NOT_ACTED_ON) :])
+def _to_merge_into(source: _Source) -> dict[str, Any]:
+    """The file's mapping with absolute paths and with those defaults, which the kubelet has at hand
+    when it merges, that depend on other fields: a drop-in does not change them by the way."""
+    config = source.config
+    directory = Path(source.name).absolute().parent
+    return {
+        **with_absolute_paths(KubeletConfiguration, source.value, directory),
+        "evictionHard": dict(config.eviction_hard or {}),
+        "nodeStatusUpdateFrequency": format_duration(config.node_status_update_frequency_s),
+        "nodeStatusReportFrequency": format_duration(config.node_status_report_frequency_s),
+        "serializeImagePulls": config.serialize_image_pulls,
+    }
 
 
-def _tell_what_is_not_acted_on(file: str, value: dict[str, Any]) -> None:
-    ignored = [name for name in fields_not_acted_on() if value.get(name) is not None]
+def _checked(source: _Source, flags: Sequence[Given] = ()) -> KubeletConfiguration:
+    """The source with the flags over it, its values checked. Raises ConfigErrors."""
+    config, problems = with_flags(source.config, flags)
+    image_endpoint = config.image_service_endpoint or config.container_runtime_endpoint
+    config = replace(config, image_service_endpoint=image_endpoint)
+    problems.extend(f"{source.name}: {problem}" for problem in validate(config))
+    if problems:
+        raise ConfigErrors(problems)
+    _tell_what_is_not_acted_on(source.name, config)
+    _tell_of_logging(source.name, config.logging)
+    return with_named_cpus(config)
+
+
+def _tell_what_is_not_acted_on(name: str, config: KubeletConfiguration) -> None:
+    """Name the fields without effect that are not as they are by default, and such gates."""
+    default = KubeletConfiguration()
+    ignored = [
+        wire
+        for field in fields(KubeletConfiguration)
+        if (wire := info_of(field).wire) in NOT_ACTED_ON
+        and getattr(config, field.name) != getattr(default, field.name)
+    ]
     if ignored:
-        log.warning("%s: accepted, but refkubelet does not act on: %s", file, ", ".join(ignored))
-    if unknown := gates.others(value.get("featureGates") or {}):
+        told = complaint(ignored)
+        log.warning("%s: accepted, but refkubelet does not act on: %s", name, told)
+    if unknown := gates.others(config.feature_gates):
         log.warning(
             "%s: featureGates: accepted, but without effect in refkubelet: %s",
-            file,
+            name,
             ", ".join(unknown),
+        )
+
+
+def _tell_of_logging(file: str, given: Logging) -> None:
+    """Records go to stderr one by one and all files alike."""
+    ignored = [
+        name for name in ("vmodule", "options") if getattr(given, name) != getattr(Logging(), name)
+    ]
+    if ignored:
+        log.warning(
+            "%s: logging: accepted, but without effect in refkubelet: %s", file, ", ".join(ignored)
         )
 
 
@@ -152,7 +248,6 @@ __all__ = [
     "ConfigError",
     "ConfigErrors",
     "defaults_without_file",
-    "fields_not_acted_on",
     "load_config",
     "parse_config",
 ]

@@ -13,6 +13,7 @@ from typing import Final
 from refkubelet.config.allocatable_validation import allocatable_problems
 from refkubelet.config.field_validation import field_problems
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.observing_validation import logging_problems, tracing_problems
 from refkubelet.config.resource_validation import resource_problems
 from refkubelet.golang.duration import format_duration
 
@@ -34,6 +35,8 @@ def validate(config: KubeletConfiguration) -> list[str]:
     problems = [PREFIX + problem for check in checks for problem in check(config)]
     if config.sync_frequency_s <= 0:
         problems.append(f"invalid sync frequency {format_duration(config.sync_frequency_s)}")
+    problems.extend(logging_problems(config))
+    problems.extend(tracing_problems(config))
     problems.extend(
         f"invalid taint: {t.key}: taint.TimeAdded is not nil"
         for t in config.register_with_taints

@@ -91,6 +91,14 @@ class CriClient:
             return None
         return "cgroupfs" if answer.linux.cgroup_driver == cri.CGROUPFS else "systemd"
 
+    async def update_pod_cidr(self, pod_cidr: str) -> None:
+        """Tell the runtime the addresses of the node's pods: one range, or several with commas
+        (NODE-014)."""
+        network = cri.NetworkConfig(pod_cidr=pod_cidr)
+        config = cri.RuntimeConfig(network_config=network)
+        request = cri.UpdateRuntimeConfigRequest(runtime_config=config)
+        await self._call("UpdateRuntimeConfig", request)
+
     # -- sandboxes ----------------------------------------------------------------------------
 
     async def run_pod_sandbox(self, config: Message, runtime_handler: str = "") -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ CHANNEL_OPTIONS: Final = (
 )
 WANTED_VERSION: Final = "0.1.0"
 LISTENER_LIMIT_S: Final = 5.0
+Headers = tuple[tuple[str, str], ...]
 PATIENCE_S: Final = 10.0  # silence of the runtime after which the user is told what is waited for
 IMAGE_METHODS: Final = frozenset(
     {"ListImages", "StreamImages", "ImageStatus", "PullImage", "RemoveImage", "ImageFsInfo"}
@@ -118,12 +119,14 @@ class GrpcTarget:
     and again after a break. Close it, or its channel leaks.
     """
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, headers: Callable[[], Headers] = tuple) -> None:
+        """`headers`: further headers of a call, asked for at each."""
         import grpc.aio  # heavy, and of no use in virtual time
 
         if not endpoint.startswith(UNIX + "/"):
             socket_path(endpoint)
         self.endpoint = endpoint
+        self._headers = headers
         self._methods = _method_table()
         self._channel = grpc.aio.insecure_channel(
             "unix:" + endpoint.removeprefix(UNIX), options=list(CHANNEL_OPTIONS)
@@ -136,7 +139,7 @@ class GrpcTarget:
             request_serializer=request_class.SerializeToString,
             response_deserializer=answer_class.FromString,
         )
-        return await send(request, timeout=timeout_s)
+        return await send(request, timeout=timeout_s, metadata=self._headers())
 
     async def stream(
         self, method: str, request: Any, *, timeout_s: float | None = None
@@ -229,15 +232,18 @@ def _no_cri(endpoint: str, error: CriCallError, limit_s: float) -> EndpointError
 
 
 async def connect(
-    endpoint: str, request_timeout_s: float = 120.0, images_endpoint: str = ""
+    endpoint: str,
+    request_timeout_s: float = 120.0,
+    images_endpoint: str = "",
+    headers: Callable[[], Headers] = tuple,
 ) -> tuple[CriClient, GrpcTarget | SplitTarget, RuntimeVersion]:
     """A client that has shaken hands with the runtime at `endpoint`, its target (close it), and
     what the runtime calls itself. `images_endpoint`: the image service's socket, where it is
-    another one. Raises `EndpointError`."""
+    another one; `headers`: as of GrpcTarget. Raises `EndpointError`."""
     endpoints = dict.fromkeys((endpoint, images_endpoint or endpoint))
     for each in endpoints:
         await _check_listener(each)
-    targets = [GrpcTarget(each) for each in endpoints]
+    targets = [GrpcTarget(each, headers) for each in endpoints]
     target = targets[0] if len(targets) == 1 else SplitTarget(targets[0], targets[1])
     client = CriClient(target, request_timeout_s)
     try:

@@ -20,6 +20,7 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Pod
 
 HARD_GRACE_S: Final = 1  # EVIC-087
+DEFAULT_GRACE_S: Final = 30  # of pods whose spec says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,10 @@ def _is_fresh(
 
 def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> int:
     """The grace period of an eviction in seconds: 1 for a hard threshold, else the pod's own, at
-    most `max_pod_grace_s` (EVIC-087)."""
+    most `max_pod_grace_s` unless that is negative (EVIC-087)."""
     if threshold.hard:
         return HARD_GRACE_S
     own = pod.spec.terminationGracePeriodSeconds
+    if max_pod_grace_s < 0:
+        return DEFAULT_GRACE_S if own is None else own
     return max_pod_grace_s if own is None else min(max_pod_grace_s, own)

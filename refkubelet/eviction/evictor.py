@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from refkubelet.admission.node_fit import EVICTED
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.messages import EvictionText, evicted_status
-from refkubelet.metrics import Durations
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import is_critical, log_name
+from refkubelet.telemetry.metrics import Durations
 
 log = logging.getLogger(__name__)
 

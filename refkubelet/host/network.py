@@ -33,15 +33,17 @@ NO_BODY_IN_TIME: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A GET. `headers` go out as they are; one named Host stands for the host of the URL."""
+    """A GET. `headers` go out as they are; one named Host stands for the host of the URL. Of the
+    body at most `body_bytes` are read."""
 
     url: str
     headers: tuple[tuple[str, str], ...] = ()
+    body_bytes: int = BODY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """One response: at most 10 KiB of its body, and why the rest of it could not be read (""
+    """One response: as much of its body as was wanted, and why the rest of it could not be read (""
     when it could, or was not wanted)."""
 
     status: int
@@ -80,7 +82,7 @@ class SocketNetwork:
             async with _session(request) as session:
                 response = await _head(session, request, deadline_s)
                 async with response:
-                    return await _read(response, deadline_s)
+                    return await _read(response, deadline_s, request.body_bytes)
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
         check_host(host, port)
@@ -179,7 +181,7 @@ async def _head(session: Any, request: HttpRequest, deadline_s: float | None) ->
         raise NetworkError(http_error(error, target)) from error
 
 
-async def _read(response: Any, deadline_s: float | None) -> HttpAnswer:
+async def _read(response: Any, deadline_s: float | None, most: int) -> HttpAnswer:
     """The answer with as much of the body as counts; a body that breaks off is no `NetworkError`,
     because the status is known by then."""
     import aiohttp
@@ -187,13 +189,13 @@ async def _read(response: Any, deadline_s: float | None) -> HttpAnswer:
     body, broken = b"", ""
     try:
         async with asyncio.timeout_at(deadline_s):
-            while len(body) < BODY_BYTES and (chunk := await response.content.readany()):
+            while len(body) < most and (chunk := await response.content.readany()):
                 body += chunk
     except TimeoutError:
         broken = NO_BODY_IN_TIME
     except (aiohttp.ClientError, OSError):
         broken = "unexpected EOF"
-    text = body[:BODY_BYTES].decode(errors="replace")
+    text = body[:most].decode(errors="replace")
     return HttpAnswer(response.status, response.headers.get("Location", ""), text, broken)
 
 

@@ -83,9 +83,32 @@ def read_place(place: int, limit_bytes: int, path: str = "") -> bytes:
 def read_tail(path: str, limit_bytes: int, trusted: Iterable[str] = ()) -> bytes:
     """The last bytes of a file, at most that many; no part of its path may be a link, but for those
     of the directories that are `trusted`, where the path begins with one. Raises OSError."""
-    root = max((t for t in trusted if path.startswith(f"{t.rstrip('/')}/")), key=len, default="/")
+    root = _trusted_root(path, trusted)
     with opened_below(root, os.path.relpath(path, root), links=False) as place:
         return place.tail(limit_bytes)
+
+
+def open_log(path: str, trusted: Iterable[str] = ()) -> int:
+    """A descriptor for reading of a regular file, found as by `read_tail`; the caller closes it.
+    Raises OSError."""
+    root = _trusted_root(path, trusted)
+    with opened_below(root, os.path.relpath(path, root), links=False) as place:
+        _check_regular(os.fstat(place.descriptor).st_mode, path)
+        return os.open(f"/proc/self/fd/{place.descriptor}", _READ)
+
+
+def open_below(root: str, path: str) -> int:
+    """A descriptor for reading of the regular file or directory that `path` is below `root`; links
+    are followed as long as they stay below it. The caller closes it. Raises OSError (`OutsideError`
+    for what leads out), and ValueError for a path that holds a zero byte."""
+    with opened_below(root, path) as place:
+        if not place.is_directory:
+            _check_regular(os.fstat(place.descriptor).st_mode, path)
+        return os.open(f"/proc/self/fd/{place.descriptor}", _READ)
+
+
+def _trusted_root(path: str, trusted: Iterable[str]) -> str:
+    return max((t for t in trusted if path.startswith(f"{t.rstrip('/')}/")), key=len, default="/")
 
 
 @contextmanager

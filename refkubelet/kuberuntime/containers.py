@@ -38,7 +38,6 @@ from refkubelet.kuberuntime.config.container import (
     StartSpec,
     container_config,
 )
-from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.decisions.backoff import BackoffTable, restart_key
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
@@ -46,9 +45,10 @@ from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.cpuset import ANYWHERE
+from refkubelet.model.downward_api import VariableError
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import name_and_namespace, pod_ref, uid
+from refkubelet.model.pod import log_fields, log_name, name_and_namespace, pod_ref, uid
 from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
@@ -66,6 +66,10 @@ class StartError(Exception):
         self.message = message
         self.backoff_expiry_s = backoff_expiry_s
         super().__init__(message)
+
+
+class PodEndsError(Exception):
+    """The pod is to end meanwhile; nothing more of it is started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class ContainerStarter:
         self.backoff = BackoffTable(options.restart_delays)
 
     async def start(self, start: PodStart, container: Container) -> None:
-        """Do all steps of a start, with their events. Raises `StartError`."""
+        """Do all steps of a start, with their events. Raises `StartError`, and `PodEndsError` if
+        the pod was deleted while its image was pulled."""
         self._check_back_off(start.pod, container, start.status)
         self._check_image_volumes(start, container)
         try:
@@ -114,6 +119,8 @@ class ContainerStarter:
         except ImageError as error:
             self._fail(start.pod, container, error.reason)
             raise StartError(error.reason, error.message) from None
+        if self._deps.terminating(uid(start.pod)):
+            raise PodEndsError
         container_id, attempt = await self._create(start, container, ref)
         await self._start(start, container, container_id)
         self._link_log(start.pod, container, container_id, attempt)
@@ -136,6 +143,11 @@ class ContainerStarter:
         entry = self.backoff.get(key)
         delay = format_duration((entry.delay_ns if entry else 0) / NANOSECONDS)
         left_s = (end_ns - now_ns) / NANOSECONDS
+        log.info(
+            "%s: container %s is backed off by %s, %.0f s of it are left (BACK-001)",
+            *(log_name(pod), name, delay, left_s),
+            extra=log_fields(pod),
+        )
         raise StartError(
             reasons.CRASH_LOOP_BACK_OFF,
             reasons.back_off_message(delay, name, pod_ref(pod)),
@@ -211,6 +223,11 @@ class ContainerStarter:
             raise StartError(reasons.RUN_CONTAINER_ERROR, error.message) from None
         name = container.name
         self._events.normal(start.pod, name, reasons.EVENT_STARTED, reasons.CONTAINER_STARTED)
+        log.info(
+            "%s: container %s has started as %s (LIFE-131)",
+            *(log_name(start.pod), name, container_id),
+            extra=log_fields(start.pod),
+        )
 
     async def _post_start(self, pod: Pod, container: Container, container_id: str) -> None:
         """Run the postStart hook. If it fails, the container is killed, with its preStop hook and

@@ -32,6 +32,7 @@ from refkubelet.kuberuntime.decisions.grace import stop_timeout_s
 from refkubelet.kuberuntime.kill import noted_grace_s
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.model.names import parse_pod_log_dir
+from refkubelet.telemetry.spans import KUBERUNTIME
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class ContainerGC:
     ) -> None:
         self._client = client
         self._clock = deps.clock
+        self._spans = deps.spans
         self._options = options
         self._pods = pods
         self._complaints = Complaints(log, deps.clock)
@@ -79,6 +81,10 @@ class ContainerGC:
                 return True
             return evict_terminated and self._pods.should_pod_runtime_be_removed(uid)
 
+        with self._spans.span("Containers/GarbageCollect", scope=KUBERUNTIME):
+            return await self._parts(all_sources_ready, may_go)
+
+    async def _parts(self, all_sources_ready: bool, may_go: MayGo) -> list[str]:
         errors: list[str] = []
         surely = may_go if all_sources_ready else _no_pod
         parts = ((self._containers, surely), (self._sandboxes, may_go), (self._log_dirs, surely))

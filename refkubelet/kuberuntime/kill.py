@@ -21,7 +21,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import ContainerEvents
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.common import reasons
-from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps, Signal
 from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
 from refkubelet.kuberuntime.decisions.grace import (
     MINIMUM_GRACE_S,
@@ -33,7 +33,7 @@ from refkubelet.kuberuntime.decisions.pod_actions import KillReason
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.results import SyncAction, SyncError
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
-from refkubelet.model.pod import containers, pod_ref, sidecars
+from refkubelet.model.pod import containers, log_fields, log_name, pod_ref, sidecars, uid
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +47,10 @@ class Kill:
     message: str = ""
     reason: KillReason | None = None
     default_grace_s: int = MINIMUM_GRACE_S  # for a pod that only the runtime knows
+
+
+class GraceShortenedError(Exception):
+    """The pod's grace period was shortened while a preStop hook ran; nothing was stopped for it."""
 
 
 class TerminationOrder:
@@ -93,13 +97,16 @@ class ContainerKiller:
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps)
         self._complaints = Complaints(log, deps.clock)
-        self._late_hooks: set[asyncio.Task[None]] = set()
+        self._shortened = deps.shortened
+        self._running_hooks: dict[str, asyncio.Task[None]] = {}  # by container
 
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
     ) -> list[SyncError]:
         """Stop all running containers in parallel, then all sandboxes, NOTREADY ones included;
-        returns all errors. `pod` None: only the runtime knows the pod (LIFE-072)."""
+        returns all errors. `pod` None: only the runtime knows the pod (LIFE-072). Raises
+        `GraceShortenedError` if hooks gave way to a shorter grace period; no sandbox is stopped
+        then."""
         errors = await self._kill_containers(pod, running, grace_override_s)
         for sandbox in running.sandboxes:
             error = await self._stop_sandbox(sandbox.id, running.name)
@@ -116,7 +123,9 @@ class ContainerKiller:
         results = await asyncio.gather(
             *(self._kill_or_error(pod, kill, grace_override_s, order) for kill in kills)
         )
-        return [error for error in results if error is not None]
+        if any(isinstance(error, GraceShortenedError) for error in results):
+            raise GraceShortenedError
+        return [error for error in results if isinstance(error, SyncError)]
 
     async def _stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
         """Stop a sandbox; returns its error, so that the other sandboxes are stopped, too."""
@@ -133,7 +142,7 @@ class ContainerKiller:
 
     async def stop(self) -> None:
         """Cancel the hooks that outlasted their containers."""
-        hooks = list(self._late_hooks)
+        hooks = list(self._running_hooks.values())
         for hook in hooks:
             hook.cancel()
         await asyncio.gather(*hooks, return_exceptions=True)
@@ -146,7 +155,7 @@ class ContainerKiller:
         order: TerminationOrder | None = None,
     ) -> None:
         """Stop one container, after its event, its hook and its `order` (LIFE-143). Raises
-        `CriCallError`."""
+        `CriCallError`, `GraceShortenedError`."""
         container = container_spec(pod, kill.name) if pod is not None else None
         grace_s = kill.default_grace_s
         if pod is not None:
@@ -155,9 +164,17 @@ class ContainerKiller:
             grace_s = grace_override_s
         try:
             grace_s = await self._before_stop(pod, kill, grace_s, order)
+        except GraceShortenedError:
+            raise
         except Exception as error:
             what = f"before the stop of container {kill.name} ({kill.container_id})"
             self._complaints.failed(what, error, key=kill.container_id)
+        log.info(
+            "%s: container %s is stopped with a grace period of %d s (LIFE-143)",
+            log_name(pod) if pod is not None else "a pod that only the runtime knows",
+            *(kill.name, stop_timeout_s(grace_s)),
+            extra=log_fields(pod) if pod is not None else None,
+        )
         await self._client.stop_container(kill.container_id, stop_timeout_s(grace_s))
         self._complaints.over(kill.container_id)
         if order is not None:
@@ -181,9 +198,11 @@ class ContainerKiller:
 
     async def _kill_or_error(
         self, pod: Pod | None, kill: Kill, override_s: int | None, order: TerminationOrder | None
-    ) -> SyncError | None:
+    ) -> SyncError | GraceShortenedError | None:
         try:
             await self.kill(pod, kill, override_s, order)
+        except GraceShortenedError as shortened:  # the others are stopped in their time
+            return shortened
         except Exception as error:  # the other containers and the sandboxes are stopped, too
             if not isinstance(error, CriCallError):
                 what = f"container {kill.name} ({kill.container_id}) is not stopped"
@@ -195,21 +214,40 @@ class ContainerKiller:
         self, pod: Pod | None, container: Container | None, container_id: str, grace_s: int
     ) -> int:
         """Run the preStop hook, wait for the grace period at most, and return the rest of it. A
-        hook that takes longer goes on while the container is stopped (LIFE-143)."""
+        hook that takes longer goes on while the container is stopped (LIFE-143), and one that still
+        runs is not run again. Raises `GraceShortenedError`."""
         lifecycle = container.lifecycle if container is not None else None
         if pod is None or container is None or lifecycle is None or lifecycle.preStop is None:
             return grace_s
         began_s = self._clock.monotonic_s()
-        call = self._run_pre_stop(pod, container, container_id, lifecycle.preStop)
-        hook = asyncio.create_task(call, name=f"preStop of {container_id}")
-        self._late_hooks.add(hook)
-        hook.add_done_callback(self._late_hooks.discard)
+        hook = self._running_hooks.get(container_id)
+        if hook is None:
+            call = self._run_pre_stop(pod, container, container_id, lifecycle.preStop)
+            hook = asyncio.create_task(call, name=f"preStop of {container_id}")
+            self._running_hooks[container_id] = hook
+            hook.add_done_callback(lambda _: self._running_hooks.pop(container_id, None))
         try:
-            await asyncio.wait({hook}, timeout=grace_s)
+            await self._wait_for(hook, grace_s, self._shortened(uid(pod)))
         except asyncio.CancelledError:
             hook.cancel()
             raise
         return rest_after(grace_s, self._clock.monotonic_s() - began_s)
+
+    async def _wait_for(
+        self, hook: asyncio.Task[None], grace_s: int, shortened: Signal | None
+    ) -> None:
+        """Wait for the end of a hook, for the grace period at most. Raises
+        `GraceShortenedError`."""
+        if shortened is None:
+            await asyncio.wait({hook}, timeout=grace_s)
+            return
+        cut = asyncio.create_task(shortened.wait(), name=f"grace of {hook.get_name()}")
+        try:
+            await asyncio.wait({hook, cut}, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+            if shortened.is_set() and not hook.done():
+                raise GraceShortenedError
+        finally:
+            cut.cancel()
 
     async def _run_pre_stop(
         self, pod: Pod, container: Container, container_id: str, hook: LifecycleHandler

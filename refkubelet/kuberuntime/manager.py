@@ -22,8 +22,9 @@ from refkubelet.kuberuntime.containers import ContainerStarter
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.pod_actions import ProbeView
 from refkubelet.kuberuntime.decisions.resize_actions import resize_in_progress
+from refkubelet.kuberuntime.decisions.restart_policy import ended_for_good
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
-from refkubelet.kuberuntime.kill import ContainerKiller
+from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.results import PodSyncResult
@@ -111,6 +112,7 @@ class RuntimeManager:
             probes,
             actuated=actuated,
             pod_level=pod_level,
+            ended=ended_for_good(pod, self._tools.deps.last_status(uid(pod))),
             restarting_all=restarting_all,
         )
         sync = PodSync(self._tools, pod, status, actions, pull_secrets=secrets)
@@ -122,7 +124,10 @@ class RuntimeManager:
         """Stop all running containers, then all sandboxes (LIFE-143, LIFE-144). `pod` None: only
         the runtime knows the pod (LIFE-072). `running`: from `get_pods`, or made of a status by
         `pod_reader.running_pod`."""
-        errors = await self._tools.killer.kill_pod(pod, running, grace_override_s)
+        try:
+            errors = await self._tools.killer.kill_pod(pod, running, grace_override_s)
+        except GraceShortenedError:
+            return PodSyncResult(actions=1, interrupted=True)
         return PodSyncResult(tuple(errors), actions=1)
 
     async def stop(self) -> None:

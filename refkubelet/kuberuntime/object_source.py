@@ -1,7 +1,7 @@
-"""Reads ConfigMaps, Secrets and services from the API server, for the variables of containers.
+"""ConfigMaps, Secrets and services for the variables of containers.
 
-Services are watched from the start of the kubelet; ConfigMaps and Secrets are read when a container
-that refers to them starts.
+Services are watched from the start of the kubelet; ConfigMaps and Secrets are those of the pod,
+which the object manager keeps.
 Rules: LIFE-137. Upstream: pkg/kubelet/util/manager; kubelet.go: the service lister.
 """
 
@@ -10,23 +10,36 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from typing import Protocol
 
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.reflector import Reflector
 from refkubelet.kuberuntime.common.runtime_deps import SECRET, ApiObjects, ObjectKey
-from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import referenced_objects
+from refkubelet.model.downward_api import VariableError
 from refkubelet.model.objects import Container, Pod
 from simclock import Clock, Rng
 
 
-class PodObjects:
+class Objects(Protocol):
+    """Reads the objects of pods (`object_manager.manager.PodObjects`)."""
+
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
+        """Raises `ApiError`."""
+        ...
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        """Raises `ApiError`."""
+        ...
+
+
+class VariableObjects:
     """Implements `runtime_deps.ObjectSource`."""
 
-    def __init__(self, api: ApiClient, clock: Clock, rng: Rng) -> None:
-        self._api = api
+    def __init__(self, api: ApiClient, objects: Objects, clock: Clock, rng: Rng) -> None:
+        self._objects = objects
         self._services: tuple[Service, ...] | None = None
         self._reflector = Reflector(
             api.list_services, api.watch_services, self._take_services, clock=clock, rng=rng
@@ -47,12 +60,12 @@ class PodObjects:
         kind, name = key
         try:
             if kind == SECRET:
-                return secret_data(await self._api.get_secret(namespace, name))
-            return config_map_data(await self._api.get_config_map(namespace, name))
+                return secret_data(await self._objects.get_secret(namespace, name))
+            return config_map_data(await self._objects.get_config_map(namespace, name))
         except ApiError as error:
             if error.not_found:
                 return None
-            raise VariableError(f"failed to sync {kind} cache: {error}") from error
+            raise VariableError(error.message) from error
 
     async def _take_services(self, services: tuple[Service, ...]) -> None:
         self._services = services

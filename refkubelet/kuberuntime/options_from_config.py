@@ -25,7 +25,7 @@ from refkubelet.kuberuntime.common.runtime_options import (
     ResourceOptions,
     RuntimeOptions,
 )
-from refkubelet.kuberuntime.config.dns import node_resolver
+from refkubelet.kuberuntime.config.dns import node_resolver, resolv_conf_problem
 from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.model.cgroups.limits import page_size_name
@@ -42,6 +42,7 @@ class Surroundings:
 
     node_name: str = ""
     node_ips: tuple[str, ...] = ()  # the primary one first
+    has_api: bool = True
     root_dir: Path = Path("/var/lib/kubelet")
     container_logs_dir: Path | None = None  # None: no links to container logs
     allocatable: Mapping[str, int] = field(default_factory=dict)  # for all pods, in nano units
@@ -73,6 +74,7 @@ def runtime_options(
         container_logs_dir=around.container_logs_dir,
         node_name=around.node_name,
         node_ips=around.node_ips,
+        host_network_ips=around.node_ips if around.has_api else (),
         restart_delays=restart_delays(config),
         allocatable=around.allocatable,
         pod_cgroup=pod_cgroup_of(config),
@@ -99,6 +101,17 @@ def dns_options(config: KubeletConfiguration) -> DnsOptions:
         node_options=node.node_options,
         no_resolv_conf=node.no_resolv_conf,
     )
+
+
+def resolv_conf_event(config: KubeletConfiguration) -> str | None:
+    """What the node is told of its resolv.conf at the start of the kubelet: that it cannot be read,
+    or says more than pods can have (NODE-221); None: nothing."""
+    path = config.resolv_conf
+    try:
+        read_resolv_conf(path)
+    except OSError as error:
+        return f"open {path}: {(error.strerror or str(error)).lower()}"
+    return resolv_conf_problem(path, dns_options(config)) if path else None
 
 
 def read_resolv_conf(path: str) -> DnsOptions:

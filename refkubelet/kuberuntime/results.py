@@ -49,13 +49,15 @@ class PodSyncResult:
     `actions` counts the tried steps (sandboxes, starts, kills); after a sync with at least one and
     without errors, the PLEG relists the pod (PLEG-011). `containers_reset`: all containers were
     removed to start again, so the pod is synced again at once (LIFE-125). `resized`: a resize was
-    tried, which the runtime's lists do not show (CG-065).
+    tried, which the runtime's lists do not show (CG-065). `interrupted`: the grace period was
+    shortened during a preStop hook, and the kill is to be done again with the new one (LIFE-033).
     """
 
     errors: tuple[SyncError, ...] = ()
     actions: int = 0
     containers_reset: bool = False
     resized: bool = False
+    interrupted: bool = False
 
     @property
     def ok(self) -> bool:

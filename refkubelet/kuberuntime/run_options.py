@@ -29,7 +29,6 @@ from refkubelet.kuberuntime.config.container import (
     config_failures,
     termination_message_path,
 )
-from refkubelet.kuberuntime.config.downward_api import NodeAndPodFacts
 from refkubelet.kuberuntime.config.env_file import env_file_values
 from refkubelet.kuberuntime.config.environment import (
     EnvFile,
@@ -48,6 +47,7 @@ from refkubelet.kuberuntime.config.mounts import (
 )
 from refkubelet.kuberuntime.images.volumes import VolumeImages
 from refkubelet.model.addresses import by_family
+from refkubelet.model.downward_api import NodeAndPodFacts
 from refkubelet.model.names import container_dir, pod_dir, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import name_and_namespace, uid, uses_host_network
@@ -112,8 +112,9 @@ def _environment_facts(
     container: Container, pod: Pod, facts: RunFacts, options: RuntimeOptions
 ) -> EnvironmentFacts:
     node_ips = options.node_ips
+    on_node = uses_host_network(pod)
     around = NodeAndPodFacts(
-        pod_ips=node_ips if uses_host_network(pod) else by_family(facts.pod_ips, node_ips),
+        pod_ips=options.host_network_ips if on_node else by_family(facts.pod_ips, node_ips),
         host_ips=node_ips,
         node_name=options.node_name,
         allocatable=options.allocatable,

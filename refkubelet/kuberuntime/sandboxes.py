@@ -17,9 +17,10 @@ from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.dns import needs_missing_cluster_dns_event
+from refkubelet.kuberuntime.config.dns import dns_problems, needs_missing_cluster_dns_event
 from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
+from refkubelet.kuberuntime.resource_claims import prepare_error
 from refkubelet.kuberuntime.results import SyncAction, SyncError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid, uses_host_network
@@ -58,8 +59,10 @@ class PodSandboxes:
             reason, text = reasons.EVENT_MISSING_CLUSTER_DNS, reasons.MISSING_CLUSTER_DNS
             self._deps.events.node_event("Warning", reason, text)
             self._warn(pod, reason, reasons.missing_cluster_dns(pod_ref(pod)))
+        for text in dns_problems(pod, self._options.dns):
+            self._warn(pod, reasons.EVENT_DNS_CONFIG_FORMING, text)
         if actions.create_sandbox:
-            self._refuse_claims(pod)
+            await self._prepare_claims(pod)
         runtime = await self._pod_runtime(pod)
         return SandboxPlan(self._config(pod, actions, runtime), runtime)
 
@@ -80,12 +83,13 @@ class PodSandboxes:
             raise NoSandboxError(failed) from None
         return sandbox_id, () if uses_host_network(pod) else record.ips
 
-    def _refuse_claims(self, pod: Pod) -> None:
-        """Raise `NoSandboxError` for a pod with resource claims, for which this kubelet has no
-        drivers (LIFE-130 step 4)."""
-        claims = [c.name for c in pod.spec.resourceClaims or ()]
-        if claims:
-            self._warn(pod, reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
+    async def _prepare_claims(self, pod: Pod) -> None:
+        """Raise `NoSandboxError` for a pod with resource claims that cannot be prepared (LIFE-130
+        step 4)."""
+        why = await prepare_error(pod, self._deps.claims)
+        if why is not None:
+            text = f"Failed to prepare dynamic resources: {why}"
+            self._warn(pod, reasons.EVENT_FAILED_CLAIMS, text)
             raise NoSandboxError(None)
 
     async def _pod_runtime(self, pod: Pod) -> PodRuntime:

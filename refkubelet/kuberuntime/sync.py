@@ -29,8 +29,9 @@ from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.containers import ContainerStarter, PodStart, StartError
+from refkubelet.kuberuntime.containers import ContainerStarter, PodEndsError, PodStart, StartError
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
+from refkubelet.kuberuntime.decisions.told import told
 from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, kill_error
 from refkubelet.kuberuntime.pod_reader import running_pod
@@ -40,7 +41,7 @@ from refkubelet.kuberuntime.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.kuberuntime.sandboxes import NoSandboxError, PodSandboxes
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import is_sidecar, pod_ref, uid
+from refkubelet.model.pod import is_sidecar, log_fields, log_name, pod_ref, uid
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ class PodSync:
     resized: bool = False
 
     async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
+        if changes := told(self.actions):
+            log.info("sync of %s: %s", log_name(self.pod), changes, extra=log_fields(self.pod))
         with suppress(_Stop):
             await self._steps(on_sandbox_ready)
         reset = self._resets() and not self.errors
@@ -226,11 +229,13 @@ class PodSync:
 
     async def _start(self, start: PodStart, container: Container) -> bool:
         """Start a container; False: it failed, and its error is in the reason cache and the
-        result."""
+        result. Raises `_Stop` if the pod is to end."""
         self.count += 1
         try:
             await self._note_resources(container)
             await self.tools.starter.start(start, container)
+        except PodEndsError:
+            raise _Stop from None
         except StartError as error:
             self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
             self.errors.append(

@@ -46,6 +46,13 @@ def pod_ref(pod: Pod) -> str:
     return f"{full_name(pod)}({uid(pod)})"
 
 
+def log_fields(pod: Pod) -> dict[str, dict[str, str]]:
+    """What a line of the log about a pod has beside its text, for logs in JSON."""
+    meta = pod.metadata
+    name, namespace = meta.name or "", meta.namespace or ""
+    return {"pod": {"name": name, "namespace": namespace, "uid": uid(pod)}}
+
+
 def log_name(pod: Pod) -> str:
     """`namespace/name (uid)`, as logs name pods."""
     return f"{pod.metadata.namespace}/{pod.metadata.name} ({uid(pod)})"
@@ -188,3 +195,14 @@ def resolve_port(port: int | str, container: Container) -> int:
     if not 0 < number < 65536:
         raise PortError(f"invalid port number: {number}")
     return number
+
+
+def fs_user(pod: Pod) -> int | None:
+    """The user who shall own the pod's secret files: the one that all containers run as; None if
+    one of them names none, or two differ (upstream: FsUserFrom)."""
+    of_pod = pod.spec.securityContext.runAsUser if pod.spec.securityContext else None
+    users: set[int | None] = set()
+    for container in all_containers(pod):
+        own = container.securityContext.runAsUser if container.securityContext else None
+        users.add(own if own is not None else of_pod)
+    return next(iter(users)) if len(users) == 1 else None

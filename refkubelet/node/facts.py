@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
@@ -18,6 +20,7 @@ from refkubelet.host.machine import Machine, machine_capacity
 from refkubelet.model.quantity import NANO
 from refkubelet.node.status import NodeFacts, default_labels
 
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 KUBELET_VERSION: Final = "v1.36.0"
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
@@ -63,16 +66,18 @@ def node_facts(
     node_ip: str = "",
     runtime_version: str = "Unknown",
     apparmor: bool = True,
+    labels: Mapping[str, str] = NO_LABELS,
 ) -> NodeFacts:
     """The facts, from `config` and the machine. `runtime_version`: `<runtime>://<version>`
-    (NODE-033). `apparmor`: the kernel can enforce profiles (LIFE-227)."""
+    (NODE-033). `apparmor`: the kernel can enforce profiles (LIFE-227). `labels`: those of
+    `--node-labels`, which win over the machine's (CFG-011)."""
     capacity = _capacity(config, machine, root_dir)
     system = os.uname()
     architecture = _ARCHITECTURES.get(system.machine, system.machine)
     return NodeFacts(
         name=name,
         internal_ip=node_ip,
-        labels=default_labels(name, architecture),
+        labels={**default_labels(name, architecture), **labels},
         taints=tuple(
             {"key": t.key, "value": t.value, "effect": t.effect}
             for t in config.register_with_taints

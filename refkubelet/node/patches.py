@@ -1,6 +1,6 @@
 """What is written to the Node object: its metadata, its status, its devices. Pure.
 
-Rules: NODE-004, NODE-010, NODE-011, CG-084. Upstream: pkg/kubelet/kubelet_node_status.go:
+Rules: NODE-004, NODE-010, NODE-011, NODE-035, CG-084. Upstream: pkg/kubelet/kubelet_node_status.go:
 reconcileExtendedResource, updateDefaultLabels, reconcileCMADAnnotationWithExistingNode.
 """
 
@@ -28,6 +28,13 @@ def sent(status: Mapping[str, Any]) -> dict[str, Any]:
     """The status as a patch that replaces the list of addresses; merged, it would keep addresses
     that the node no longer has (NODE-011)."""
     return {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
+
+
+def without_volumes(status: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """`status`, as it is sent, without the volumes in use that the Node of `before` shows: nothing
+    here can be attached, and as long as they are shown no controller detaches what an earlier
+    kubelet had (NODE-035)."""
+    return {**status, "volumesInUse": None} if before.get("volumesInUse") else dict(status)
 
 
 def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:

@@ -3,7 +3,8 @@
 The kubelet registers once: a deleted Node is not made again (NODE-006), but a Node that another
 client makes under the same name gets the status at the next update.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
-period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-020..024.
+period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-014 (pod CIDRs),
+NODE-020..024, NODE-034 (reboot).
 Upstream: pkg/kubelet/kubelet_node_status.go: registerWithAPIServer, reconcileExtendedResource,
 updateNodeStatus, fastStatusUpdateOnce.
 """
@@ -31,7 +32,9 @@ from refkubelet.node.patches import (
     with_devices,
     without_devices,
     without_heartbeat,
+    without_volumes,
 )
+from refkubelet.node.pod_cidrs import pod_cidrs
 from refkubelet.node.status import (
     Condition,
     NodeFacts,
@@ -63,6 +66,11 @@ async def _no_look() -> None:
     """For a kubelet without a runtime."""
 
 
+async def _no_ranges(cidrs: Sequence[str]) -> bool:
+    """For a kubelet whose runtime is told nothing."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """How the node reports, and where its status comes from."""
@@ -88,6 +96,8 @@ class NodeSettings:
     """The informer's Node; None: not yet."""
     random: Callable[[], float] = lambda: 0.5
     """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
+    pod_cidrs: Callable[[Sequence[str]], Awaitable[bool]] = _no_ranges
+    """Told the Node's pod CIDRs; returns whether they are new to the runtime (NODE-014)."""
     look: Callable[[], Awaitable[None]] = _no_look
     """Asks the runtime for its status, outside of the usual period."""
 
@@ -124,6 +134,7 @@ class NodeRegistrar:
         self._complaints = Complaints(log, clock)
         self._hurry = asyncio.Event()
         self._unschedulable = False  # as last told in an event
+        self._booted = settings.facts.info.get("bootID", "")  # told last, or this boot's
 
     def hurry(self) -> None:
         """Update the status now, without waiting for the next period."""
@@ -190,12 +201,13 @@ class NodeRegistrar:
         """Adopt an existing Node: write the status, the kubelet's labels and its annotation, but
         neither taints nor other labels (NODE-004)."""
         existing = to_dict(node)
-        self._conditions = (existing.get("status") or {}).get("conditions") or []
+        self._take_over(existing)
         metadata = adoption_patch(self._settings.facts, existing.get("metadata") or {})
         status = self._status()
         if self._settings.devices is not None and self._settings.devices.node_is_new:
             status = without_devices(status, existing.get("status") or {})
-        patch: dict[str, Any] = {"status": sent(status)}
+        before = existing.get("status") or {}
+        patch: dict[str, Any] = {"status": without_volumes(sent(status), before)}
         if metadata:
             patch["metadata"] = metadata
         adopted = await self._api.patch_node_status(self._settings.facts.name, patch)
@@ -218,24 +230,40 @@ class NodeRegistrar:
     async def _try_update(self, node: Node | None) -> None:
         """Write the status if it changed, if it was last written a report period ago, or if `node`
         is not the Node it was written to (NODE-006)."""
-        facts, patch = self._settings.facts, dict[str, Any]()
+        facts, patch, moved = self._settings.facts, dict[str, Any](), False
         if node is not None:
             self._tell_schedulable(node)
+            moved = await self._settings.pod_cidrs(pod_cidrs(node))
+        before = to_dict(node).get("status") or {} if node is not None else {}
         is_another = node is not None and _uid(node) != self._written_to
         if node is not None and is_another:
-            existing = to_dict(node)
-            self._conditions = (existing.get("status") or {}).get("conditions") or []
+            self._take_over(to_dict(node))
             labels = {key: facts.labels[key] for key in _OF_THE_MACHINE if key in facts.labels}
             patch["metadata"] = {"labels": labels}
         status = self._status()
         differs = without_heartbeat(status) != without_heartbeat(self._written)
-        changed = differs or is_another or self._written_at_s is None
+        changed = differs or is_another or moved or self._written_at_s is None
+        changed = changed or bool(before.get("volumesInUse"))
         if not changed and not self._is_due():
             return
         self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
-        written = await self._api.patch_node_status(facts.name, {**patch, "status": sent(status)})
+        patch["status"] = without_volumes(sent(status), before)
+        written = await self._api.patch_node_status(facts.name, patch)
         self._complaints.over(self._what)
         self._accept(status, written)
+
+    def _take_over(self, existing: Mapping[str, Any]) -> None:
+        """Go on from the status of a Node that is there: its conditions, and the boot that it
+        knows; another one is told (NODE-034)."""
+        status = existing.get("status") or {}
+        self._conditions = status.get("conditions") or []
+        before = (status.get("nodeInfo") or {}).get("bootID") or ""
+        own = self._settings.facts.info.get("bootID", "")
+        if before not in ("", own, self._booted):
+            self._booted = before
+            name = self._settings.facts.name
+            text = f"Node {name} has been rebooted, boot id: {own}"
+            self._recorder.node_event("Warning", "Rebooted", text)
 
     def _tell_schedulable(self, node: Node) -> None:
         """Send an event if the Node was made unschedulable, or schedulable again (NODE-070)."""

@@ -21,7 +21,6 @@ from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.golang.duration import format_duration
-from refkubelet.metrics import PlegMetrics
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (
     CHANGED,
@@ -32,6 +31,7 @@ from refkubelet.pleg.compute import (
 )
 from refkubelet.pleg.owed import Owed
 from refkubelet.pleg.relist_options import PlegOptions, PlegRuntime
+from refkubelet.telemetry.metrics import PlegMetrics
 from simclock import Clock
 from simclock.clock import NANOSECONDS
 

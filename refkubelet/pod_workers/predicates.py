@@ -76,6 +76,16 @@ class WorkerQuestions:
     def should_pod_content_be_removed(self, pod_uid: str) -> bool:
         return content_should_be_removed(self.record(pod_uid), self._synced)
 
+    def is_finished(self, pod_uid: str) -> bool:
+        """Whether the worker of the pod has done all there is to do, cleanup included."""
+        record = self.record(pod_uid)
+        return record is not None and record.finished
+
+    def is_stepping(self, pod_uid: str) -> bool:
+        """Whether a sync of the pod is under way, and nothing has asked for its end."""
+        record = self.record(pod_uid)
+        return record is not None and record.stepping and not record.termination_requested
+
     def is_terminating_by_full_name(self, full_name: str) -> bool:
         """Whether the static pod of that full name has started and is still terminating; until
         then its mirror is not deleted (MIRR-031)."""

@@ -4,6 +4,7 @@ themselves are in `steps.py`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,12 +65,24 @@ class Probes(ProbeFacts, Protocol):
 class Volumes(Protocol):
     """What the steps ask of the volumes."""
 
-    def set_up(self, pod: Pod) -> None:
-        """Make the pod's volumes. Raises `VolumesNotReady`, to be retried."""
+    async def wait_for_attach_and_mount(self, pod: Pod, cancelled: asyncio.Event) -> None:
+        """Make the pod's volumes. Raises `VolumesNotReady`, to be retried, `WaitCancelled`."""
         ...
 
     async def tear_down(self, pod: Pod) -> None:
         """Remove the pod's volumes. Raises OSError."""
+        ...
+
+
+class PodReferences(Protocol):
+    """What the steps ask of the object manager."""
+
+    def register_pod(self, pod: Pod) -> None:
+        """The pod uses the objects that its spec names."""
+        ...
+
+    def unregister_pod(self, pod: Pod) -> None:
+        """The pod is over."""
         ...
 
 
@@ -125,3 +138,5 @@ class StepDeps:
     """None: pods have no cgroups (cgroupsPerQOS false)."""
     resizes: ResizeReports | None = None
     """None: pods are never resized."""
+    objects: PodReferences | None = None
+    """None: standalone."""

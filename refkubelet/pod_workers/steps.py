@@ -48,7 +48,7 @@ from refkubelet.status.generate import (
 )
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
-from refkubelet.volumes.manager import VolumesNotReady
+from refkubelet.volumes.manager import VolumesNotReady, WaitCancelled
 
 log = logging.getLogger(__name__)
 
@@ -75,17 +75,22 @@ class PodSteps:
         if is_terminal(api_status):
             return True
         self._check_network(pod)
-        if deps.cgroups is not None and not deps.hooks.is_terminating(uid(pod)):
+        terminating = deps.hooks.is_terminating(uid(pod))
+        if deps.objects is not None and not terminating:
+            deps.objects.register_pod(pod)
+        if deps.cgroups is not None and not terminating:
             await self._ensure_cgroup(deps.cgroups, pod, status, api_status)
         if is_static(pod):
             await self._mirror(pod, mirror)
         self._make_directories(pod)
-        if context.cancelled.is_set():  # upstream waits for volumes here (LIFE-032)
+        if context.cancelled.is_set():
             raise StepCancelled
         try:
-            deps.volumes.set_up(pod)
+            await deps.volumes.wait_for_attach_and_mount(pod, context.cancelled)
+        except WaitCancelled:  # LIFE-032
+            raise StepCancelled from None
         except VolumesNotReady as error:
-            raise StepError(str(error), error.retry_at_s) from None
+            raise StepError(str(error)) from None
         deps.probes.add_pod(pod)
         ips = tuple(ip.ip for ip in api_status.podIPs or ())
         seen = status if status.ips == ips else replace(status, ips=ips)
@@ -157,10 +162,12 @@ class PodSteps:
         self, pod: Pod, status: RuntimePodStatus, grace_s: int | None, status_fn: PodStatusFn | None
     ) -> None:
         """Stop all containers of the pod; done when the runtime reports none as running
-        (LIFE-071). Raises `StepError`."""
+        (LIFE-071). Raises `StepError`, and `StepCancelled` if the grace period was shortened."""
         deps = self._deps
         announce_error = self._announce_end(pod, status, status_fn)
         result = await deps.runtime.kill_pod(pod, running_pod(status), grace_s)
+        if result.interrupted:
+            raise StepCancelled
         if not result.ok:
             message = f"error killing pod: {result.message}"
             deps.recorder.pod_event(pod, "Warning", "FailedKillPod", message)
@@ -215,12 +222,18 @@ class PodSteps:
             await deps.volumes.tear_down(pod)
         except OSError as error:
             raise StepError(f"volumes of the pod are not removed: {error}") from None
+        if deps.objects is not None:
+            deps.objects.unregister_pod(pod)
         if deps.cgroups is not None:
             try:
                 await deps.cgroups.destroy(pod)
             except CgroupError as error:
                 raise StepError(str(error)) from None
         deps.statuses.terminate_pod(pod)
+
+    def show(self, pod: Pod, status: RuntimePodStatus) -> None:
+        """Publish the status of a pod outside its steps, while one of them is under way."""
+        self._publish(pod, status, at_end=False)
 
     def _publish(
         self,

@@ -147,6 +147,8 @@ class PodSyncStatus:
     """Set when the task has something to do."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the running step should give way (LIFE-032)."""
+    stepping: bool = False
+    """A step is running."""
     last_sync_s: float = -1.0
     """Stamp of the cache: the status of the next step must be newer (LIFE-038)."""
     task: asyncio.Task[None] | None = None

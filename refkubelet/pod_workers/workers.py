@@ -216,6 +216,7 @@ class PodWorkers(WorkerQuestions):
         """Run one step, take its state change, and enqueue or wake the worker for the next. No
         error leaves this method, only the cancellation of the task itself."""
         outcome = StepOutcome()
+        record.stepping = True
         try:
             done = await self._steps.run(record, options)
             outcome = self._settle(record, done)
@@ -233,6 +234,8 @@ class PodWorkers(WorkerQuestions):
             outcome = self._failed(record, RuntimeError(f"cancelled from inside: {error}"))
         except Exception as error:
             outcome = self._failed(record, error)
+        finally:
+            record.stepping = False
         if record.finished:
             return
         self._requeue(record, outcome)

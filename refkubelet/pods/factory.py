@@ -9,9 +9,11 @@ from refkubelet.api.client import ApiClient
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.host.network import Network
 from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.config import PodConfig, Source
 from refkubelet.pods.file_source import FileSource
+from refkubelet.pods.url_source import UrlSettings, UrlSource
 from simclock import Clock, Rng
 
 
@@ -30,9 +32,10 @@ def build_pod_config(
     recorder: EventRecorder,
     clock: Clock,
     rng: Rng,
+    network: Network | None = None,
 ) -> PodConfig:
     """The `PodConfig` of a node. Standalone (`api` None) has no API source (SRC-052); an empty
-    staticPodPath no file source (SRC-001)."""
+    staticPodPath no file source (SRC-001), an empty staticPodURL no HTTP source."""
     sources: list[Source] = []
     if config.static_pod_path:
         sources.append(
@@ -43,6 +46,11 @@ def build_pod_config(
                 clock=clock,
             )
         )
+    if config.static_pod_url and network is not None:
+        settings = UrlSettings(
+            config.static_pod_url, config.static_pod_url_header, config.http_check_frequency_s
+        )
+        sources.append(UrlSource(settings, network, node_name=node_name, clock=clock))
     if api is not None:
         sources.append(
             ApiSource(

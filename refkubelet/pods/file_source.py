@@ -35,11 +35,16 @@ log = logging.getLogger(__name__)
 
 RETRY_S: Final = 1.0  # SRC-007, SRC-009
 RETRY_MAX_S: Final = 20.0
+COPIES: Final = (
+    *("~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".tmp"),
+    *(".dpkg-dist", ".dpkg-old", ".rpmnew", ".rpmsave"),
+)
 
 
 def is_manifest_name(name: str) -> bool:
-    """Whether a directory entry may be a manifest; dot files never are (SRC-003)."""
-    return not name.startswith(".")
+    """Whether a directory entry may be a manifest; dot files and the copies that editors, packages
+    and operators leave beside a file never are (SRC-003)."""
+    return not name.startswith(".") and not name.lower().endswith(COPIES)
 
 
 def collapse(pods: Mapping[str, Pod]) -> tuple[Pod, ...]:

@@ -69,6 +69,10 @@ class PodManager:
         """The regular or static pod with that UID, never a mirror (MIRR-001); or None."""
         return self._pods.get(uid)
 
+    def by_name(self, namespace: str, name: str) -> Pod | None:
+        """The regular or static pod of that name, never a mirror; or None."""
+        return self._by_name.get(f"{name}_{namespace}")
+
     def mirror_of(self, pod: Pod) -> Pod | None:
         """The mirror of a static pod, or None."""
         return self._mirror_by_name.get(full_name(pod)) if is_static(pod) else None

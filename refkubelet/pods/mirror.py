@@ -77,6 +77,14 @@ class MirrorClient:
         self._api = api
         self._node_name = node_name
         self._node = node
+        self._restoring: set[asyncio.Task[None]] = set()
+
+    def restore(self, pod: Pod) -> None:
+        """Make the mirror of a static pod that has finished, whose worker does not do it any more;
+        returns at once (MIRR-030)."""
+        task = asyncio.create_task(self.reconcile(pod, None), name=f"mirror of {full_name(pod)}")
+        self._restoring.add(task)
+        task.add_done_callback(self._restoring.discard)
 
     async def create_mirror(self, pod: Pod) -> None:
         """Post the mirror of a static pod. Raises `MirrorError` or `ApiError` (409 included:

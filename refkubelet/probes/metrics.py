@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from refkubelet.metrics import Durations, prometheus_text
 from refkubelet.model.pod import name_and_namespace, uid
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import ProbeTarget
+from refkubelet.telemetry.metrics import Durations, prometheus_text
 
 WORDS: Final = {
     ProbeResult.SUCCESS: "successful",

@@ -24,8 +24,8 @@ from refkubelet.golang.duration import format_duration
 from refkubelet.host.addresses import UrlError, check_host
 from refkubelet.host.http_get import http_get, http_request
 from refkubelet.host.network import Network, NetworkError, host_port
-from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import expand_all
+from refkubelet.model.downward_api import VariableError
 from refkubelet.model.objects import Container, PodStatus
 from refkubelet.model.pod import PortError, pod_ref, resolve_port
 from refkubelet.model.probe_results import ProbeResult

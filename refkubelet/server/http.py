@@ -1,11 +1,10 @@
 """The kubelet's HTTP servers: the main port, the read-only port, healthz.
 
-Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port uses TLS if the configuration names
-a certificate and key, else plain HTTP (upstream makes a self-signed pair). It does not authenticate
-yet, so it listens only on loopback addresses, unless it is told to be insecure (SRV-011). `start`
-binds all ports, so a port in use is an error before anything runs. What must never happen: pod
-specs are served to a network without the administrator's consent. aiohttp is imported when a server
-starts; a kubelet without servers does not need it.
+Rules: SRV-001, SRV-003, SRV-011. The main port speaks TLS and asks everybody who they are.
+`start` binds all ports, so a port in use is an error before anything runs. What must never happen:
+pod specs are served to a network without the administrator's consent: where the configuration lets
+everybody in (anonymous clients, and AlwaysAllow), the main port keeps to loopback addresses.
+aiohttp is imported when a server starts; a kubelet without servers does not need it.
 """
 
 from __future__ import annotations
@@ -13,11 +12,16 @@ from __future__ import annotations
 import errno
 import ipaddress
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.server.pages import ServerCallbacks, healthz_app, pods_app
+from refkubelet.server.authentication import NotConfigured
+from refkubelet.server.authorization import ALWAYS_ALLOW
+from refkubelet.server.port import Port, healthz_port
+from refkubelet.server.tls import TlsError, server_context
+from simclock import Clock
 
 if TYPE_CHECKING:
     import ssl
@@ -38,21 +42,44 @@ class _Endpoint:
     field: str
     host: str
     port: int
-    app: web.Application
+    answers: Port
     tls: ssl.SSLContext | None = None
 
 
-def check_servers(config: KubeletConfiguration, *, insecure: bool) -> None:
-    """Raise `ServerError` for a main port that every client of the network could read (SRV-011)."""
-    if not config.enable_server or insecure or is_loopback(config.address):
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What answers on the ports. `main` may raise `NotConfigured`."""
+
+    main: Callable[[], Port]
+    read_only: Callable[[], Port]
+
+
+def check_servers(config: KubeletConfiguration, *, has_api: bool, insecure: bool) -> None:
+    """Raise `ServerError` for a main port on which every client of the network could do everything
+    (SRV-011), and for one that would have to ask an API server that there is not (SRV-014)."""
+    if not config.enable_server:
+        return
+    if not has_api and (config.authentication.webhook.enabled or _asks_api(config)):
+        what = "authentication" if config.authentication.webhook.enabled else "authorization"
+        raise ServerError(
+            f"no client provided, cannot use webhook {what}\n"
+            "  give --kubeconfig, or set authentication.webhook.enabled: false, "
+            "authentication.anonymous.enabled: true or authentication.x509.clientCAFile, and "
+            f"authorization.mode: {ALWAYS_ALLOW} (or enableServer: false)"
+        )
+    open_to_all = config.authentication.anonymous.enabled and not _asks_api(config)
+    if insecure or not open_to_all or is_loopback(config.address):
         return
     raise ServerError(
-        f"port: refkubelet does not authenticate yet, so every client that reaches "
-        f"{config.address}:{config.port} could read all pods with their variables, whatever the "
-        "fields authentication and authorization say\n"
-        "  set address: 127.0.0.1 (or enableServer: false) in the configuration, or give "
-        "--insecure-server to listen there all the same"
+        f"port: with authentication.anonymous.enabled and authorization.mode {ALWAYS_ALLOW} every "
+        f"client that reaches {config.address}:{config.port} could run commands in all pods\n"
+        "  set one of both otherwise, or address: 127.0.0.1 (or enableServer: false) in the "
+        "configuration, or give --insecure-server to listen there all the same"
     )
+
+
+def _asks_api(config: KubeletConfiguration) -> bool:
+    return config.authorization.mode != ALWAYS_ALLOW
 
 
 def is_loopback(address: str) -> bool:
@@ -66,24 +93,34 @@ def is_loopback(address: str) -> bool:
 
 
 class KubeletServers:
-    """Starts and stops the configured servers. `insecure`: the main port may listen beyond loopback
-    although it does not authenticate."""
+    """Starts and stops the configured servers. `certificates`: the directory of the certificate
+    that is made where none is configured."""
 
     def __init__(
-        self, config: KubeletConfiguration, callbacks: ServerCallbacks, *, insecure: bool = False
+        self,
+        config: KubeletConfiguration,
+        ports: Ports,
+        clock: Clock,
+        *,
+        certificates: str,
+        host_name: str,
     ) -> None:
         self._config = config
-        self._callbacks = callbacks
-        self._insecure = insecure
-        self._runners: list[web.AppRunner] = []
+        self._ports = ports
+        self._clock = clock
+        self._certificates = certificates
+        self._host_name = host_name
+        self._runners: list[web.ServerRunner] = []
 
     async def start(self) -> None:
         """Listen on all configured ports. If one cannot be bound, close all and raise
         `ServerError`."""
-        check_servers(self._config, insecure=self._insecure)
         try:
             for endpoint in self._endpoints():
                 await self._listen(endpoint)
+        except (NotConfigured, TlsError) as problem:
+            await self.stop()
+            raise ServerError(str(problem)) from None
         except BaseException:
             await self.stop()
             raise
@@ -94,42 +131,29 @@ class KubeletServers:
             await self._runners.pop().cleanup()
 
     def _endpoints(self) -> list[_Endpoint]:
+        """Raises `NotConfigured`, `TlsError`."""
         c = self._config
         found = []
         if c.enable_server:
-            app = pods_app(self._callbacks, debug_paths=False)
-            found.append(
-                _Endpoint(field="port", host=c.address, port=c.port, app=app, tls=self._tls())
-            )
+            main = self._ports.main()
+            tls = server_context(c, self._certificates, self._host_name, self._clock)
+            found.append(_Endpoint("port", c.address, c.port, main, tls))
         if c.read_only_port:
-            app = pods_app(self._callbacks, debug_paths=True)
-            found.append(_Endpoint("readOnlyPort", c.address, c.read_only_port, app))
+            found.append(
+                _Endpoint("readOnlyPort", c.address, c.read_only_port, self._ports.read_only())
+            )
         if c.healthz_port:
             host = c.healthz_bind_address
-            found.append(_Endpoint("healthzPort", host, c.healthz_port, healthz_app()))
+            found.append(_Endpoint("healthzPort", host, c.healthz_port, healthz_port(self._clock)))
         return found
-
-    def _tls(self) -> ssl.SSLContext | None:
-        c = self._config
-        if not c.tls_cert_file:
-            return None
-        import ssl
-
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        try:
-            context.load_cert_chain(c.tls_cert_file, c.tls_private_key_file)
-        except (OSError, ssl.SSLError) as e:
-            files = f"tlsCertFile {c.tls_cert_file}, tlsPrivateKeyFile {c.tls_private_key_file}"
-            raise ServerError(f"{files}: cannot be used: {e.strerror or e}") from None
-        return context
 
     async def _listen(self, endpoint: _Endpoint) -> None:
         """Bind the port and serve. Raises `ServerError`."""
         from aiohttp import web
 
-        runner = web.AppRunner(
-            endpoint.app, access_log=None, shutdown_timeout=1.0, logger=_log_of_requests()
-        )
+        from refkubelet.server.carrier import Carrier
+
+        runner = web.ServerRunner(Carrier(endpoint.answers), shutdown_timeout=1.0)
         await runner.setup()
         self._runners.append(runner)
         site = web.TCPSite(runner, endpoint.host, endpoint.port, ssl_context=endpoint.tls)
@@ -138,27 +162,13 @@ class KubeletServers:
         except OSError as e:
             raise ServerError(_why_not(endpoint, e)) from None
         log.info("%s: serving on %s:%d", endpoint.field, endpoint.host, endpoint.port)
-        if endpoint.field == "port" and not is_loopback(endpoint.host):
+        if endpoint.field == "readOnlyPort" and not is_loopback(endpoint.host):
             log.warning(
-                "port: every client that reaches %s:%d can read all pods with their variables "
-                "(--insecure-server)",
+                "readOnlyPort: every client that reaches %s:%d can read all pods with their "
+                "variables",
                 endpoint.host,
                 endpoint.port,
             )
-
-
-def _log_of_requests() -> logging.Logger:
-    """A logger without the errors of malformed requests, with which any client could fill the log;
-    the clients get answers."""
-    from aiohttp.http_exceptions import HttpProcessingError
-
-    def is_ours(record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if record.exc_info else None
-        return not isinstance(error, HttpProcessingError)
-
-    http = logging.getLogger(f"{__name__}.http")
-    http.filters[:] = [is_ours]
-    return http
 
 
 def _why_not(endpoint: _Endpoint, error: OSError) -> str:

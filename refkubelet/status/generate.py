@@ -121,7 +121,7 @@ def generate_pod_status(
     status = _with_phase(
         pod=pod, status=status, runtime_status=runtime_status, known=known, inputs=inputs
     )
-    status = apply_probes(pod, status, inputs.probes)
+    status = apply_probes(pod, status, inputs.probes, known)
     status = _with_addresses(pod, status, runtime_status, inputs)
     status = msgspec.structs.replace(
         status,

@@ -53,11 +53,13 @@ class NoProbes:
         return False
 
 
-def apply_probes(pod: Pod, status: PodStatus, facts: ProbeFacts) -> PodStatus:
+def apply_probes(
+    pod: Pod, status: PodStatus, facts: ProbeFacts, before: PodStatus | None = None
+) -> PodStatus:
     """`status` with `started` and `ready` of every init and regular container. Their values in
-    `status` are those from before."""
+    `status` are those from before, the status `before`, by name."""
     spec = pod.spec
-    scope = _Scope(pod, facts)
+    scope = _Scope(pod, facts, before)
     return msgspec.structs.replace(
         status,
         containerStatuses=scope.apply(status.containerStatuses, spec.containers, init=False),
@@ -70,9 +72,12 @@ def apply_probes(pod: Pod, status: PodStatus, facts: ProbeFacts) -> PodStatus:
 class _Scope:
     """Applies the probe results to the containers of one pod."""
 
-    def __init__(self, pod: Pod, facts: ProbeFacts) -> None:
+    def __init__(self, pod: Pod, facts: ProbeFacts, before: PodStatus | None) -> None:
         self._uid = uid(pod)
         self._facts = facts
+        known = before or PodStatus()
+        shown = (*(known.containerStatuses or ()), *(known.initContainerStatuses or ()))
+        self._ids_before = {each.name: each.containerID for each in shown}
         # From the object of the source: that of a static pod has no conditions, its status may.
         self._source_says_ready = is_true(pod.status, READY)
 
@@ -103,16 +108,21 @@ class _Scope:
         return msgspec.structs.replace(status, started=started, ready=ready)
 
     def _started(self, status: ContainerStatus) -> bool:
-        """Whether the container has started: by its startup probe, else by the previous value under
-        the same name, else because no startup probe runs (PROBE-041, PROBE-044)."""
+        """Whether the container has started: by its startup probe, else by the previous value of
+        the same instance, else because no startup probe runs (PROBE-041, PROBE-044)."""
         if status.state is None or status.state.running is None:
             return False
         result = self._facts.startup_result(bare_container_id(status.containerID))
         if result is not None:
             return result is ProbeResult.SUCCESS
-        if status.started:
+        if status.started and not self._is_new(status):
             return True
         return not self._facts.has_worker(self._uid, status.name, ProbeType.STARTUP)
+
+    def _is_new(self, status: ContainerStatus) -> bool:
+        """Whether the status from before shows another instance."""
+        before = self._ids_before.get(status.name)
+        return bool(before) and before != status.containerID
 
     def _ready(self, status: ContainerStatus, container: Container) -> bool:
         """Whether a running and started container is ready: a stored success decides; a stored

@@ -24,7 +24,6 @@ from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import anything_mounted_below
-from refkubelet.metrics import HousekeepingMetrics
 from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import (
@@ -47,16 +46,15 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
+from refkubelet.telemetry.metrics import HousekeepingMetrics
 from refkubelet.volumes.mounting import Mounts, NoMounts
-from refkubelet.volumes.plan import EMPTY_DIR_PLUGIN
-from refkubelet.volumes.removal import remove_tree
-from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
+from refkubelet.volumes.plan import OWN_MOUNTS
+from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
 from simclock import Clock
 
 log = logging.getLogger(__name__)
 
 PUT_OFF = "housekeeping is put off"
-OWN_MOUNTS = (SUB_PATHS, f"volumes/{EMPTY_DIR_PLUGIN.replace('/', '~')}")
 AT_WORK = (WorkState.SYNCING, WorkState.TERMINATING)
 
 
@@ -298,6 +296,7 @@ class Housekeeping:
                     self._deps.mounts.unmount_below(os.path.join(path, own))
                 if self._has_volumes(name):  # mounts of others: the kubelet must not delete them
                     continue
+                remove_empty_volumes(path, OWN_MOUNTS)
                 await remove_tree(path)
             except OSError as error:
                 log.warning("orphaned pod directory %s not removed: %s", path, error)

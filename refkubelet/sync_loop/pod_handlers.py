@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 from refkubelet.allocation.triggers import ResizeTriggers
-from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.cri.records import RuntimePodStatus, SandboxState
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import full_name, has_terminal_phase, is_mirror, pod_ref, uid
@@ -60,6 +60,10 @@ class HandlerDeps:
     """Whether all sources have been seen (SRC-070)."""
     resizes: ResizeTriggers | None = None
     """None: pods are never resized."""
+    show: Callable[[Pod, RuntimePodStatus], None] = lambda pod, status: None
+    """Publishes the status of a pod whose sync takes its time (STAT-009)."""
+    restore_mirror: Callable[[Pod], None] = lambda pod: None
+    """Makes the mirror of a finished static pod again; returns at once (MIRR-030)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,12 +222,26 @@ class PodHandlers:
         if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
             self.handle_pod_syncs([pod])
         if event.type is PodLifecycleEventType.CONTAINER_DIED:
+            self._show_death(pod, event.data)
             # Only after the worker has read their exit codes, which would be lost.
             workers = self._deps.workers
             remove_all = workers.should_pod_content_be_removed(
                 event.uid
             ) and not workers.could_have_running_containers(event.uid)
             self._delete_containers(event.uid, event.data, remove_all=remove_all)
+
+    def _show_death(self, pod: Pod | None, container_id: str) -> None:
+        """Publish at once that a container has ended while a sync of its pod takes its time, as a
+        pull does: nobody is to take the pod for ready meanwhile. That is for a pod whose sandbox
+        stands: else all of it starts again, and a death is no news (LIFE-110, LIFE-125)."""
+        if pod is None or not self._deps.workers.is_stepping(uid(pod)):
+            return
+        with self._guarded("status", pod), suppress(PodStatusError):
+            status = self._deps.cache.get(uid(pod))
+            standing = {s.id for s in status.sandboxes[:1] if s.state is SandboxState.READY}
+            dead = [record for record in status.containers if record.id == container_id]
+            if any(record.sandbox_id in standing for record in dead):
+                self._deps.show(pod, status)
 
     def sync_by_uid(self, pod_uid: str) -> None:
         """Sync the pod with that UID, if this node has it."""
@@ -239,6 +257,10 @@ class PodHandlers:
             return
         if uid(static) == self.new_pods.asked_about:
             return  # its worker will start with the newest mirror
+        gone = self._deps.pods.mirror_of(static) is None
+        if gone and self._deps.workers.is_finished(uid(static)):
+            self._deps.restore_mirror(static)  # its worker does nothing any more
+            return
         self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))
 
     def _delete_containers(self, pod_uid: str, exited_id: str, *, remove_all: bool) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,16 +17,16 @@ from lightkube.models.core_v1 import Volume
 from refkubelet.host.directories import make_directory
 from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import uid
+from refkubelet.model.pod import pod_ref, uid
+from refkubelet.volumes.huge_pages import huge_page_bytes, is_huge_pages
 from refkubelet.volumes.mounting import Mounts
-from refkubelet.volumes.plan import EMPTY_DIR_PLUGIN, IN_MEMORY
+from refkubelet.volumes.ownership import fs_group, give_to_group
+from refkubelet.volumes.plan import EMPTY_DIR_PLUGIN, IN_MEMORY, OWN_MOUNTS
 from refkubelet.volumes.removal import remove_tree
-from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
 
 log = logging.getLogger(__name__)
 
 MODE: Final = 0o777
-GROUP_DIRECTORY_BITS: Final = 0o2770
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +42,60 @@ class EmptyDirs:
 
     def set_up(self, pod: Pod, volume: Volume, size_bytes: int) -> None:
         """Make the volume, if it is not ready yet. `size_bytes`: for one in memory. Raises
-        OSError."""
+        OSError, ValueError."""
+        medium = (volume.emptyDir.medium if volume.emptyDir is not None else None) or ""
+        pages = huge_page_bytes(medium, pod) if is_huge_pages(medium) else 0
+        if medium not in ("", IN_MEMORY) and not pages:
+            raise ValueError(f'unknown storage medium "{medium}"')
         path = self.path(pod, volume.name)
-        in_memory = volume.emptyDir is not None and volume.emptyDir.medium == IN_MEMORY
         marker = self._marker(pod, volume.name)
+        if os.path.isdir(path) and os.path.exists(marker) and not medium:
+            return
+        is_new = self._make(path, is_new=not os.path.exists(marker))
+        if medium == IN_MEMORY:
+            is_new |= self.mounts.tmpfs(path, size_bytes)
+        elif pages:
+            is_new |= self.mounts.huge_pages(path, pages)
+        if is_new:
+            give_to_group(path, fs_group(pod), read_only=False)
+        self._mark(marker)
+
+    def set_up_wrapped(
+        self, pod: Pod, path: str, volume: str, *, in_memory: bool, size_bytes: int
+    ) -> None:
+        """Make the directory `path` that another kind of volume fills. Where nothing can be
+        mounted, one in memory is on the disk (NODE-205). Raises OSError."""
+        marker = self._marker(pod, f"wrapped_{volume}")
         if os.path.isdir(path) and os.path.exists(marker) and not in_memory:
             return
+        is_new = self._make(path, is_new=not os.path.exists(marker))
+        if in_memory:
+            try:
+                is_new |= self.mounts.tmpfs(path, size_bytes)
+            except PermissionError as error:
+                log.warning("volume %s of %s is on the disk: %s", volume, pod_ref(pod), error)
+        if is_new:
+            give_to_group(path, fs_group(pod), read_only=False)
+        self._mark(marker)
+
+    def _make(self, path: str, *, is_new: bool) -> bool:
+        """Make the directory, with its mode if it is new; returns `is_new`."""
         make_directory(os.path.dirname(path))
         os.makedirs(path, mode=MODE, exist_ok=True)
-        is_new = not os.path.exists(marker)
         if is_new:
             os.chmod(path, MODE)  # makedirs applies the umask
-        if in_memory:
-            is_new |= self.mounts.tmpfs(path, size_bytes)
-        group = _fs_group(pod)
-        if group is not None and is_new:
-            give_to_group(path, group)
+        return is_new
+
+    def _mark(self, marker: str) -> None:
         make_directory(os.path.dirname(marker))
         os.close(os.open(marker, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o640))
 
     async def tear_down(self, pod: Pod) -> None:
-        """Unmount and remove all emptyDir volumes of the pod, and its subpath mounts. Raises
-        OSError."""
+        """Unmount and remove all volumes of the pod that the kubelet made, and its subpath mounts.
+        Raises OSError."""
         directory = pod_dir(self.root_dir, uid(pod))
-        above = os.path.dirname(self.path(pod, "any"))
-        subpaths = os.path.join(directory, SUB_PATHS)
-        for path in (subpaths, above, self._marker_dir(pod)):
+        own = [os.path.join(directory, below) for below in OWN_MOUNTS]
+        for path in (*own, self._marker_dir(pod)):
             if os.path.lexists(path):
                 self.mounts.unmount_below(path)
                 await remove_tree(path)
@@ -79,19 +106,3 @@ class EmptyDirs:
 
     def _marker(self, pod: Pod, volume: str) -> str:
         return safe_join(self._marker_dir(pod), volume, "ready")
-
-
-def _fs_group(pod: Pod) -> int | None:
-    context = pod.spec.securityContext
-    return context.fsGroup if context is not None else None
-
-
-def give_to_group(directory: str, group: int) -> None:
-    """Make the group the owner of a new volume, with write permission and setgid, so that new files
-    belong to it, too. A failure is only logged."""
-    try:
-        os.chown(directory, -1, group)
-        mode = stat.S_IMODE(os.stat(directory).st_mode)
-        os.chmod(directory, mode | GROUP_DIRECTORY_BITS)
-    except OSError as error:
-        log.warning("cannot make group %d the owner of volume %s: %s", group, directory, error)

@@ -1,141 +1,261 @@
-"""Sets up the volumes of pods before their containers start, and tears them down (NODE-201,
-NODE-202, NODE-208).
+"""Sets up the volumes of pods before their containers start, keeps their content up to date, and
+tears them down (NODE-201, NODE-202, NODE-208).
 
-A sync sets up the volumes that the pod uses, once. A failure is recorded as an event of the pod and
-tried again later; until then no container of the pod starts. What must never happen here: a failure
-of one pod's volume delays another pod, or the end of its own pod.
+How it works. A sync of a pod says which volumes there shall be (`wait_for_attach_and_mount`): those
+that are not mounted yet, and, again and again, those whose content comes from the API server. A
+task of the pod, which exists only while something is to be done, sets them up one after the other.
+What fails is recorded as an event of the pod and tried again later, after twice the time each time,
+for as long as the pod is there. The sync waits for what was never mounted, for two minutes at most;
+for an update of what is mounted it does not wait, and a container runs on with the old content.
+Nothing is kept on the disk for a restart: what is mounted already a new kubelet finds when it sets
+the volumes up again, and directories of pods that are gone are removed in housekeeping.
+
+What must never happen here: a failure of one pod's volume delays another pod, or the end of its own
+pod; a container starts without a volume.
 Upstream: pkg/kubelet/volumemanager, pkg/volume/util/operationexecutor.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
+from refkubelet.api.client import ApiError
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.failures import Complaints
 from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import uid
+from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.quantity import parse_integer
+from refkubelet.volumes.claim_reader import ClaimReader, claim_errors
+from refkubelet.volumes.claims import no_driver
+from refkubelet.volumes.content import ContentVolumes
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
-from refkubelet.volumes.plan import EMPTY_DIR, HOST_PATH, kind_of, refusal_message, refusals
-from refkubelet.volumes.plan import used_volumes as volumes_of
+from refkubelet.volumes.payload import PayloadError
+from refkubelet.volumes.plan import (
+    CONTENT,
+    CSI,
+    EMPTY_DIR,
+    HOST_PATH,
+    kind_of,
+    refusal_message,
+    refusals,
+    unmounted_message,
+    used_volumes,
+)
 from simclock import Clock
+
+log = logging.getLogger(__name__)
 
 FAILED_MOUNT: Final = "FailedMount"
 FIRST_DELAY_S: Final = 0.5
 MAX_DELAY_S: Final = 122.0
+WAIT_S: Final = 123.0
+EXPECTED: Final = (HostPathError, PayloadError, ApiError, OSError, ValueError)
 
 
 class VolumesNotReady(Exception):
-    """The pod cannot start yet. `retry_at_s`: when to try again, monotonic; None: as usual."""
+    """The pod cannot start yet."""
 
-    def __init__(self, message: str, retry_at_s: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_at_s = retry_at_s
+
+class WaitCancelled(Exception):
+    """The pod shall end, and no longer waits for its volumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    why: str
     delay_s: float
     retry_at_s: float
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pod:
-    """The state of one pod's volumes, by name."""
+    """The volumes of one pod, by name. `due`: those to be set up; `mounted`: those that were once.
+    `moved` is set when a volume was mounted, `more` when there is more to do."""
 
-    ready: set[str] = field(default_factory=set)
-    failed: dict[str, _Failure] = field(default_factory=dict)
+    pod: Pod
+    due: dict[str, Volume] = field(default_factory=dict)
+    mounted: set[str] = field(default_factory=set)
+    failures: dict[str, _Failure] = field(default_factory=dict)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    more: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
 
 
 class PodVolumes:
-    """The volumes of all pods. `allocatable_bytes`: of the node's memory; 0: unknown."""
+    """The volumes of all pods. `claims` None: standalone; `allocatable_bytes`: of the node's
+    memory; 0: unknown."""
 
     def __init__(
         self,
         empty_dirs: EmptyDirs,
+        content: ContentVolumes,
+        claims: ClaimReader | None,
+        *,
         recorder: EventRecorder,
         clock: Clock,
         allocatable_bytes: int = 0,
     ) -> None:
         self._empty_dirs = empty_dirs
+        self._content = content
+        self._claims = claims
         self._recorder = recorder
         self._clock = clock
+        self._complaints = Complaints(log, clock)
         self._allocatable_bytes = allocatable_bytes
         self._pods: dict[str, _Pod] = {}
 
-    def set_up(self, pod: Pod) -> None:
-        """Set up all volumes that the pod uses. Raises `VolumesNotReady`."""
-        used = volumes_of(pod)
-        known = self._pods.get(uid(pod))
-        if not used or (known is not None and known.ready >= used.keys()):
+    async def wait_for_attach_and_mount(self, pod: Pod, cancelled: asyncio.Event) -> None:
+        """Set up the volumes that the pod uses, and update their content. Raises
+        `VolumesNotReady`, `WaitCancelled`."""
+        used = used_volumes(pod)
+        if not used:
             return
-        refused = refusals(pod)
+        refused = refusals(pod) | await claim_errors(pod, self._claims)
         if refused:
             message = refusal_message(pod, refused)
-            self._recorder.pod_event(pod, "Warning", FAILED_MOUNT, message)
+            text = f"Unable to attach or mount volumes: {message}"
+            self._recorder.pod_event(pod, "Warning", FAILED_MOUNT, text)
             raise VolumesNotReady(message)
-        known = self._pods.setdefault(uid(pod), _Pod())
+        known = self._pods.setdefault(uid(pod), _Pod(pod))
+        known.pod = pod
         for name, volume in used.items():
-            if volume is not None and name not in known.ready:
-                self._try(pod, name, volume, known)
-        if known.failed:
-            self._raise(known)
+            if volume is not None and (name not in known.mounted or kind_of(volume) in CONTENT):
+                known.due.setdefault(name, volume)
+        self._work_on(known)
+        await self._until_mounted(known, used.keys(), cancelled)
 
     async def tear_down(self, pod: Pod) -> None:
         """Remove the volumes of a pod whose containers have stopped. Raises OSError."""
+        known = self._pods.pop(uid(pod), None)
+        if known is not None and known.task is not None:
+            known.task.cancel()
+            await asyncio.gather(known.task, return_exceptions=True)
         await self._empty_dirs.tear_down(pod)
-        self._pods.pop(uid(pod), None)
+        self._content.forget(pod)
 
-    def _try(self, pod: Pod, name: str, volume: Volume, known: _Pod) -> None:
-        before, now_s = known.failed.get(name), self._clock.monotonic_s()
-        if before is not None and now_s < before.retry_at_s:
-            return
+    async def stop(self) -> None:
+        """End all tasks; nothing is torn down."""
+        tasks = [known.task for known in self._pods.values() if known.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _until_mounted(
+        self, known: _Pod, names: Iterable[str], cancelled: asyncio.Event
+    ) -> None:
+        """Wait until all of the volumes were mounted once. Raises as
+        `wait_for_attach_and_mount`."""
+        wanted = set(names)
         try:
-            self._make(pod, volume)
-        except (HostPathError, OSError, ValueError) as error:
-            delay_s = min(2 * before.delay_s, MAX_DELAY_S) if before else FIRST_DELAY_S
-            why = _words(error)
-            known.failed[name] = _Failure(why, delay_s, now_s + delay_s)
-            message = f'MountVolume.SetUp failed for volume "{name}" : {why}'
-            self._recorder.pod_event(pod, "Warning", FAILED_MOUNT, message)
-            return
-        known.failed.pop(name, None)
-        known.ready.add(name)
+            async with asyncio.timeout(WAIT_S):
+                while not wanted <= known.mounted:
+                    known.moved.clear()
+                    await _either(known.moved, cancelled)
+                    if cancelled.is_set():
+                        raise WaitCancelled
+        except TimeoutError:
+            missing = wanted - known.mounted
+            raise VolumesNotReady(
+                unmounted_message(missing, (), "context deadline exceeded")
+            ) from None
 
-    def _make(self, pod: Pod, volume: Volume) -> None:
-        """Make, or check, one volume. Raises HostPathError, OSError, ValueError (an invalid name or
-        size)."""
+    def _work_on(self, known: _Pod) -> None:
+        """Start the pod's task, unless it runs; it looks at all that is due."""
+        known.more.set()
+        if known.due and known.task is None:
+            known.task = asyncio.create_task(
+                self._reconcile(known), name=f"volumes of {pod_ref(known.pod)}"
+            )
+
+    async def _reconcile(self, known: _Pod) -> None:
+        """Set up what is due, until nothing is."""
+        try:
+            while known.due:
+                now_s = self._clock.monotonic_s()
+                for name, volume in tuple(known.due.items()):
+                    failed = known.failures.get(name)
+                    if failed is None or failed.retry_at_s <= now_s:
+                        await self._try(known, name, volume)
+                await self._until_next(known)
+        finally:
+            known.task = None
+
+    async def _until_next(self, known: _Pod) -> None:
+        """Sleep until the first of the failed ones may be tried again, or there is more to do."""
+        retries = [known.failures[n].retry_at_s for n in known.due if n in known.failures]
+        if not retries or len(retries) < len(known.due):
+            return
+        known.more.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(min(retries) - self._clock.monotonic_s(), 0.0)):
+                await known.more.wait()
+
+    async def _try(self, known: _Pod, name: str, volume: Volume) -> None:
+        """Set up one volume of the pod, as it is now."""
+        pod = known.pod
+        try:
+            await self._make(pod, volume)
+        except Exception as error:
+            if not isinstance(error, EXPECTED):
+                self._complaints.failed(f"volume {name} of {pod_ref(pod)}", error)
+            self._failed(known, name, error)
+            return
+        known.failures.pop(name, None)
+        self._complaints.over(f"volume {name} of {pod_ref(pod)}")
+        if pod is known.pod:  # else it changed meanwhile, and is looked at once more
+            known.due.pop(name, None)
+        known.mounted.add(name)
+        known.moved.set()
+
+    def _failed(self, known: _Pod, name: str, error: Exception) -> None:
+        before = known.failures.get(name)
+        delay_s = min(2 * before.delay_s, MAX_DELAY_S) if before else FIRST_DELAY_S
+        known.failures[name] = _Failure(delay_s, self._clock.monotonic_s() + delay_s)
+        message = f'MountVolume.SetUp failed for volume "{name}" : {_words(error)}'
+        self._recorder.pod_event(known.pod, "Warning", FAILED_MOUNT, message)
+
+    async def _make(self, pod: Pod, volume: Volume) -> None:
+        """Make, check or update one volume. Raises one of `EXPECTED`."""
         kind = kind_of(volume)
         if kind == HOST_PATH and volume.hostPath is not None:
             check_host_path(volume.hostPath)
         elif kind == EMPTY_DIR:
             self._empty_dirs.set_up(pod, volume, self._memory_bytes(pod, volume))
+        elif kind == CSI and volume.csi is not None:
+            raise ValueError(no_driver(volume.csi.driver))
+        elif kind in CONTENT:
+            await self._content.set_up(pod, volume, self._memory_bytes(pod, volume))
 
     def _memory_bytes(self, pod: Pod, volume: Volume) -> int:
-        """The size of an emptyDir in memory: the smallest of the node's allocatable memory, the
-        pod's memory limit and the volume's sizeLimit (NODE-203); 0: none is known."""
+        """The size of a volume in memory: the smallest of the node's allocatable memory, the pod's
+        memory limit and the volume's sizeLimit (NODE-203); 0: none is known."""
         source = volume.emptyDir
         own = parse_integer(source.sizeLimit) if source and source.sizeLimit else 0
         of_pod = resource_config_for_pod(pod).memory_limit_bytes or 0
         return min((n for n in (self._allocatable_bytes, of_pod, own) if n > 0), default=0)
 
-    def _raise(self, known: _Pod) -> None:
-        names = " ".join(sorted(known.failed))
-        why = ", ".join(failure.why for failure in known.failed.values())
-        raise VolumesNotReady(
-            f"unmounted volumes=[{names}], unattached volumes=[], failed to process volumes=[]: "
-            f"{why}",
-            min(failure.retry_at_s for failure in known.failed.values()),
-        )
+
+async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in (one, other)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, ApiError):
+        return error.message
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     where = f"{error.filename}: " if error.filename else ""

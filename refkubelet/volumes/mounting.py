@@ -12,6 +12,7 @@ import errno
 import logging
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -41,6 +42,11 @@ class Mounts(Protocol):
         already. Raises OSError."""
         ...
 
+    def huge_pages(self, directory: str, page_bytes: int) -> bool:
+        """Mount a filesystem of pages of that size; False: it is mounted already. Raises
+        OSError."""
+        ...
+
     def unmount_below(self, directory: str) -> None:
         """Unmount everything at or below the directory. Raises OSError."""
         ...
@@ -59,6 +65,10 @@ class NoMounts:
         text = "this kubelet cannot mount: it must be root, in the mount namespace of the runtime"
         raise OSError(errno.EPERM, text)
 
+    def huge_pages(self, directory: str, page_bytes: int) -> bool:
+        """Always an error."""
+        return self.tmpfs(directory, 0)
+
     def unmount_below(self, directory: str) -> None:
         """Raise OSError if anything is mounted there, so that nothing is deleted through a
         mount."""
@@ -74,6 +84,10 @@ class SimulatedMounts:
         return place.path
 
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
+        """Use the plain directory."""
+        return False
+
+    def huge_pages(self, directory: str, page_bytes: int) -> bool:
         """Use the plain directory."""
         return False
 
@@ -103,9 +117,21 @@ class RealMounts:
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
         """Mount a tmpfs, if there is none yet (NODE-203); without swap, if the kernel supports
         that."""
+        return self._mounted(directory, lambda: self._mount_tmpfs(directory, size_bytes))
+
+    def huge_pages(self, directory: str, page_bytes: int) -> bool:
+        """Mount a hugetlbfs, if nothing is mounted there yet (NODE-203)."""
+        options = f"pagesize={page_bytes}"
+        return self._mounted(
+            directory, lambda: self._mount("nodev", directory, "hugetlbfs", 0, options)
+        )
+
+    def _mounted(self, directory: str, mount: Callable[[], None]) -> bool:
+        """Mount, unless something is mounted there; whether that was done. Raises OSError, also if
+        the runtime does not see the mount."""
         is_new = not os.path.ismount(directory)
         if is_new:
-            self._mount_tmpfs(directory, size_bytes)
+            mount()
         if not self._runtime_sees(directory):
             if is_new:
                 self._unmount(directory)

@@ -8,7 +8,7 @@ pkg/kubelet/kubelet_pods.go: resolveRecursiveReadOnly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from lightkube.models.core_v1 import Volume, VolumeMount
@@ -16,14 +16,35 @@ from lightkube.models.core_v1 import Volume, VolumeMount
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Pod, to_dict
 from refkubelet.model.pod import all_containers
+from refkubelet.volumes.claims import no_plugin
 
 HOST_PATH: Final = "hostPath"
 EMPTY_DIR: Final = "emptyDir"
 EMPTY_DIR_PLUGIN: Final = "kubernetes.io/empty-dir"
 IMAGE: Final = "image"
-KINDS: Final = (EMPTY_DIR, HOST_PATH, IMAGE)
+CONFIG_MAP: Final = "configMap"
+SECRET: Final = "secret"
+PROJECTED: Final = "projected"
+DOWNWARD_API: Final = "downwardAPI"
+PLUGINS: Final[Mapping[str, str]] = {
+    EMPTY_DIR: EMPTY_DIR_PLUGIN,
+    CONFIG_MAP: "kubernetes.io/configmap",
+    SECRET: "kubernetes.io/secret",
+    PROJECTED: "kubernetes.io/projected",
+    DOWNWARD_API: "kubernetes.io/downward-api",
+}
+"""The kinds of volumes that the kubelet makes in the pod's directory, and their plugins."""
+CONTENT: Final = (CONFIG_MAP, SECRET, PROJECTED, DOWNWARD_API)
+"""The kinds that are filled with what the API server has; containers have them read-only, and each
+sync of the pod fills them anew (NODE-201.3)."""
+CLAIMED: Final = ("persistentVolumeClaim", "ephemeral")
+CSI: Final = "csi"
+KINDS: Final = (*PLUGINS, HOST_PATH, IMAGE, CSI)
 IN_MEMORY: Final = "Memory"
-MEDIA: Final = (None, "", IN_MEMORY)
+SUB_PATHS: Final = "volume-subpaths"
+"""The directory of bound subpaths, in that of the pod."""
+OWN_MOUNTS: Final = (SUB_PATHS, *(f"volumes/{name.replace('/', '~')}" for name in PLUGINS.values()))
+"""The directories in that of a pod where the kubelet itself mounts."""
 
 
 class SubPathError(Exception):
@@ -58,28 +79,30 @@ def _refusal(volume: Volume | None, *, as_device: bool) -> str | None:
     if volume is None:
         return "the pod has no volume of that name"
     kind = kind_of(volume)
+    if kind in CLAIMED:
+        return None  # what its claim is, decides
     if kind not in KINDS:
-        return (
-            f'failed to get Plugin from volumeSpec for volume "{volume.name}" err=no volume plugin '
-            f"matched (refkubelet has none for {kind}, but for {', '.join(KINDS)})"
-        )
+        return no_plugin(volume.name)
     if as_device:
         return f"volume {volume.name} has volumeMode Filesystem, but is specified in volumeDevices"
-    medium = volume.emptyDir.medium if volume.emptyDir is not None else None
-    if medium not in MEDIA:
-        return f'unknown storage medium "{medium}" (refkubelet has no emptyDir of huge pages)'
     return None
 
 
-def refusal_message(pod: Pod, refused: dict[str, str]) -> str:
-    """The message of the pod's event and of the failed step."""
-    names = " ".join(sorted(refused))
+def refusal_message(pod: Pod, refused: Mapping[str, str]) -> str:
+    """Why the pod's volumes cannot be mounted: the reasons of those that cannot be set up."""
     reasons = list(dict.fromkeys(refused.values()))
-    why = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
-    waiting = " ".join(sorted(used_volumes(pod)))
+    return unmounted_message(used_volumes(pod), refused, "; ".join(reasons))
+
+
+def unmounted_message(unmounted: Iterable[str], unprocessed: Iterable[str], why: str) -> str:
+    """The error of a sync whose volumes are not there (NODE-202).
+
+    >>> unmounted_message({"b", "a"}, (), "late")
+    'unmounted volumes=[a b], unattached volumes=[], failed to process volumes=[]: late'
+    """
     return (
-        f"Unable to attach or mount volumes: unmounted volumes=[{waiting}], "
-        f"unattached volumes=[], failed to process volumes=[{names}]: {why}"
+        f"unmounted volumes=[{' '.join(sorted(unmounted))}], unattached volumes=[], "
+        f"failed to process volumes=[{' '.join(sorted(unprocessed))}]: {why}"
     )
 
 

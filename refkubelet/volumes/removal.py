@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import count, islice
 from typing import Final
 
@@ -32,6 +32,28 @@ async def remove_tree(path: str) -> None:
         if removed % PIECE == 0:
             await asyncio.sleep(0)
     os.rmdir(path)
+
+
+def remove_empty_volumes(pod_directory: str, own: Collection[str]) -> None:
+    """Remove the directories of volumes below that of a pod, but for plugins whose directories are
+    in `own` (`volumes/kubernetes.io~empty-dir`). Raises OSError at one with something in it: that
+    may be somebody's data (NODE-208).
+
+    Upstream: pkg/kubelet/kubelet_volumes.go: removeOrphanedPodVolumeDirs.
+    """
+    for plugin in _directories(os.path.join(pod_directory, "volumes")):
+        if f"volumes/{os.path.basename(plugin)}" not in own:
+            for volume in _directories(plugin):
+                os.rmdir(volume)
+
+
+def _directories(path: str) -> list[str]:
+    """The directories in that one; none if it does not exist."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
 
 
 def _emptied(path: str) -> Iterator[None]:

@@ -12,16 +12,13 @@ import logging
 import os
 import stat
 from dataclasses import dataclass
-from typing import Final
 
 from refkubelet.host.untrusted_files import OutsideError, opened_below
 from refkubelet.model.names import pod_dir, safe_join
 from refkubelet.volumes.mounting import Mounts
-from refkubelet.volumes.plan import SubPathError, check_sub_path
+from refkubelet.volumes.plan import SUB_PATHS, SubPathError, check_sub_path
 
 log = logging.getLogger(__name__)
-
-DIRECTORY: Final = "volume-subpaths"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class SubPathUse:
     @property
     def target(self) -> str:
         """The path where it is mounted."""
-        above = os.path.join(pod_dir(self.root_dir, self.pod_uid), DIRECTORY)
+        above = os.path.join(pod_dir(self.root_dir, self.pod_uid), SUB_PATHS)
         return safe_join(above, self.volume, self.container, str(self.index))
 
 

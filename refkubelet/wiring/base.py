@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,10 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory
 from refkubelet.cri.client import CriClient
+from refkubelet.cri.list_streaming import GATE as LIST_STREAMING
+from refkubelet.cri.list_streaming import StreamedLists
 from refkubelet.cri.target import CriTarget
+from refkubelet.cri.traced import traced
 from refkubelet.events.queued_recorder import QueuedEventRecorder, SendLimits
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network
@@ -20,9 +24,11 @@ from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
+from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
+from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids, Rng
 
@@ -58,6 +64,8 @@ class KubeletDeps:
     """None: no plugin can register (CG-084)."""
     shutdown_source: ShutdownSource | None = None
     """None: shutdowns of the node are not noticed (NODE-060)."""
+    spans: Spans = NO_SPANS
+    """Who keeps spans of syncs, CRI calls and garbage collection."""
     mounts: Mounts = field(default_factory=NoMounts)
     """How volumes are mounted; by default subPaths are not held (NODE-211) and emptyDirs in memory
     are refused."""
@@ -90,6 +98,14 @@ class Later:
         """Whether that pod shall end."""
         return self.workers().is_pod_termination_requested(pod_uid)
 
+    def shortened(self, pod_uid: str) -> asyncio.Event | None:
+        """Set when the grace period of that pod was shortened since its step began; None: it is
+        not being stopped."""
+        record = self.workers().record(pod_uid)
+        if record is None or record.state is not WorkState.TERMINATING:
+            return None
+        return record.cancelled
+
     def status(self, pod_uid: str) -> PodStatus | None:
         """The status as last generated."""
         return self.statuses().get(pod_uid)
@@ -119,5 +135,8 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
         limits=SendLimits(qps=config.event_record_qps, burst=config.event_burst),
         random=deps.rng.stream("events").random,
     )
-    client = CriClient(deps.target, config.runtime_request_timeout_s)
+    target = traced(deps.target, deps.spans)
+    if config.feature_gates.get(LIST_STREAMING, False):
+        target = StreamedLists(target)
+    client = CriClient(target, config.runtime_request_timeout_s)
     return Base(config, deps, recorder=recorder, client=client, later=later)

@@ -81,6 +81,8 @@ class _Given:
                 new_pods=new_pods,
                 sources_ready=sources.seen.ready,
                 resizes=ResizeTriggers(allocation.manager, allocation.conditions),
+                show=lambda pod, seen: work.steps.show(allocation.manager.allocated(pod), seen),
+                restore_mirror=sources.mirrors.restore,
             )
         )
 

@@ -11,7 +11,6 @@ from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.preemption import Preemptor
 from refkubelet.kuberuntime.images.gc import ImageGC
-from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, counts, one
 from refkubelet.model.pod import is_mirror, is_static, uid
 from refkubelet.node.shutdown_manager import NodeShutdownManager
 from refkubelet.pleg.evented import EventedPLEG
@@ -21,6 +20,15 @@ from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.sync_loop.housekeeping import Housekeeping
 from refkubelet.sync_loop.pod_handlers import PodHandlers
+from refkubelet.telemetry.metrics import (
+    Durations,
+    Histograms,
+    MetricsPage,
+    Numbers,
+    Values,
+    counts,
+    one,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from typing import Any
 
 from refkubelet.admission.features import declared_features
 from refkubelet.node.cached_node import CachedNode
+from refkubelet.node.lease import LeaseSettings, NodeLease
 from refkubelet.node.oom_watcher import GATE, OomWatcher, follow_kernel_log
+from refkubelet.node.pod_cidrs import PodCidrs
 from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps
@@ -29,9 +31,11 @@ log = logging.getLogger(__name__)
 class Node:
     """`cached`: the node as admission sees it; `shutdown` None: shutdowns are not noticed;
     `registrar` None: this kubelet does not keep the Node object, or there is none; `oom_watcher`
-    None: the kernel's log cannot be read."""
+    None: the kernel's log cannot be read; `lease` None: standalone."""
 
     cached: CachedNode
+    lease: NodeLease | None
+    pod_cidrs: PodCidrs
     shutdown: NodeShutdownManager | None
     registrar: NodeRegistrar | None
     oom_watcher: OomWatcher | None
@@ -47,6 +51,7 @@ def build_node(
 ) -> Node:
     shutdown = _shutdown(base, work, hurry=lambda: registrar.hurry() if registrar else None)
     config, deps = base.config, base.deps
+    ranges = PodCidrs(base.client, deps.clock, config.pod_cidr)
     registrar: NodeRegistrar | None = None
     if deps.api is not None and deps.node_facts is not None:
         settings = NodeSettings(
@@ -60,13 +65,34 @@ def build_node(
             devices=resources.devices,
             runtime=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
             random=deps.rng.stream("node status").random,
+            pod_cidrs=ranges.follow,
             look=runtime.watch.update_runtime_up,
             seen=sources.informer.node if sources.informer is not None else lambda: None,
         )
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)
     messages = follow_kernel_log(deps.machine, may_fail=base.gate(GATE, default=False))
     oom_watcher = OomWatcher(messages, base.recorder) if messages else None
-    return Node(_cached(base, sources, resources, runtime), shutdown, registrar, oom_watcher)
+    return Node(
+        cached=_cached(base, sources, resources, runtime),
+        lease=_lease(base),
+        pod_cidrs=ranges,
+        shutdown=shutdown,
+        registrar=registrar,
+        oom_watcher=oom_watcher,
+    )
+
+
+def _lease(base: Base) -> NodeLease | None:
+    deps, config = base.deps, base.config
+    if deps.api is None:
+        return None
+    settings = LeaseSettings(
+        node_name=deps.node_name,
+        duration_s=config.node_lease_duration_seconds,
+        update_s=config.node_status_update_frequency_s,
+        random=deps.rng.stream("node lease").random,
+    )
+    return NodeLease(deps.api, settings, deps.clock)
 
 
 def _cached(

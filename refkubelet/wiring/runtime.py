@@ -9,8 +9,13 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.object_source import PodObjects
-from refkubelet.kuberuntime.options_from_config import Surroundings, ids_per_pod, runtime_options
+from refkubelet.kuberuntime.object_source import VariableObjects
+from refkubelet.kuberuntime.options_from_config import (
+    Surroundings,
+    ids_per_pod,
+    resolv_conf_event,
+    runtime_options,
+)
 from refkubelet.kuberuntime.pod_events import PodEventReader
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
@@ -20,6 +25,7 @@ from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pleg.relist_options import PlegOptions
 from refkubelet.sync_loop.runtime_state import RuntimeState, RuntimeWatch
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.objects import Objects
 from refkubelet.wiring.resources import Resources
 
 
@@ -43,22 +49,28 @@ class RuntimeParts:
     deletions: ContainerDeletor
     """Removes containers at once, when a pod has too many dead ones."""
     pod_runtimes: PodRuntimes  # handler and user namespace of each pod
-    objects: PodObjects | None
-    """Services, ConfigMaps and Secrets; None: no API server."""
+    variables: VariableObjects | None
+    """Services, ConfigMaps and Secrets for variables; None: no API server."""
     pleg: Pleg  # tells what changed
     state: RuntimeState  # whether the runtime can be worked with
     watch: RuntimeWatch  # asks the runtime how it is
+    resolv_conf_problem: str | None
+    """What pods cannot have of the node's resolv.conf; None: nothing (NODE-221)."""
 
 
-def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
+def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> RuntimeParts:
     deps, later = base.deps, base.later
-    objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
+    variables = (
+        VariableObjects(deps.api, objects.of_pods, deps.clock, deps.rng)
+        if deps.api and objects
+        else None
+    )
     pod_runtimes = PodRuntimes(
         deps.api,
         lambda: state.handlers,
         UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
     )
-    runtime_deps = _deps(base, resources, objects, pod_runtimes)
+    runtime_deps = _deps(base, resources, objects, variables=variables, pod_runtimes=pod_runtimes)
     options = _options(base)
     manager = RuntimeManager(base.client, runtime_deps, options)
     pleg = _pleg(base, manager, options)
@@ -76,29 +88,39 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
         manager=manager,
         deletions=ContainerDeletor(base.client, options, deps.clock),
         pod_runtimes=pod_runtimes,
-        objects=objects,
+        variables=variables,
         pleg=pleg,
         state=state,
         watch=watch,
+        resolv_conf_problem=resolv_conf_event(base.config),
     )
 
 
 def _deps(
-    base: Base, resources: Resources, objects: PodObjects | None, pod_runtimes: PodRuntimes
+    base: Base,
+    resources: Resources,
+    objects: Objects | None,
+    *,
+    variables: VariableObjects | None,
+    pod_runtimes: PodRuntimes,
 ) -> RuntimeDeps:
     deps = base.deps
     return RuntimeDeps(
         clock=deps.clock,
         ids=deps.ids,
         events=base.recorder,
-        objects=objects,
+        objects=variables,
         network=deps.network,
         terminating=base.later.is_terminating,
-        secrets=deps.api,
+        shortened=base.later.shortened,
+        last_status=base.later.status,
+        secrets=objects.of_pods if objects is not None else None,
+        claims=deps.api,
         devices=resources.devices,
         placements=resources.managers,
         actuated=resources.allocation.actuated,
         pod_cgroups=base.later.cgroups,
+        spans=deps.spans,
         runtimes=pod_runtimes,
         mounts=deps.mounts,
     )
@@ -109,6 +131,7 @@ def _options(base: Base) -> RuntimeOptions:
     around = Surroundings(
         node_name=deps.node_name,
         node_ips=deps.host_ips,
+        has_api=deps.api is not None,
         root_dir=deps.root_dir,
         container_logs_dir=deps.container_logs_dir,
         allocatable=deps.node_facts.allocatable if deps.node_facts else {},

@@ -41,6 +41,7 @@ def build_sources(base: Base) -> Sources:
         recorder=base.recorder,
         clock=deps.clock,
         rng=deps.rng,
+        network=deps.network,
     )
     mirrors = MirrorClient(api, deps.node_name, lambda: informer.node() if informer else None)
     return Sources(

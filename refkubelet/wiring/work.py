@@ -17,13 +17,17 @@ from refkubelet.pod_workers.killing import PodKiller
 from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pod_workers.step_deps import StepDeps, StepHooks
 from refkubelet.pod_workers.steps import PodSteps
+from refkubelet.pod_workers.traced_steps import traced_steps
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.writer import StatusDeps
+from refkubelet.volumes.atomic_writer import AtomicWriter
+from refkubelet.volumes.content import ContentSources, ContentVolumes
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.objects import Objects
 from refkubelet.wiring.resources import Resources, device_health
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
@@ -36,12 +40,21 @@ class Work:
     statuses: StatusManager
     probes: ProbeManager
     cgroups: ContainerManager | None
+    steps: PodSteps
     workers: PodWorkers
+    volumes: PodVolumes
     killer: PodKiller
     preemptor: Preemptor
 
 
-def build_work(base: Base, sources: Sources, resources: Resources, runtime: RuntimeParts) -> Work:
+def build_work(
+    base: Base,
+    sources: Sources,
+    resources: Resources,
+    *,
+    runtime: RuntimeParts,
+    objects: Objects | None,
+) -> Work:
     """Raises `ContainerManagerError`."""
     deps = base.deps
     statuses = StatusManager(
@@ -54,7 +67,8 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
     )
     probes = _probes(base, statuses)
     cgroups = _container_manager(base, resources)
-    steps = StepDeps(
+    volumes = _volumes(base, objects)
+    needs = StepDeps(
         clock=deps.clock,
         runtime=runtime.manager,
         statuses=statuses,
@@ -63,13 +77,18 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         recorder=base.recorder,
         hooks=_hooks(base, resources, runtime),
         root_dir=deps.root_dir,
-        host_ips=deps.host_ips,
+        host_ips=deps.host_ips if deps.api is not None else (),  # STAT-044
         cgroups=cgroups,
         resizes=_resize_reports(base, resources, runtime, cgroups),
-        volumes=_volumes(base),
+        volumes=volumes,
+        objects=objects.of_pods if objects is not None else None,
     )
+    steps = PodSteps(needs)
     workers = PodWorkers(
-        PodSteps(steps), runtime.pleg.cache, base.recorder, _settings(base, resources, runtime)
+        traced_steps(steps, deps.spans),
+        runtime.pleg.cache,
+        base.recorder,
+        _settings(base, resources, runtime),
     )
     killer = PodKiller(workers, base.recorder)
     preemption = PreemptionDeps(base.later.allocated_pods, killer.preempt, base.recorder)
@@ -77,7 +96,9 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         statuses=statuses,
         probes=probes,
         cgroups=cgroups,
+        steps=steps,
         workers=workers,
+        volumes=volumes,
         killer=killer,
         preemptor=Preemptor(preemption),
     )
@@ -107,11 +128,23 @@ def _settings(base: Base, resources: Resources, runtime: RuntimeParts) -> Worker
     )
 
 
-def _volumes(base: Base) -> PodVolumes:
+def _volumes(base: Base, objects: Objects | None) -> PodVolumes:
     deps = base.deps
-    facts = deps.node_facts
-    memory = (facts.allocatable if facts else {}).get("memory", 0) // NANO
-    return PodVolumes(EmptyDirs(str(deps.root_dir), deps.mounts), base.recorder, deps.clock, memory)
+    allocatable = deps.node_facts.allocatable if deps.node_facts else {}
+    empty_dirs = EmptyDirs(str(deps.root_dir), deps.mounts)
+    sources = ContentSources(allocatable=allocatable)
+    if objects is not None:
+        sources = ContentSources(
+            objects.of_pods, objects.tokens, objects.trust_bundles, allocatable
+        )
+    return PodVolumes(
+        empty_dirs,
+        ContentVolumes(empty_dirs, AtomicWriter(deps.clock, deps.ids), sources),
+        deps.api,
+        recorder=base.recorder,
+        clock=deps.clock,
+        allocatable_bytes=allocatable.get("memory", 0) // NANO,
+    )
 
 
 def _container_manager(base: Base, resources: Resources) -> ContainerManager | None:

@@ -17,6 +17,8 @@ from simclock import RealClock
 HEAD = (
     "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
     "failCgroupV1: false\nfailSwapOn: false\ncgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
+    "authentication: {webhook: {enabled: false}, anonymous: {enabled: true}}\n"
+    "authorization: {mode: AlwaysAllow}\n"
     "address: 127.0.0.1\n"
 )
 ANOTHER_SOCKET = (
@@ -90,7 +92,7 @@ def test_help_is_fast_and_needs_no_heavy_imports() -> None:
 def test_an_unknown_config_field(config: Path) -> None:
     config.write_text(HEAD + "fileChekFrequency: 3s\n")
     assert complaint("--config", config) == (
-        f"refkubelet: {config}:8: fileChekFrequency: unknown field; "
+        f"refkubelet: {config}:10: fileChekFrequency: unknown field; "
         "did you mean fileCheckFrequency?"
     )
 
@@ -100,11 +102,10 @@ def test_a_main_port_open_to_everybody_is_refused_SRV_011(config: Path, address:
     config.write_text(HEAD.replace("address: 127.0.0.1\n", address))
     shown = "::" if "::" in address else "0.0.0.0"
     assert complaint("--config", config) == (
-        "refkubelet: port: refkubelet does not authenticate yet, so every client that reaches "
-        f"{shown}:10250 could read all pods with their variables, whatever the fields "
-        "authentication and authorization say\n"
-        "  set address: 127.0.0.1 (or enableServer: false) in the configuration, or give "
-        "--insecure-server to listen there all the same"
+        "refkubelet: port: with authentication.anonymous.enabled and authorization.mode "
+        f"AlwaysAllow every client that reaches {shown}:10250 could run commands in all pods\n"
+        "  set one of both otherwise, or address: 127.0.0.1 (or enableServer: false) in the "
+        "configuration, or give --insecure-server to listen there all the same"
     )
 
 
@@ -242,3 +243,33 @@ def test_without_a_command_the_usage_is_shown() -> None:
     done = refkubelet()
     assert done.returncode == 2
     assert "run the kubelet until SIGTERM" in done.stdout
+
+
+def test_a_mistake_in_a_drop_in_CFG_003(config: Path, tmp_path: Path) -> None:
+    drop_ins = tmp_path / "d"
+    drop_ins.mkdir()
+    (drop_ins / "a.conf").write_text(HEAD + "maxPod: 3\n")
+    assert complaint("--config", config, "--config-dir", drop_ins) == (
+        f"refkubelet: {drop_ins}/a.conf:10: maxPod: unknown field; did you mean maxPods?"
+    )
+
+
+def test_flags_of_fields_are_told_to_be_deprecated_CFG_010(config: Path) -> None:
+    words = ("--max_pods=x", "--provider-id", "a", "--runtime-cgroups=/a", "--max-pods=y")
+    *warnings, first, second = complaint("--config", config, *words).splitlines()
+    assert [line.partition(" W ")[2] for line in warnings] == [
+        "refkubelet.cli: Flag --max-pods has been deprecated, This parameter should be set via the "
+        "config file specified by the kubelet's --config flag.",
+        "refkubelet.cli: --runtime-cgroups: accepted, but refkubelet does not act on it: the "
+        "runtime's own cgroup is not looked at",
+    ]
+    assert first == "refkubelet: --max-pods x: wanted an integer of 32 bits"
+    assert second == "--max-pods y: wanted an integer of 32 bits"
+
+
+def test_labels_that_no_kubelet_may_set_CFG_011(config: Path) -> None:
+    text = complaint("--config", config, "--node-labels", "node-role.kubernetes.io/x=")
+    assert text.startswith(
+        "refkubelet: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: "
+        "[node-role.kubernetes.io/x]\n"
+    )

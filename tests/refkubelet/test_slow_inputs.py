@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from pods import make_pod
 
-from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import (
     EnvironmentFacts,
     environment,
@@ -20,6 +19,7 @@ from refkubelet.kuberuntime.config.environment import (
     references,
 )
 from refkubelet.kuberuntime.images.keyring import covers
+from refkubelet.model.downward_api import VariableError
 from refkubelet.model.validation.volumes import volume_problems
 
 MANY = 60_000

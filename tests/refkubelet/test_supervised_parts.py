@@ -40,11 +40,15 @@ PARTS = (
     "cpu manager",
     "oom watcher",
     "node informer",
+    "config maps",
+    "secrets",
+    "tokens",
     "services",
     "first mirrors",
     "node",
     "node soon ready",
     "node images",
+    "node lease",
 )
 BREAKS_AFTER_S = 5.0
 

@@ -37,11 +37,11 @@ from refkubelet.container_manager.devices.types import (
     combined,
 )
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError
-from refkubelet.metrics import Durations
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_plain_init, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_limits
+from refkubelet.telemetry.metrics import Durations
 from simclock import Clock
 
 log = logging.getLogger(__name__)

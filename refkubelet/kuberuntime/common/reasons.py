@@ -47,6 +47,8 @@ EVENT_SANDBOX_CHANGED: Final = "SandboxChanged"
 EVENT_FAILED_CREATE_SANDBOX: Final = "FailedCreatePodSandBox"
 EVENT_FAILED_SANDBOX_STATUS: Final = "FailedPodSandBoxStatus"
 EVENT_MISSING_CLUSTER_DNS: Final = "MissingClusterDNS"
+EVENT_DNS_CONFIG_FORMING: Final = "DNSConfigForming"
+EVENT_CHECK_RESOLV_CONF: Final = "CheckLimitsForResolvConf"
 
 # Event messages.
 CONTAINER_CREATED: Final = "Container created"  # LIFE-240
@@ -143,11 +145,3 @@ MISSING_CLUSTER_DNS: Final = (  # LIFE-135; also for pods with ClusterFirstWithH
 def missing_cluster_dns(pod_ref: str) -> str:
     """The event message about the pod; the node's event has `MISSING_CLUSTER_DNS` (LIFE-135)."""
     return f"pod: {quoted(pod_ref)}. {MISSING_CLUSTER_DNS}"
-
-
-def no_claims(names: Iterable[str]) -> str:
-    """The event message for a pod with resourceClaims."""
-    return (
-        "Failed to prepare dynamic resources: refkubelet has no drivers for resource claims, and "
-        f"the pod wants {', '.join(names)}"
-    )

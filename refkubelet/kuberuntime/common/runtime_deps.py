@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from lightkube.models.core_v1 import Secret, Service
 
@@ -15,7 +15,8 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cpuset import Placement
-from refkubelet.model.objects import Container, Pod
+from refkubelet.model.objects import Container, Pod, PodStatus
+from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids
 
@@ -48,6 +49,14 @@ class SecretReader(Protocol):
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
         """The Secret. Raises `ApiError`."""
+        ...
+
+
+class ResourceClaimReader(Protocol):
+    """The part of the API client that reads ResourceClaims."""
+
+    async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
+        """Raises `ApiError`."""
         ...
 
 
@@ -104,6 +113,14 @@ class PodRuntimeSource(Protocol):
         ...
 
 
+class Signal(Protocol):
+    """Something that is set once (an `asyncio.Event`)."""
+
+    def is_set(self) -> bool: ...
+
+    async def wait(self) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with."""
@@ -118,8 +135,14 @@ class RuntimeDeps:
     """For httpGet hooks; None: they fail."""
     terminating: Callable[[str], bool] = lambda pod_uid: False
     """Whether the pod with that UID is terminating."""
+    shortened: Callable[[str], Signal | None] = lambda pod_uid: None
+    """Of a terminating pod: set when its grace period was shortened since its step began."""
+    last_status: Callable[[str], PodStatus | None] = lambda pod_uid: None
+    """The status of the pod with that UID as last generated."""
     secrets: SecretReader | None = None
     """For pull secrets; None: standalone, so all of them are missing."""
+    claims: ResourceClaimReader | None = None
+    """For resource claims; None: standalone, so none can be read."""
     devices: ContainerDevices | None = None
     """None: there are no device plugins."""
     runtimes: PodRuntimeSource | None = None
@@ -131,3 +154,4 @@ class RuntimeDeps:
     pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
     """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
     mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths
+    spans: Spans = NO_SPANS  # of garbage collection

@@ -78,6 +78,9 @@ class RuntimeOptions:
     container_logs_dir: Path | None = Path("/var/log/containers")  # links to logs; None: no links
     node_name: str = ""  # of this node, lower case
     node_ips: tuple[str, ...] = ()  # the primary one first
+    host_network_ips: tuple[str, ...] = ()
+    """The addresses of pods on the node's network: those of the node, none without an API server
+    (STAT-044.2)."""
     restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)  # noqa: RUF009 - frozen
     allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource, in nano units
     pod_cgroup: Callable[[Pod], str] | None = pod_cgroup_of(KubeletConfiguration())  # noqa: RUF009

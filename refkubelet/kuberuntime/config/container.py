@@ -18,13 +18,13 @@ from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSet
 from refkubelet.cri import labels as keys
 from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import expand_all
 from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.mounts import MountError, device_mounts, with_users
 from refkubelet.kuberuntime.config.sandbox import pod_labels
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
 from refkubelet.model.cpuset import ANYWHERE, Placement
+from refkubelet.model.downward_api import VariableError
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path
 from refkubelet.model.objects import Container, Pod, to_dict

@@ -1,10 +1,12 @@
-"""The DNS settings of a pod (LIFE-135, NODE-221). Pure.
+"""The DNS settings of a pod (LIFE-135, NODE-220, NODE-221). Pure.
 
-Upstream: pkg/kubelet/network/dns/dns.go: GetPodDNS, parseResolvConf.
+Upstream: pkg/kubelet/network/dns/dns.go: GetPodDNS, parseResolvConf, formDNSConfigFitsLimits,
+CheckLimitsForResolvConf.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
@@ -17,6 +19,11 @@ CLUSTER_FIRST: Final = "ClusterFirst"
 CLUSTER_FIRST_WITH_HOST_NET: Final = "ClusterFirstWithHostNet"
 NONE: Final = "None"
 NDOTS: Final = "ndots:5"
+MOST_SERVERS: Final = 3
+MOST_SEARCHES: Final = 32
+LONGEST_SEARCH: Final = 253
+LONGEST_SEARCHES: Final = 2048  # all of them, with the blanks between
+_OF_THE_CLUSTER: Final = 3  # searches that a cluster domain adds
 
 
 def node_resolver(resolv_conf: str) -> DnsOptions:
@@ -41,7 +48,59 @@ def needs_missing_cluster_dns_event(pod: Pod, options: DnsOptions) -> bool:
 
 
 def dns_config(pod: Pod, options: DnsOptions) -> Any:
-    """The DNSConfig of RunPodSandbox."""
+    """The DNSConfig of RunPodSandbox, cut to what resolvers take (NODE-221)."""
+    whole = _whole(pod, options)
+    return cri.DNSConfig(
+        servers=whole.servers[:MOST_SERVERS],
+        searches=_fitting(whole.searches),
+        options=whole.options,
+    )
+
+
+def dns_problems(pod: Pod, options: DnsOptions) -> tuple[str, ...]:
+    """What the pod's DNS settings lose by the limits, as messages of events DNSConfigForming."""
+    whole, cut = _whole(pod, options), dns_config(pod, options)
+    problems = []
+    if len(whole.servers) != len(cut.servers):
+        problems.append(
+            "Nameserver limits were exceeded, some nameservers have been omitted, the applied "
+            f"nameserver line is: {' '.join(cut.servers)}"
+        )
+    if len(whole.searches) != len(cut.searches):
+        problems.append(
+            "Search Line limits were exceeded, some search paths have been omitted, the applied "
+            f"search line is: {' '.join(cut.searches)}"
+        )
+    return tuple(problems)
+
+
+def resolv_conf_problem(path: str, options: DnsOptions) -> str | None:
+    """Why pods cannot have all searches of the node's file `path`, as the message of an event
+    CheckLimitsForResolvConf; None: they can (NODE-221)."""
+    searches = options.node_searches
+    most = MOST_SEARCHES - (_OF_THE_CLUSTER if options.cluster_domain else 0)
+    if len(searches) > most:
+        found = f"search line consisting of more than {most} domains"
+        return f"Resolv.conf file '{path}' contains {found}!"
+    if any(len(search) > LONGEST_SEARCH for search in searches):
+        found = f"a search path which length is more than allowed {LONGEST_SEARCH} chars"
+        return f'Resolv.conf file "{path}" contains {found}!'
+    if len(" ".join(searches)) > LONGEST_SEARCHES:
+        found = f"search line which length is more than allowed {LONGEST_SEARCHES} chars"
+        return f"Resolv.conf file '{path}' contains {found}!"
+    return None
+
+
+def _fitting(searches: Sequence[str]) -> list[str]:
+    """The first searches, without those that are too long, and as many as fit into one line."""
+    kept = [search for search in searches[:MOST_SEARCHES] if len(search) <= LONGEST_SEARCH]
+    while len(" ".join(kept)) > LONGEST_SEARCHES:
+        kept.pop()
+    return kept
+
+
+def _whole(pod: Pod, options: DnsOptions) -> Any:
+    """The DNSConfig before the limits."""
     policy = pod.spec.dnsPolicy or CLUSTER_FIRST
     if policy == NONE:
         config = cri.DNSConfig()

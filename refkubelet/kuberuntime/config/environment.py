@@ -16,14 +16,14 @@ from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector
 
 from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects, ObjectKey
-from refkubelet.kuberuntime.config.downward_api import (
+from refkubelet.kuberuntime.config.env_file import EnvFileError, EnvValues
+from refkubelet.kuberuntime.config.service_environment import service_environment
+from refkubelet.model.downward_api import (
     NodeAndPodFacts,
     VariableError,
     pod_field,
     resource_field,
 )
-from refkubelet.kuberuntime.config.env_file import EnvFileError, EnvValues
-from refkubelet.kuberuntime.config.service_environment import service_environment
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_static
 

@@ -21,10 +21,10 @@ from refkubelet.model.names import pod_volume_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import uid
 from refkubelet.volumes.plan import (
-    EMPTY_DIR,
-    EMPTY_DIR_PLUGIN,
+    CONTENT,
     HOST_PATH,
     KINDS,
+    PLUGINS,
     SubPathError,
     check_sub_path,
     kind_of,
@@ -61,11 +61,12 @@ class MountFacts:
 
 @dataclass(frozen=True, slots=True)
 class MountSource:
-    """The source of a volumeMount: the volume's path on the node ("" for an image volume), and the
-    subpath in it ("" for all of it)."""
+    """The source of a volumeMount: the volume's path on the node ("" for an image volume), the
+    subpath in it ("" for all of it), and whether the kind of volume is always read-only."""
 
     path: str
     sub_path: str
+    read_only: bool = False
 
 
 def mount_source(
@@ -82,7 +83,9 @@ def mount_source(
     sub_path = _sub_path(mount, facts.variables)
     if mount.name in facts.images:
         return MountSource("", sub_path)
-    return MountSource(volume_path(volumes[mount.name], pod, facts.root_dir), sub_path)
+    volume = volumes[mount.name]
+    path = volume_path(volume, pod, facts.root_dir)
+    return MountSource(path, sub_path, read_only=kind_of(volume) in CONTENT)
 
 
 def volume_mounts(container: Container, pod: Pod, facts: MountFacts) -> list[Any]:
@@ -97,7 +100,7 @@ def volume_mounts(container: Container, pod: Pod, facts: MountFacts) -> list[Any
         host_path = facts.parts.get(index, source.path)
         if isinstance(host_path, SubPathError):
             raise MountError(str(host_path))
-        mounts.append(_mount(mount, host_path, facts.runtime))
+        mounts.append(_mount(mount, host_path, facts.runtime, read_only=source.read_only))
     return mounts
 
 
@@ -106,12 +109,12 @@ def volume_path(volume: Volume, pod: Pod, root_dir: str) -> str:
     kind = kind_of(volume)
     if kind == HOST_PATH and volume.hostPath is not None:
         return volume.hostPath.path
-    if kind == EMPTY_DIR:
-        return pod_volume_dir(root_dir, uid(pod), EMPTY_DIR_PLUGIN, volume.name)
+    if kind in PLUGINS:
+        return pod_volume_dir(root_dir, uid(pod), PLUGINS[kind], volume.name)
     raise MountError(f"volume {volume.name!r} is none of the known kinds: {', '.join(KINDS)}")
 
 
-def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime) -> Any:
+def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime, *, read_only: bool) -> Any:
     try:
         recursive = recursive_read_only(mount, runtime.recursive_read_only)
     except ValueError as error:
@@ -119,7 +122,7 @@ def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime) -> Any:
     return cri.Mount(
         container_path=_container_path(mount),
         host_path=host_path,
-        readonly=bool(mount.readOnly),
+        readonly=bool(mount.readOnly) or read_only,
         propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
         recursive_read_only=recursive,
     )

@@ -11,7 +11,7 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -65,13 +65,15 @@ def compute_pod_actions(
     actuated: Mapping[str, ComputeAmounts] = NOTHING_ACTUATED,
     pod_level: ResourceRequirements | None = None,
     *,
+    ended: Collection[str] = (),
     restarting_all: bool = False,
 ) -> PodActions:
     """The actions for `pod`, from the runtime's `status` and the results of `probes`.
 
     `actuated`: the present resources of containers, by name; a container that is not in it is not
     resized. `pod_level`: the pod-level resources that the pod's cgroup has; None: unknown, and not
-    resized. `restarting_all`: the pod's condition AllContainersRestarting is True.
+    resized. `ended`: regular containers that are known to have ended for good.
+    `restarting_all`: the pod's condition AllContainersRestarting is True.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = pod.spec
@@ -94,7 +96,7 @@ def compute_pod_actions(
         return replace(keep, kill_pod=True, init_to_start=())
     if not init.initialized:
         return keep
-    regular = _Regular(pod, status, probes, actuated)
+    regular = _Regular(pod, status, probes, actuated, ended)
     for container in spec.containers:
         regular.look_at(container)
     ends = not regular.starts and not regular.kept  # LIFE-117: only sidecars would still run
@@ -182,6 +184,7 @@ class _Regular:
     status: RuntimePodStatus  # the runtime's
     probes: ProbeView  # results of the probes
     actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
+    ended: Collection[str]  # as in `compute_pod_actions`
     starts: list[Container] = field(default_factory=list)  # containers to start
     kills: list[ContainerKill] = field(default_factory=list)  # containers to kill
     updates: list[ContainerUpdate] = field(default_factory=list)  # containers to resize in place
@@ -192,6 +195,8 @@ class _Regular:
         record = self.status.newest(container.name)
         if record is not None and record.state is ContainerState.RUNNING:
             self._running(container, record)
+        elif record is None and container.name in self.ended:
+            return  # the runtime lost its record, but not how it ended
         elif starts_at_next_sync(container, self.pod, record):
             self.starts.append(container)
             self.kills += _kill_of_unknown(container, record)

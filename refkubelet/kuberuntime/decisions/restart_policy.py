@@ -11,7 +11,7 @@ from typing import Final
 
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.model.gates import RESTART_ALL
-from refkubelet.model.objects import Container, Pod
+from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import is_being_deleted
 
 ALWAYS: Final = "Always"
@@ -47,6 +47,22 @@ def _own_policy_restarts(container: Container) -> bool:
         return False
     actions = [rule.action for rule in container.restartPolicyRules or ()]
     return container.restartPolicy != NEVER or RESTART in actions
+
+
+def ended_for_good(pod: Pod, last: PodStatus | None) -> frozenset[str]:
+    """The regular containers that have ended by the pod's last status and are not started again
+    after that exit, whether or not the runtime still has them (LIFE-114)."""
+    statuses = {s.name: s for s in (last.containerStatuses if last else None) or ()}
+    exits = {
+        container.name: (container, status.state.terminated)
+        for container in pod.spec.containers
+        if (status := statuses.get(container.name)) is not None and status.state is not None
+    }
+    return frozenset(
+        name
+        for name, (container, ended) in exits.items()
+        if ended is not None and not restarts_after_exit(container, pod, ended.exitCode)
+    )
 
 
 def starts_at_next_sync(container: Container, pod: Pod, newest: ContainerRecord | None) -> bool:

@@ -32,6 +32,7 @@ from refkubelet.kuberuntime.images.choice import (
     used_percent,
 )
 from refkubelet.kuberuntime.images.pulls import aggregate
+from refkubelet.telemetry.spans import IMAGES
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class ImageGC:
         self._client = client
         self._machine = machine
         self._clock = deps.clock
+        self._spans = deps.spans
         self._events = deps.events
         self._policy = policy
         self._after_freeing = after_freeing
@@ -101,12 +103,13 @@ class ImageGC:
         """List the images, then remove by age, then by usage (GC-101). Raises `CriCallError`,
         `ImageGcError`, and OSError if the filesystem cannot be read."""
         async with self._turn:
-            await self._detect()
-            if not self._policy.enabled:
-                return
-            began_ns = self._clock.wall_ns()
-            await self._free_by_age()
-            await self._free_by_usage(await self._image_filesystem(), began_ns)
+            with self._spans.span("Images/GarbageCollect", scope=IMAGES):
+                await self._detect()
+                if not self._policy.enabled:
+                    return
+                began_ns = self._clock.wall_ns()
+                await self._free_by_age()
+                await self._free_by_usage(await self._image_filesystem(), began_ns)
 
     async def delete_unused_images(self) -> None:
         """Remove every unused image that is old enough (EVIC-072). Raises `CriCallError`, and

@@ -78,7 +78,6 @@ def test_the_defaults_are_valid_CFG_005() -> None:
                 ("max_pods", "maxPods (--max-pods)"),
                 ("pods_per_core", "podsPerCore (--pods-per-core)"),
                 ("max_open_files", "maxOpenFiles (--max-open-files)"),
-                ("eviction_max_pod_grace_period", "evictionMaxPodGracePeriod"),
             )
         ),
         *(

@@ -155,6 +155,15 @@ def test_grace_of_an_eviction_EVIC_087(threshold: Threshold, own: Any, wanted: i
     assert grace_override_s(threshold, make_pod(terminationGracePeriodSeconds=own), 4) == wanted
 
 
+@pytest.mark.parametrize(("own", "wanted"), [(60, 60), (None, 30)])
+def test_a_negative_limit_leaves_a_pod_its_own_grace_EVIC_087(own: Any, wanted: int) -> None:
+    pod, threshold = (
+        make_pod(terminationGracePeriodSeconds=own),
+        soft("memory.available", "1", "1s"),
+    )
+    assert grace_override_s(threshold, pod, -1) == wanted
+
+
 @pytest.mark.parametrize(
     ("signal", "layout", "wanted"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.cri.records import RuntimeConditions
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.eviction.manager import PressureCondition
+from refkubelet.model.objects import Node
 from refkubelet.node.patches import adoption_patch
 from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.status import (
@@ -27,9 +28,18 @@ from refkubelet.sync_loop.runtime_state import RuntimeState
 from simclock import Ids, Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
+NODE_INFO = (
+    *("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"),
+    *("kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"),
+)
 
 
-FACTS = NodeFacts(name="n1", internal_ip="10.0.0.1", labels=default_labels("n1", "amd64"))
+FACTS = NodeFacts(
+    name="n1",
+    internal_ip="10.0.0.1",
+    labels=default_labels("n1", "amd64"),
+    info={"bootID": "now"},
+)
 
 
 class World:
@@ -45,6 +55,8 @@ class World:
         self.told: dict[str, Any] = {}
         self.drawn = 0.5
         self.looks = 0
+        self.shown: Node | None = None
+        self.ranges: tuple[str, ...] = ()
         settings = NodeSettings(
             FACTS,
             register=register,
@@ -53,6 +65,8 @@ class World:
             runtime=lambda: self.told,
             random=lambda: self.drawn,
             look=self.look,
+            seen=lambda: self.shown,
+            pod_cidrs=self.told_ranges,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
         self._run: asyncio.Task[None] | None = None
@@ -65,6 +79,10 @@ class World:
         self._run.cancel()
         with suppress(asyncio.CancelledError):
             await self._run
+
+    async def told_ranges(self, cidrs: Sequence[str]) -> bool:
+        before, self.ranges = self.ranges, tuple(cidrs)
+        return before != self.ranges
 
     async def look(self) -> None:
         self.looks += 1
@@ -323,3 +341,61 @@ async def test_a_hurry_writes_the_status_at_once_NODE_061() -> None:
         await asyncio.sleep(0.1)
         ready = (await world.node())["status"]["conditions"][-1]
         assert (ready["status"], ready["message"]) == ("False", "node is shutting down")
+
+
+async def told_of_boots(before: str) -> list[tuple[str, str]]:
+    """The events Rebooted, type and message, where the Node is of that boot."""
+    async with registered(started=False) as world:
+        info = {**dict.fromkeys(NODE_INFO, ""), "bootID": before}
+        node = {"metadata": {"name": "n1"}, "status": {"nodeInfo": info}}
+        await world.api.request("POST", "/api/v1/nodes", body=node)
+        world.start()
+        await asyncio.sleep(30)
+        assert (await world.node())["status"]["nodeInfo"]["bootID"] == "now"
+        return [(e.type, e.message) for e in world.recorder.events if e.reason == "Rebooted"]
+
+
+async def test_another_boot_is_told_once_NODE_034() -> None:
+    text = "Node n1 has been rebooted, boot id: now"
+    assert await told_of_boots("before") == [("Warning", text)]
+
+
+@pytest.mark.parametrize("before", ["", "now"])
+async def test_the_same_boot_is_not_told_NODE_034(before: str) -> None:
+    assert await told_of_boots(before) == []
+
+
+async def test_the_nodes_pod_ranges_are_passed_on_NODE_014() -> None:
+    async with registered() as world:
+        await asyncio.sleep(1)
+        body = {"spec": {"podCIDRs": ["10.1.0.0/24", "fd00::/64"]}}
+        await world.api.request(
+            "PATCH", "/api/v1/nodes/n1", body=body, content_type="application/merge-patch+json"
+        )
+        world.shown = await world.client.get_node("n1")
+        before = len(world.patches())
+        await asyncio.sleep(11)
+        assert world.ranges == ("10.1.0.0/24", "fd00::/64")
+        assert len(world.patches()) == before + 1  # a new range is a reason to write
+
+
+VOLUMES = ["kubernetes.io/csi/a^b"]
+
+
+async def test_volumes_of_an_earlier_kubelet_are_not_in_use_NODE_035() -> None:
+    async with registered(started=False) as world:
+        node = {"metadata": {"name": "n1"}, "status": {"volumesInUse": VOLUMES}}
+        await world.api.request("POST", "/api/v1/nodes", body=node)
+        world.start()
+        await asyncio.sleep(1)
+        assert not (await world.node())["status"].get("volumesInUse")
+
+
+async def test_volumes_that_somebody_shows_later_are_not_in_use_NODE_035() -> None:
+    """Although nothing else of the status has changed."""
+    async with registered() as world:
+        await asyncio.sleep(1)
+        patch = {"status": {"volumesInUse": VOLUMES}}
+        world.shown = await world.client.patch_node_status("n1", patch)
+        await asyncio.sleep(15)
+        assert not (await world.node())["status"].get("volumesInUse")

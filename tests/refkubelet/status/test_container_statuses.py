@@ -317,10 +317,12 @@ def test_started_and_ready_PROBE_041_PROBE_042(facts: Facts, wanted: tuple[bool,
     assert (found.started, found.ready) == wanted
 
 
-def test_started_is_kept_by_name_until_a_result_is_stored_PROBE_044() -> None:
+@pytest.mark.parametrize(("attempt", "wanted"), [(0, True), (1, False)])
+def test_started_is_kept_for_the_same_instance_PROBE_044(attempt: int, wanted: bool) -> None:
     before = generate(PROBED, running(0))
-    found = only(generate(PROBED, running(1), previous=before, probes=Facts(None, None, [START])))
-    assert found.started
+    facts = Facts(None, None, [START])
+    found = only(generate(PROBED, running(attempt), previous=before, probes=facts))
+    assert found.started is wanted
 
 
 @pytest.mark.parametrize("was_ready", [True, False])

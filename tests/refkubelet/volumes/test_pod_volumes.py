@@ -144,13 +144,31 @@ async def test_a_fifo_as_file_of_variables_holds_no_pod_up_LIFE_137(tmp_path: Pa
         await node.until(lambda: node.waiting("web-golden") == why)
 
 
-UNKNOWN = {
-    "configMap": {"name": "settings"},
-    "persistentVolumeClaim": {"claimName": "data"},
-    "nfs": {"server": "s", "path": "/"},
-    "csi": {"driver": "d"},
-    "secret": {"secretName": "s"},
-    "projected": {"sources": []},
+WITHOUT_PLUGIN = 'failed to get Plugin from volumeSpec for volume "v" err=no volume plugin matched'
+NOT_SET_UP = "Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], "
+UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "nfs": (
+        {"server": "s", "path": "/"},
+        f"{NOT_SET_UP}failed to process volumes=[v]: {WITHOUT_PLUGIN}",
+    ),
+    "persistentVolumeClaim": (
+        {"claimName": "data"},
+        f"{NOT_SET_UP}failed to process volumes=[v]: error processing PVC default/data: failed to "
+        'fetch PVC from API server: persistentvolumeclaims "data" not found',
+    ),
+    "csi": (
+        {"driver": "d"},
+        'MountVolume.SetUp failed for volume "v" : kubernetes.io/csi: mounter.SetUpAt failed to '
+        "get CSI client: driver name d not found in the list of registered CSI drivers",
+    ),
+    "configMap": (
+        {"name": "settings"},
+        'MountVolume.SetUp failed for volume "v" : configmap "settings" not found',
+    ),
+    "secret": (
+        {"secretName": "s"},
+        'MountVolume.SetUp failed for volume "v" : secret "s" not found',
+    ),
 }
 
 
@@ -172,14 +190,46 @@ async def test_a_kind_of_volume_that_is_missing_keeps_the_pod_waiting_NODE_202(
     tmp_path: Path, kind: str
 ) -> None:
     async with running_node(tmp_path, api=True) as node:
-        why = "failed to process volumes=[v]: failed to get Plugin from volumeSpec for volume"
-        await refused(node, pod_with({"name": "v", kind: UNKNOWN[kind]}), why)
+        source, why = UNKNOWN[kind]
+        await refused(node, pod_with({"name": "v", kind: source}), why)
+
+
+async def test_it_waits_two_minutes_and_is_synced_again_NODE_201(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
+        await node.create(pod_with({"name": "v", "configMap": {"name": "settings"}}))
+        await node.clock.sleep(120)
+        assert len(node.events("FailedMount")) in range(7, 10)  # after 0.5, 1, 2, ... s
+        reads = len(node.events())
+        await node.clock.sleep(120)
+        assert len(node.events()) - reads <= 3
+        assert "RunPodSandbox" not in node.write_names()
+
+
+async def test_the_content_follows_and_a_failed_update_holds_no_restart_up_NODE_201(
+    tmp_path: Path,
+) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    async with running_node(tmp_path, api=True) as node:
+        assert node.api is not None
+        body = {"metadata": {"name": "settings"}, "data": {"a": "1"}}
+        await node.api.request("POST", path, body=body)
+        node.cri.behaves(exits(1, after_s=100))
+        await node.create(pod_with({"name": "v", "configMap": {"name": "settings"}}))
+        await node.until(lambda: node.phase("web") == "Running")
+        file = node.directory / "root/pods" / uid_of(node) / "volumes/kubernetes.io~configmap/v/a"
+        assert file.read_text() == "1"
+        await node.api.request("DELETE", f"{path}/settings", body={})
+        await node.until(lambda: len(node.cri.calls("StartContainer")) == 2, 300)
+        assert file.read_text() == "1"
+        await node.api.request("POST", path, body=body | {"data": {"a": "2"}})
+        await node.until(lambda: file.read_text() == "2", 250)
 
 
 async def test_huge_pages_keep_the_pod_waiting_NODE_203(tmp_path: Path) -> None:
     async with running_node(tmp_path, api=True) as node:
         volume = {"name": "v", "emptyDir": {"medium": "HugePages"}}
-        await refused(node, pod_with(volume), 'unknown storage medium "HugePages"')
+        why = "hugePages storage requested, but there is no resource request for huge pages"
+        await refused(node, pod_with(volume), f"medium HugePages: {why}")
 
 
 async def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
@@ -189,7 +239,9 @@ async def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
         del pod["spec"]["containers"][0]["volumeMounts"]
         devices = [{"name": "v", "devicePath": "/dev/xvda"}]
         pod["spec"]["containers"][0]["volumeDevices"] = devices
-        await refused(node, pod, "refkubelet has none for persistentVolumeClaim")
+        await refused(
+            node, pod, "error processing PVC default/data: failed to fetch PVC from API server"
+        )
 
 
 async def test_a_volume_that_no_container_uses_holds_no_pod_up_NODE_201(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
-from refkubelet.volumes.removal import PIECE, remove_tree
+from refkubelet.volumes.removal import PIECE, remove_empty_volumes, remove_tree
 
 DEEP = 3000  # more than the interpreter's frames, and than descriptors
 
@@ -81,3 +81,21 @@ async def test_what_is_mounted_is_not_emptied_NODE_208(
     with pytest.raises(OSError, match="busy"):
         await remove_tree(str(tmp_path / "volume"))
     assert (tmp_path / "other/file").exists()
+
+
+def test_volumes_of_others_go_only_while_they_are_empty_NODE_208(tmp_path: Path) -> None:
+    own = tmp_path / "volumes/kubernetes.io~empty-dir/mine"
+    empty, full = (tmp_path / "volumes/kubernetes.io~nfs" / name for name in ("empty", "full"))
+    for volume in (own, empty, full):
+        volume.mkdir(parents=True)
+    for volume in (own, full):
+        (volume / "file").touch()
+    with pytest.raises(OSError, match="not empty"):
+        remove_empty_volumes(str(tmp_path), ["volumes/kubernetes.io~empty-dir"])
+    assert (own / "file").exists()
+    assert (full / "file").exists()
+    assert not empty.exists()
+    (full / "file").unlink()
+    remove_empty_volumes(str(tmp_path), ["volumes/kubernetes.io~empty-dir"])
+    assert not full.exists()
+    remove_empty_volumes(str(tmp_path / "none"), [])

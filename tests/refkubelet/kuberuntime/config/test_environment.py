@@ -10,7 +10,6 @@ from msgspec import convert
 from pods import make_pod
 
 from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects
-from refkubelet.kuberuntime.config.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.kuberuntime.config.environment import (
     EnvironmentFacts,
     environment,
@@ -20,6 +19,7 @@ from refkubelet.kuberuntime.config.environment import (
 from refkubelet.kuberuntime.config.service_environment import service_environment
 from refkubelet.kuberuntime.object_source import secret_data
 from refkubelet.model.addresses import by_family
+from refkubelet.model.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 

@@ -112,7 +112,8 @@ def test_mounts_are_private_unless_said_otherwise_LIFE_138(name: str) -> None:
         (
             {"name": "nfs"},
             FACTS,
-            "volume 'nfs' is none of the known kinds: emptyDir, hostPath, image",
+            "volume 'nfs' is none of the known kinds: emptyDir, configMap, secret, projected, "
+            "downwardAPI, hostPath, image, csi",
         ),
         (
             {"name": "host", "subPath": "/s"},

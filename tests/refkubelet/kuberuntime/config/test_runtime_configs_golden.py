@@ -199,7 +199,11 @@ def test_files_of_a_container_are_made_LIFE_138(tmp_path: Path) -> None:
 def config_of(pod: Pod, root: Path) -> Any:
     (main, *_), facts = pod.spec.containers, RunFacts(("10.0.0.1",))
     made = RuntimeOptions(
-        root_dir=root, pod_logs_dir=root / "logs", node_name="n1", node_ips=("192.0.2.1",)
+        root_dir=root,
+        pod_logs_dir=root / "logs",
+        node_name="n1",
+        node_ips=("192.0.2.1",),
+        host_network_ips=("192.0.2.1",),
     )
     run = run_container_options(main, pod, facts, deps(), options=made)
     return container_config(StartSpec(main, 0, ImageRecord("id", 1), "id", run=run), pod, made)

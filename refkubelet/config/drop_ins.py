@@ -1,0 +1,59 @@
+"""The files of `--config-dir`: which are read, and in which order (CFG-003).
+
+Upstream: cmd/kubelet/app/server.go: mergeKubeletConfigurations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from refkubelet.config.errors import ConfigErrors
+from refkubelet.config.fields import Kind, info_of
+
+SUFFIX: Final = ".conf"
+
+
+def drop_in_files(directory: str | Path) -> tuple[list[str], list[str]]:
+    """The drop-ins of a directory and what lies below it, and the files beside them, which are not
+    read because they do not end in `.conf`.
+
+    In each directory files and directories come by name, a directory with all that is in it; links
+    to directories are not entered. Raises ConfigErrors for a directory that cannot be read.
+    """
+    taken: list[str] = []
+    skipped: list[str] = []
+    _walk(str(directory), taken, skipped)
+    return taken, skipped
+
+
+def _walk(directory: str, taken: list[str], skipped: list[str]) -> None:
+    try:
+        with os.scandir(directory) as entries:
+            found = sorted(entries, key=lambda e: os.fsencode(e.name))
+    except OSError as e:
+        reason = (e.strerror or str(e)).lower()
+        raise ConfigErrors(
+            [f"--config-dir: cannot read the directory of drop-ins {directory}: {reason}"]
+        ) from None
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            _walk(entry.path, taken, skipped)
+        else:
+            (taken if entry.name.endswith(SUFFIX) else skipped).append(entry.path)
+
+
+def with_absolute_paths(schema: type, value: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """A file's mapping with its relative paths resolved against `directory`."""
+    found = dict(value)
+    for field in dataclasses.fields(schema):
+        info = info_of(field)
+        item = found.get(info.wire)
+        if info.kind is Kind.PATH and isinstance(item, str) and item:
+            found[info.wire] = str(directory / item)
+        elif info.kind is Kind.STRUCT and info.struct is not None and isinstance(item, dict):
+            found[info.wire] = with_absolute_paths(info.struct, item, directory)
+    return found

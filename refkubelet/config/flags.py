@@ -1,0 +1,214 @@
+"""Flags that set fields of the configuration, over what its files say (CFG-001, CFG-010). Pure.
+
+A flag's text is read by the kind of its field, as the kubelet reads it: lists and mappings grow
+with each use of the flag and replace what the files have, but for featureGates, where the files'
+gates stay that no flag names. An explicit zero is no default here. Upstream:
+cmd/kubelet/app/options/options.go: AddKubeletConfigFlags, server.go: kubeletConfigFlagPrecedence;
+staging/src/k8s.io/component-base/cli/flag; pkg/util/flag.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from refkubelet.config.fields import FieldInfo, Kind, info_of
+from refkubelet.config.kubelet_config import KubeletConfiguration, MemoryReservation, Taint
+from refkubelet.golang.duration import parse_duration_s
+from refkubelet.golang.strconv import parse_bool
+from refkubelet.model.quantity import parse_integer
+
+S = TypeVar("S")
+FEATURE_GATES: Final = "featureGates"
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A flag as it was given: its name without dashes, its field, as `authorization.mode`, and its
+    text."""
+
+    flag: str
+    field: str
+    text: str
+
+
+def with_flags(
+    config: KubeletConfiguration, given: Sequence[Given]
+) -> tuple[KubeletConfiguration, list[str]]:
+    """`config` with the flags over it, and what is wrong with their texts, `--<flag> <text>: ...`.
+
+    Flags that are wrong leave their fields as they are.
+    """
+    problems: list[str] = []
+    texts: dict[str, list[str]] = {}
+    for one in given:
+        try:
+            _parsed(_info(one.field), [one.text])
+        except ValueError as error:
+            problems.append(f"--{one.flag} {one.text}: {error}")
+        else:
+            texts.setdefault(one.field, []).append(one.text)
+    for field, said in texts.items():
+        value = _parsed(_info(field), said)
+        if field == FEATURE_GATES:
+            value = MappingProxyType({**config.feature_gates, **value})
+        config = _set(config, field.split("."), value)
+    return config, problems
+
+
+def _info(field: str) -> FieldInfo:
+    schema: type | None = KubeletConfiguration
+    info: FieldInfo | None = None
+    for name in field.split("."):
+        assert schema is not None
+        info = _field_of(schema, name)[1]
+        schema = info.struct
+    assert info is not None
+    return info
+
+
+def _field_of(schema: type, wire: str) -> tuple[str, FieldInfo]:
+    for field in dataclasses.fields(schema):
+        if info_of(field).wire == wire:
+            return field.name, info_of(field)
+    raise KeyError(f"{schema.__name__} has no field {wire}")
+
+
+def _set(value: S, path: list[str], new: Any) -> S:
+    name, _ = _field_of(type(value), path[0])
+    if path[1:]:
+        new = _set(getattr(value, name), path[1:], new)
+    return dataclasses.replace(value, **{name: new})  # type: ignore[type-var]
+
+
+def _parsed(info: FieldInfo, texts: list[str]) -> Any:
+    """The value of all uses of a flag. Raises ValueError, with what was wanted."""
+    own = _BY_FIELD.get(info.wire)
+    return own(texts) if own else _BY_KIND[info.kind](texts)
+
+
+def _last(parse: Callable[[str], Any], wanted: str) -> Callable[[list[str]], Any]:
+    def parsed(texts: list[str]) -> Any:
+        try:
+            return [parse(text) for text in texts][-1]
+        except ValueError:
+            raise ValueError(f"wanted {wanted}") from None
+
+    return parsed
+
+
+def _integer(bits: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        number = int(text, 0)  # as Go's base 0: 0x10 is 16
+        if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+            raise ValueError(text)
+        return number
+
+    return parse
+
+
+def _items(texts: list[str]) -> tuple[str, ...]:
+    return tuple(item for text in texts if text for item in text.split(","))
+
+
+def _pairs(texts: list[str], separator: str = "=") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in filter(None, (part for text in texts for part in text.split(","))):
+        key, value = _pair(pair, separator)
+        found[key] = value
+    return found
+
+
+def _pair(text: str, separator: str) -> tuple[str, str]:
+    key, found, value = text.partition(separator)
+    if not found:
+        raise ValueError(f"malformed pair {text!r}, wanted string{separator}string")
+    return key.strip(), value.strip()
+
+
+def _string_map(texts: list[str]) -> Mapping[str, str]:
+    return MappingProxyType(_pairs(texts))
+
+
+def _thresholds(texts: list[str]) -> Mapping[str, str]:
+    return MappingProxyType(_pairs(texts, "<"))
+
+
+def _options(texts: list[str]) -> Mapping[str, str]:
+    """One pair a flag: commas belong to its value."""
+    return MappingProxyType(dict(_pair(text, "=") for text in texts))
+
+
+def _bool_map(texts: list[str]) -> Mapping[str, bool]:
+    found: dict[str, bool] = {}
+    for key, text in _pairs(texts).items():
+        try:
+            found[key] = parse_bool(text)
+        except ValueError:
+            raise ValueError(f"{key}={text}: wanted true or false") from None
+    return MappingProxyType(found)
+
+
+def _headers(texts: list[str]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in filter(None, (part for text in texts for part in text.split(","))):
+        name, value = _pair(pair, ":")
+        found[name] = (*found.get(name, ()), value)
+    return MappingProxyType(found)
+
+
+def _taints(texts: list[str]) -> tuple[Taint, ...]:
+    """Those of the last use: `key=value:effect`, `key:effect`; "" is none."""
+    found = []
+    for text in filter(None, texts[-1].split(",")):
+        key, colon, effect = text.rpartition(":")
+        if not colon or not key or effect not in EFFECTS:
+            raise ValueError(
+                f"taint {text!r}: wanted key=value:effect, effect one of {', '.join(EFFECTS)}"
+            )
+        name, _, value = key.partition("=")
+        found.append(Taint(key=name, value=value, effect=effect))
+    return tuple(found)
+
+
+def _reserved_memory(texts: list[str]) -> tuple[MemoryReservation, ...]:
+    """`0:memory=1Gi,hugepages-2Mi=4Mi;1:memory=2Gi`."""
+    found = []
+    for text in filter(None, (part for one in texts for part in one.split(";"))):
+        node, colon, limits = text.partition(":")
+        if not colon or not node.isascii() or not node.isdigit():
+            raise ValueError(
+                f"{text!r}: wanted numaNodeID:type=quantity[,type=quantity...], such as "
+                "0:memory=1Gi"
+            )
+        found.append(
+            MemoryReservation(numa_node=int(node), limits=MappingProxyType(_pairs([limits])))
+        )
+    return tuple(found)
+
+
+_BY_KIND: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
+    Kind.BOOL: _last(parse_bool, "true or false"),
+    Kind.INT32: _last(_integer(32), "an integer of 32 bits"),
+    Kind.INT64: _last(_integer(64), "an integer"),
+    Kind.STRING: _last(str, "a text"),
+    Kind.PATH: _last(str, "a path"),
+    Kind.DURATION: _last(parse_duration_s, "a duration such as 10s or 1m30s"),
+    Kind.QUANTITY: _last(parse_integer, "a quantity such as 10Mi"),
+    Kind.STRINGS: _items,
+    Kind.STRING_MAP: _string_map,
+    Kind.BOOL_MAP: _bool_map,
+}
+_BY_FIELD: Final[Mapping[str, Callable[[list[str]], Any]]] = {
+    "evictionHard": _thresholds,
+    "evictionSoft": _thresholds,
+    "cpuManagerPolicyOptions": _options,
+    "staticPodURLHeader": _headers,
+    "registerWithTaints": _taints,
+    "reservedMemory": _reserved_memory,
+}
+"""Fields whose flags are not read by their kind."""

@@ -1,0 +1,89 @@
+"""The page /metrics/cadvisor: what containers use, with the names that cAdvisor gave it. Pure.
+
+The values are the runtime's. `id` is the path of the container's cgroup as far as it is known.
+Rules: SRV-032. Upstream: github.com/google/cadvisor metrics/prometheus.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.cri.records import RuntimePod
+from refkubelet.cri.usage import ContainerUsage
+from refkubelet.server.resource_metrics import Sample, exposition
+
+NANO: Final = 10**9
+MILLI: Final = 10**6
+_GAUGES: Final = (
+    ("container_memory_working_set_bytes", "memory_working_set_bytes"),
+    ("container_memory_usage_bytes", "memory_usage_bytes"),
+    ("container_memory_rss", "memory_rss_bytes"),
+    ("container_memory_swap", "swap_usage_bytes"),
+)
+_FAULTS: Final = (("pgfault", "memory_page_faults"), ("pgmajfault", "memory_major_page_faults"))
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSize:
+    """Of the node: CPUs, and bytes of memory."""
+
+    cpus: int
+    memory_bytes: int
+
+
+def page(
+    machine: MachineSize,
+    pods: Iterable[RuntimePod],
+    usage: Iterable[ContainerUsage],
+    cgroups: Mapping[str, str],
+) -> str:
+    """The text of the page. `pods`: those that run; `cgroups`: UID -> the pod's cgroup."""
+    by_id = {row.container_id: row for row in usage}
+    found = [
+        Sample("machine_cpu_cores", "gauge", (), float(machine.cpus)),
+        Sample("machine_memory_bytes", "gauge", (), float(machine.memory_bytes)),
+    ]
+    for pod in pods:
+        for container in pod.containers:
+            row = by_id.get(container.id)
+            if row is None:
+                continue
+            labels = (
+                ("container", container.name),
+                ("id", f"{cgroups.get(pod.uid, '')}/{container.id}"),
+                ("image", container.image),
+                ("name", container.id),
+                ("namespace", pod.namespace),
+                ("pod", pod.name),
+            )
+            found += _of_container(row, labels, container.created_at_ns)
+    return exposition(found)
+
+
+def _of_container(
+    row: ContainerUsage, labels: tuple[tuple[str, str], ...], created_ns: int
+) -> Iterator[Sample]:
+    if row.cpu_usage_core_ns is not None:
+        yield Sample(
+            "container_cpu_usage_seconds_total",
+            "counter",
+            (*labels, ("cpu", "total")),
+            row.cpu_usage_core_ns / NANO,
+            row.cpu_time_ns // MILLI or None,
+        )
+    for name, field in _GAUGES:
+        value = getattr(row, field)
+        if value is not None:
+            yield Sample(name, "gauge", labels, float(value), row.memory_time_ns // MILLI or None)
+    for kind, field in _FAULTS:
+        value = getattr(row, field)
+        if value is not None:
+            own = (*labels, ("failure_type", kind), ("scope", "container"))
+            yield Sample("container_memory_failures_total", "counter", own, float(value))
+    if row.rootfs_used_bytes is not None:
+        own = (*labels, ("device", row.rootfs_mountpoint))
+        yield Sample("container_fs_usage_bytes", "gauge", own, float(row.rootfs_used_bytes))
+    if created_ns:
+        yield Sample("container_start_time_seconds", "gauge", labels, created_ns / NANO)

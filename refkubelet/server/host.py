@@ -1,0 +1,61 @@
+"""What the servers ask of the kubelet around them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.records import RuntimePod
+from refkubelet.cri.streams import StreamClient
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.server.health import Checks
+from simclock import Clock
+
+Json = dict[str, Any]
+
+
+class Summary(Protocol):
+    """Makes the answer of /stats/summary, complete or with CPU and memory only."""
+
+    async def __call__(self, *, only_cpu_and_memory: bool = False) -> Json: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHost:
+    """The parts of a kubelet that its servers show."""
+
+    clock: Clock
+    pods: Callable[[], Sequence[Pod]]
+    """The pods with their current statuses, without mirrors (MIRR-035)."""
+    pod: Callable[[str, str], Pod | None]
+    """The pod of a namespace and name, never a mirror; None: there is none."""
+    static_uid: Callable[[str], str]
+    """The UID of the static pod for that of its mirror; any other UID as it is."""
+    status: Callable[[Pod], PodStatus]
+    """The status as last generated, else that of the API server."""
+    running_pods: Callable[[], Awaitable[Sequence[RuntimePod]]]
+    """The pods of the runtime that have something that runs. May raise `CriCallError`."""
+    client: CriClient
+    streams: StreamClient
+    checks: Checks
+    """What /healthz asks: name -> why that is not healthy, None if it is."""
+    metrics: Callable[[], str]
+    """/metrics, in the Prometheus text format."""
+    probe_metrics: Callable[[], str]
+    """/metrics/probes, in the Prometheus text format."""
+    cadvisor_metrics: Callable[[], Awaitable[str]]
+    """/metrics/cadvisor, in the Prometheus text format."""
+    summary: Summary
+    """Statistics of the node and its pods."""
+    configz: Callable[[], Json]
+    """The configuration as v1beta1."""
+    log_roots: Sequence[str] = ()
+    """Directories of the kubelet, whose own paths may have links."""
+    checkpoints: str = "/var/lib/kubelet/checkpoints"
+    """Where checkpoints of containers are written."""
+    system_logs: str = "/var/log"
+    """What /logs/ shows."""
+    gates: Callable[[str, bool], bool] = field(default=lambda name, default: default)
+    """Whether a feature gate is on; the default is given."""

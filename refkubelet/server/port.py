@@ -1,0 +1,110 @@
+"""One port of the kubelet: its gate, its paths, their handlers. Any carrier may bring requests.
+
+What must never happen here: a handler is reached past the gate; an error of a handler ends the
+server, or shows more than its own words.
+Rules: SRV-001, SRV-010, SRV-011.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.failures import Complaints
+from refkubelet.server.commands import Commands
+from refkubelet.server.container_logs import ContainerLogs
+from refkubelet.server.exchange import Answer, Request, text
+from refkubelet.server.gate import Gate
+from refkubelet.server.health import all_checks
+from refkubelet.server.host import ServerHost
+from refkubelet.server.pages import Pages
+from refkubelet.server.routes import (
+    Route,
+    Routes,
+    healthz_routes,
+    main_routes,
+    read_only_routes,
+)
+from refkubelet.server.system_logs import SystemLogs
+from simclock import Clock
+
+log = logging.getLogger(__name__)
+Handler = Callable[[Request, Route], Awaitable[Answer]]
+
+
+class Port:
+    """Answers requests. `gate` None: everybody may ask."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        handlers: Mapping[str, Handler],
+        clock: Clock,
+        gate: Gate | None = None,
+    ) -> None:
+        self._routes = routes
+        self._handlers = handlers
+        self._gate = gate
+        self._complaints = Complaints(log, clock)
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer; never raises but when it is cancelled."""
+        try:
+            if self._gate is not None:
+                refusal = await self._gate.refusal(request)
+                if refusal is not None:
+                    return refusal
+            found = self._routes.find(request.method, request.path)
+            if isinstance(found, Answer):
+                return found
+            return await self._handlers[found.handler](request, found)
+        except Exception as problem:
+            self._complaints.failed(f"answering {request.path[:200]!r}", problem)
+            return text(f"Internal Error: {problem!r}", 500)
+
+
+def main_port(config: KubeletConfiguration, host: ServerHost, gate: Gate) -> Port:
+    """The main port, 10250."""
+    routes = main_routes(config, tuple(host.checks))
+    return Port(routes, handlers_of(host), host.clock, gate)
+
+
+def read_only_port(host: ServerHost) -> Port:
+    """The port 10255: pods, metrics and statistics for everybody (SRV-010)."""
+    return Port(read_only_routes(tuple(host.checks)), handlers_of(host), host.clock)
+
+
+def healthz_port(clock: Clock) -> Port:
+    """The port 10248: `ok` while the process lives (SRV-002)."""
+    return Port(healthz_routes(), {"alive": _alive}, clock)
+
+
+async def _alive(request: Request, route: Route) -> Answer:
+    if request.path == "/healthz/ping":
+        return text("ok")
+    return all_checks({"ping": lambda: None}, request)
+
+
+def handlers_of(host: ServerHost) -> dict[str, Handler]:
+    """All handlers by the names that `routes` gives them."""
+    pages, commands = Pages(host), Commands(host)
+    return {
+        "pods": pages.pods,
+        "runningpods": pages.running_pods,
+        "summary": pages.summary,
+        "metrics": pages.metrics,
+        "metrics/cadvisor": pages.cadvisor_metrics,
+        "metrics/resource": pages.resource_metrics,
+        "metrics/probes": pages.probe_metrics,
+        "healthz": pages.healthz,
+        "healthz/one": pages.healthz_one,
+        "configz": pages.configz,
+        "containerLogs": ContainerLogs(host).answer,
+        "logs": SystemLogs(host).answer,
+        "exec": commands.exec,
+        "attach": commands.attach,
+        "portForward": commands.port_forward,
+        "run": commands.run,
+        "checkpoint": commands.checkpoint,
+    }

@@ -1,0 +1,89 @@
+"""Files and directories below /var/log, and nothing else (/logs/).
+
+The path is walked part by part; links are followed as long as they stay below. What must never
+happen here: a file outside is shown, a FIFO is waited for, a big file is held in memory.
+Upstream: pkg/kubelet/kubelet.go: ServeLogs, which is Go's http.FileServer, and follows every link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import stat
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from refkubelet.host.untrusted_files import open_below
+from refkubelet.server.exchange import Answer, Request, error
+from refkubelet.server.host import ServerHost
+from refkubelet.server.routes import NO_PAGE, Route
+
+BLOCK_BYTES: Final = 64 * 1024
+BINARY: Final = "application/octet-stream"
+PLAIN_TEXT: Final = "text/plain; charset=utf-8"
+HTML: Final = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLogs:
+    """The handler of /logs/."""
+
+    host: ServerHost
+
+    async def answer(self, request: Request, route: Route) -> Answer:
+        path = route.parts["path"]
+        try:
+            file = open_below(self.host.system_logs, path)
+        except PermissionError:
+            return error(403, "403 Forbidden")
+        except (OSError, ValueError):
+            return error(404, NO_PAGE)
+        try:
+            if stat.S_ISDIR(os.fstat(file).st_mode):
+                if not request.path.endswith("/"):
+                    name = quote(request.path.rsplit("/", 1)[-1])
+                    return Answer(status=301, headers={"Location": f"{name}/"})
+                return listing(os.listdir(file), file)
+            chunks = _content(file, os.fstat(file).st_size)
+            kind = _kind(os.pread(file, 512, 0))
+            file = -1
+            return Answer(chunks=chunks, content_type=kind)
+        finally:
+            if file >= 0:
+                os.close(file)
+
+
+def listing(names: list[str], directory: int) -> Answer:
+    """A page with a link for each name, directories with a slash."""
+    rows = []
+    for name in sorted(names):
+        shown = name + ("/" if _is_directory(name, directory) else "")
+        address = quote(shown if ":" not in shown.split("/")[0] else f"./{shown}")
+        rows.append(f'<a href="{html.escape(address)}">{html.escape(shown)}</a>\n')
+    head = '<!doctype html>\n<meta name="viewport" content="width=device-width">\n'
+    return Answer(body=f"{head}<pre>\n{''.join(rows)}</pre>\n".encode(), content_type=HTML)
+
+
+def _is_directory(name: str, directory: int) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _kind(beginning: bytes) -> str:
+    return BINARY if b"\0" in beginning else PLAIN_TEXT
+
+
+async def _content(file: int, size: int) -> AsyncIterator[bytes]:
+    """The file as long as it was when it was opened."""
+    try:
+        while size > 0 and (block := os.read(file, min(BLOCK_BYTES, size))):
+            size -= len(block)
+            await asyncio.sleep(0)  # others have their turn, however big the file is
+            yield block
+    finally:
+        os.close(file)

@@ -1,0 +1,130 @@
+"""What the kubelet's servers show, and who may see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from refkubelet.config.encode import as_v1beta1
+from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
+from refkubelet.cri.records import RuntimePod
+from refkubelet.cri.streams import StreamClient
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import uid
+from refkubelet.server import cadvisor_metrics
+from refkubelet.server.authentication import RequestAuthenticator
+from refkubelet.server.authorization import authorizer_of
+from refkubelet.server.gate import Gate
+from refkubelet.server.host import ServerHost
+from refkubelet.server.port import Port, main_port, read_only_port
+from refkubelet.server.reviews import Reviews
+from refkubelet.sync_loop.loop import SyncLoop
+from refkubelet.telemetry.metrics import MetricsPage
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.runtime import RuntimeParts
+from refkubelet.wiring.sources import Sources
+from refkubelet.wiring.stats import Stats
+from refkubelet.wiring.work import Work
+
+FINE_GRAINED = "KubeletFineGrainedAuthz"
+
+
+@dataclass(frozen=True)
+class ServedParts:
+    """The parts that the servers show."""
+
+    sources: Sources
+    runtime: RuntimeParts
+    work: Work
+    stats: Stats
+    loop: SyncLoop
+    metrics: MetricsPage
+
+
+class Servers:
+    """The ports, each made when it is first asked for."""
+
+    def __init__(self, base: Base, parts: ServedParts) -> None:
+        self._base = base
+        self._parts = parts
+        self.host = _host(base, parts)
+
+    @cached_property
+    def main(self) -> Port:
+        """The main port. Raises `NotConfigured`."""
+        base = self._base
+        config, deps = base.config, base.deps
+        reviews = Reviews(deps.api, deps.clock) if deps.api is not None else None
+        authenticator = RequestAuthenticator(config.authentication, reviews, deps.clock)
+        authorizer = authorizer_of(config.authorization, reviews, deps.clock)
+        fine_grained = base.gate(FINE_GRAINED, default=True)
+        return main_port(
+            config,
+            self.host,
+            Gate(authenticator, authorizer, deps.node_name, fine_grained=fine_grained),
+        )
+
+    @cached_property
+    def read_only(self) -> Port:
+        return read_only_port(self.host)
+
+
+def _host(base: Base, parts: ServedParts) -> ServerHost:
+    config, deps = base.config, base.deps
+    pods, statuses = parts.sources.pods, parts.work.statuses
+    manager = parts.runtime.manager
+
+    def status(pod: Pod) -> PodStatus:
+        return statuses.get(uid(pod)) or pod.status or PodStatus()
+
+    def gate(name: str, default: bool) -> bool:
+        return base.gate(name, default=default)
+
+    async def running() -> tuple[RuntimePod, ...]:
+        return await manager.get_pods(all_states=False)
+
+    return ServerHost(
+        clock=deps.clock,
+        pods=lambda: [statuses.with_status(pod) for pod in pods.pods()],
+        pod=pods.by_name,
+        static_uid=pods.translate_uid,
+        status=status,
+        running_pods=running,
+        client=base.client,
+        streams=StreamClient(deps.target, config.runtime_request_timeout_s),
+        checks={
+            "ping": lambda: None,
+            "log": lambda: None,
+            "syncloop": parts.loop.health_check,
+        },
+        metrics=parts.metrics.text,
+        probe_metrics=parts.work.probes.metrics.text,
+        cadvisor_metrics=_CadvisorPage(base, parts).text,
+        summary=parts.stats.summary.summary,
+        configz=lambda: as_v1beta1(config),
+        log_roots=(str(deps.root_dir), config.pod_logs_dir),
+        checkpoints=str(Path(deps.root_dir) / "checkpoints"),
+        gates=gate,
+    )
+
+
+class _CadvisorPage:
+    """Collects what /metrics/cadvisor shows."""
+
+    def __init__(self, base: Base, parts: ServedParts) -> None:
+        self._base = base
+        self._parts = parts
+
+    async def text(self) -> str:
+        """May raise `CriCallError`."""
+        machine, parts = self._base.deps.machine, self._parts
+        pods = parts.sources.pods.pods()
+        of = pod_cgroup_of(self._base.config)
+        size = cadvisor_metrics.MachineSize(machine.cpu_count(), machine.memory().total_bytes)
+        return cadvisor_metrics.page(
+            size,
+            await parts.runtime.manager.get_pods(all_states=False),
+            await parts.runtime.manager.container_stats(),
+            {} if of is None else {uid(pod): of(pod) for pod in pods},
+        )

@@ -1,0 +1,321 @@
+"""Who may ask the main port what (SRV-011, SRV-012, SRV-013, SRV-014)."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from server_world import EVERYBODY, OPEN, ReviewTable, ask, port
+
+from refkubelet.api.client import ApiError
+from refkubelet.config import KubeletConfiguration
+from refkubelet.config.kubelet_config import (
+    AnonymousAuthentication,
+    Authentication,
+    WebhookAuthentication,
+    WebhookAuthorization,
+    X509Authentication,
+)
+from refkubelet.server.attributes import (
+    Attributes,
+    User,
+    attributes_of,
+    review_spec,
+    subresources_of,
+)
+from refkubelet.server.authentication import NotConfigured
+from refkubelet.server.credentials import (
+    BadCredentials,
+    bearer_token,
+    websocket_token,
+    without_token,
+)
+from refkubelet.server.exchange import Request
+from refkubelet.server.review_cache import ReviewCache
+from simclock import VirtualLoop, run_virtual
+
+ALICE = {"username": "alice", "groups": ["dev"], "uid": "7", "extra": {"k": ["v"]}}
+WEBHOOK = KubeletConfiguration()
+
+
+def table(**allowed: set[str]) -> ReviewTable:
+    return ReviewTable({"t": ALICE}, allowed)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/pods", ("pods", "proxy")),
+        ("/pods/", ("pods", "proxy")),
+        ("/runningpods/", ("pods", "proxy")),
+        ("/healthz/syncloop", ("healthz", "proxy")),
+        ("/configz", ("configz", "proxy")),
+        ("/stats/summary", ("stats",)),
+        ("/metrics", ("metrics",)),
+        ("/metrics/cadvisor", ("metrics",)),
+        ("/logs/", ("log",)),
+        ("/checkpoint/a/b/c", ("checkpoint",)),
+        ("/statusz", ("statusz",)),
+        ("/flagz", ("configz",)),
+        ("/containerLogs/a/b/c", ("proxy",)),
+        ("/exec/a/b/c", ("proxy",)),
+        ("/metricsandmore", ("proxy",)),
+        ("/", ("proxy",)),
+    ],
+)
+def test_subresources_of_paths_SRV_012(path: str, wanted: tuple[str, ...]) -> None:
+    assert subresources_of(path) == wanted
+    assert subresources_of(path, fine_grained=False) == wanted[-1:]
+
+
+@pytest.mark.parametrize(
+    ("method", "verb"),
+    [
+        *(("GET", "get"), ("POST", "create"), ("PUT", "update"), ("PATCH", "patch")),
+        *(("DELETE", "delete"), ("HEAD", ""), ("OPTIONS", "")),
+    ],
+)
+def test_verbs_of_methods_SRV_012(method: str, verb: str) -> None:
+    request = Request(method=method, path="/stats/summary")
+    assert [a.verb for a in attributes_of(request, User("u"), "n1")] == [verb]
+
+
+def test_a_review_has_all_of_the_user_SRV_014() -> None:
+    user = User("alice", ("dev",), "7", (("k", ("v",)),))
+    assert review_spec(Attributes(user, "get", "stats", "n1")) == {
+        "resourceAttributes": {
+            "verb": "get",
+            "version": "v1",
+            "resource": "nodes",
+            "subresource": "stats",
+            "name": "n1",
+        },
+        "user": "alice",
+        "groups": ["dev"],
+        "uid": "7",
+        "extra": {"k": ["v"]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        *(("Bearer t", "t"), ("bearer t", "t"), ("BEARER t more", "t"), ("  Bearer t  ", "t")),
+        *(("", None), ("t", None), ("Basic t", None), ("Bearer  t", None), ("Bearer", None)),
+    ],
+)
+def test_bearer_tokens_SRV_013(header: str, wanted: str | None) -> None:
+    assert bearer_token(Request(path="/", headers={"authorization": header})) == wanted
+
+
+def websocket(*protocols: str) -> Request:
+    headers = {
+        "connection": "keep-alive, Upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-protocol": ", ".join(protocols),
+        "authorization": "Bearer x",
+    }
+    return Request(path="/", headers=headers)
+
+
+def encoded(token: str) -> str:
+    text = base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+    return f"base64url.bearer.authorization.k8s.io.{text}"
+
+
+def test_a_token_among_the_protocols_of_a_websocket_SRV_013() -> None:
+    request = websocket(encoded("tök"), "v4.channel.k8s.io")
+    assert websocket_token(request) == "tök"
+    kept = without_token(request)
+    assert kept.websocket_protocols == ("v4.channel.k8s.io",)
+    assert "authorization" not in kept.headers
+    assert websocket_token(websocket("v4.channel.k8s.io")) is None
+    plain = Request(path="/", headers={"sec-websocket-protocol": encoded("t")})
+    assert websocket_token(plain) is None
+
+
+@pytest.mark.parametrize(
+    "protocols",
+    [(encoded("t"),), (encoded("t"), encoded("t"), "a"), (encoded("t")[:-2] + "$", "a")],
+)
+def test_odd_tokens_among_protocols_are_refused_SRV_013(protocols: tuple[str, ...]) -> None:
+    with pytest.raises(BadCredentials):
+        websocket_token(websocket(*protocols))
+
+
+async def test_nobody_gets_in_by_default_SRV_011() -> None:
+    on = port(WEBHOOK, api=table())
+    for path in ("/pods", "/healthz", "/healthz/ping", "/metrics", "/exec/a/b/c", "/nope", "/"):
+        for method in ("GET", "POST", "HEAD", "OPTIONS"):
+            assert await ask(on, path, method) == (401, "Unauthorized")
+
+
+async def test_a_token_counts_with_its_users_rights_SRV_013() -> None:
+    api = table(alice={"stats"})
+    on = port(WEBHOOK, api=api)
+    assert (await ask(on, "/stats/summary", authorization="Bearer t"))[0] == 200
+    spec = api.asked[-1]["spec"]
+    assert spec["groups"] == ["dev", "system:authenticated"]
+    assert (spec["uid"], spec["extra"]) == ("7", {"k": ["v"]})
+    assert await ask(on, "/pods", authorization="Bearer t") == (
+        403,
+        "Forbidden (user=alice, verb=get, resource=nodes, subresource(s)=[pods proxy])\n",
+    )
+    assert (await ask(on, "/pods", authorization="Bearer other"))[0] == 401
+
+
+async def test_one_of_two_subresources_suffices_SRV_012() -> None:
+    for right in ("pods", "proxy"):
+        on = port(WEBHOOK, api=table(alice={right}))
+        assert (await ask(on, "/pods", authorization="Bearer t"))[0] == 200
+
+
+async def test_a_wrong_token_is_refused_even_if_anybody_may_ask_SRV_013() -> None:
+    anybody = Authentication(anonymous=AnonymousAuthentication(enabled=True))
+    config = replace(EVERYBODY, authentication=anybody)
+    on = port(config, api=table())
+    assert (await ask(on, "/pods"))[0] == 200
+    assert (await ask(on, "/pods", authorization="Bearer other"))[0] == 401
+
+
+async def test_no_log_has_a_token_SRV_013(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    api = table()
+    on = port(WEBHOOK, api=api)
+    await ask(on, "/pods", authorization="Bearer very-secret")
+    api.fails = ApiError(403, "Forbidden", "the kubelet may not ask")
+    await ask(on, "/pods", authorization="Bearer very-secret-too")
+    assert "Unable to authenticate" in caplog.text
+    assert "very-secret" not in caplog.text
+
+
+async def test_without_reviews_a_token_is_nothing_SRV_013() -> None:
+    assert (await ask(port(EVERYBODY), "/pods", authorization="Bearer other"))[0] == 200
+
+
+async def test_the_anonymous_user_has_its_own_rights_SRV_013() -> None:
+    anybody = Authentication(anonymous=AnonymousAuthentication(enabled=True))
+    api = ReviewTable({}, {"system:anonymous": {"healthz"}})
+    on = port(replace(WEBHOOK, authentication=anybody), api=api)
+    assert (await ask(on, "/healthz"))[0] == 200
+    assert api.asked[-1]["spec"]["groups"] == ["system:unauthenticated"]
+    assert (await ask(on, "/pods"))[0] == 403
+
+
+async def test_a_client_certificate_counts_where_its_authority_is_named_SRV_013() -> None:
+    by_certificate = replace(
+        WEBHOOK.authentication, x509=X509Authentication(client_ca_file="/ca.crt")
+    )
+    api = ReviewTable({}, {"kube": {"proxy"}})
+    on = port(replace(WEBHOOK, authentication=by_certificate), api=api)
+    assert (await ask(on, "/pods", owner=("kube", "masters")))[0] == 200
+    spec = api.asked[-1]["spec"]
+    assert spec["groups"] == ["masters", "system:authenticated"]
+    assert spec["extra"] == {"authentication.kubernetes.io/credential-id": ["X509SHA256=ab"]}
+    assert (await ask(on, "/pods", owner=("", "masters")))[0] == 401
+    without = port(WEBHOOK, api=api)
+    assert (await ask(without, "/pods", owner=("kube", "masters")))[0] == 401
+
+
+async def test_an_authorizer_that_cannot_tell_is_500_SRV_011() -> None:
+    config = replace(WEBHOOK, authentication=OPEN)
+    api = table()
+    api.fails = ApiError(403, "Forbidden", "the kubelet may not ask")
+    assert await ask(port(config, api=api), "/stats/summary") == (
+        500,
+        "Authorization error (user=system:anonymous, verb=get, resource=nodes, subresource=stats)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (WEBHOOK, "no client provided, cannot use webhook authentication"),
+        (
+            replace(WEBHOOK, authentication=OPEN),
+            "no client provided, cannot use webhook authorization",
+        ),
+    ],
+)
+def test_configurations_that_cannot_work_SRV_014(config: KubeletConfiguration, words: str) -> None:
+    with pytest.raises(NotConfigured, match=words):
+        port(config)
+
+
+async def test_with_all_ways_switched_off_nobody_gets_in_SRV_014() -> None:
+    nothing = Authentication(webhook=WebhookAuthentication(enabled=False))
+    on = port(replace(EVERYBODY, authentication=nothing))
+    assert await ask(on, "/pods", authorization="Bearer t", owner=("kube",)) == (
+        401,
+        "Unauthorized",
+    )
+
+
+def in_virtual_time(test: Any) -> None:
+    run_virtual(test, seed=1)
+
+
+def clock_now() -> Any:
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop.clock
+
+
+def test_answers_are_kept_as_long_as_configured_SRV_013_SRV_014() -> None:
+    async def asking() -> None:
+        clock = clock_now()
+        api = table(alice={"stats"})
+        ttl = WebhookAuthorization(cache_authorized_ttl_s=300, cache_unauthorized_ttl_s=30)
+        config = replace(WEBHOOK, authorization=replace(WEBHOOK.authorization, webhook=ttl))
+        on = port(config, api=api, clock=clock)
+
+        async def reviews(path: str) -> list[str]:
+            before = len(api.asked)
+            await ask(on, path, authorization="Bearer t")
+            return api.kinds()[before:]
+
+        both = ["TokenReview", "SubjectAccessReview"]
+        assert await reviews("/stats/summary") == both
+        assert await reviews("/stats/summary") == []
+        assert await reviews("/logs/") == ["SubjectAccessReview"]
+        await clock.sleep(29)
+        assert await reviews("/logs/") == []
+        await clock.sleep(2)
+        assert await reviews("/logs/") == ["SubjectAccessReview"]
+        await clock.sleep(90)
+        assert await reviews("/stats/summary") == ["TokenReview"]
+        await clock.sleep(100)
+        assert await reviews("/stats/summary") == []
+        await clock.sleep(100)
+        assert await reviews("/stats/summary") == both
+
+    in_virtual_time(asking)
+
+
+def test_a_server_that_is_away_is_asked_again_SRV_014() -> None:
+    async def asking() -> None:
+        clock = clock_now()
+        api = table(alice={"stats"})
+        api.fails = ApiError(0, "ConnectError", "refused")
+        config = replace(WEBHOOK, authentication=OPEN)
+        began_s = clock.monotonic_s()
+        on = port(config, api=api, clock=clock)
+        assert (await ask(on, "/stats/summary"))[0] == 500
+        assert len(api.asked) == 5
+        assert 4.0 < clock.monotonic_s() - began_s < 4.1
+
+    in_virtual_time(asking)
+
+
+def test_the_cache_forgets_the_oldest_first() -> None:
+    cache: ReviewCache[int] = ReviewCache(most=2)
+    for number in range(3):
+        cache.put(str(number), number, now_s=0, ttl_s=10)
+    assert [cache.get(str(n), 9.9) for n in range(3)] == [None, 1, 2]
+    assert cache.get("2", 10) is None
+    cache.put("3", 3, now_s=0, ttl_s=0)
+    assert cache.get("3", 0) is None

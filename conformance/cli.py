@@ -1,4 +1,4 @@
-"""`kubelet-conformance`: lists the cases, or runs them with pytest."""
+"""`kubelet-conformance`: lists and explains the cases, or runs them with pytest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from conformance.ci.options import OPTIONS
 from conformance.registry import Level, Selection, SelectionError, select
 from conformance.scenarios.files import SUFFIXES, in_files, named_files
 from conformance.sources import all_cases
 from simclock.distribution import add_version, not_installed
+from simclock.start_up import many_imports
 
 HERE = Path(__file__).parent
 
@@ -28,6 +31,9 @@ examples:
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime fake --time jump
   kubelet-conformance run my-bug.yaml              a scenario, see docs/scenarios.md
   kubelet-conformance run --area bugs              the scenarios of this package
+  kubelet-conformance run --results run.json       for: kubelet-conformance report run.json
+  kubelet-conformance explain LIFE-143             a rule, and the cases that hold a kubelet to it
+  kubelet-conformance explain stop-minimum         a case, and its rules
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
 
 exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
@@ -37,6 +43,8 @@ some cases (run them again, or use a smaller --jobs), 4 wrong options
 
 
 EXIT_OPTIONS = 4
+NOT_FOR_CASES = ("cacheprovider", "asyncio", "hypothesispytest", "anyio", "fakecri", "timewarp")
+"""Plugins of pytest that a run goes without, where they are installed."""
 READER_GONE = 141
 """As for a program that SIGPIPE ends."""
 
@@ -59,10 +67,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     """List the cases, or show help; only `run` with options goes to pytest."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] in (["report"], ["show"], ["diff"], ["matrix"]):
+        # Here, not above: the other commands start earlier without it.
+        from conformance.report import commands as reports
+
+        return reports.main(words[0], words[1:])
     if words[:1] in (["check"], ["learn"]):
         return of_scenarios(words[0], words[1:])
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])
+    options = command_line().parse_args(words)
+    do = {"list": list_cases, "explain": explain, "completion": print_completion}
+    return do[options.command](options)
+
+
+def command_line() -> argparse.ArgumentParser:
+    """All commands and options, for help and for completion; `run` and those of scenarios read
+    their words themselves."""
     parser = argparse.ArgumentParser(
         prog="kubelet-conformance",
         description="Conformance suite for kubelets and container runtimes.",
@@ -97,7 +118,14 @@ def _main(arguments: Sequence[str] | None) -> int:
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
     running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
-    running.add_argument("--results", metavar="FILE", help="write each case's outcome, as JSON")
+    running.add_argument("--results", metavar="FILE", help="write each case as JSON lines")
+    running.add_argument(
+        "--traces",
+        choices=["none", "failed", "all"],
+        help="of which cases the result file has what happened (default failed)",
+    )
+    for name, meaning in OPTIONS.items():
+        running.add_argument(name, **meaning)
     running.add_argument(
         "--kubernetes-version",
         metavar="VERSION",
@@ -106,7 +134,56 @@ def _main(arguments: Sequence[str] | None) -> int:
     running.add_argument("files", nargs="*", metavar="FILE", help="scenarios and modules of cases")
     commands.add_parser("check", help="look for mistakes in scenarios; runs nothing")
     commands.add_parser("learn", help="make a scenario of recorded calls")
-    return list_cases(parser.parse_args(words))
+    commands.add_parser("report", help="make a page of a result file")
+    commands.add_parser("show", help="make a page of recorded calls")
+    commands.add_parser("diff", help="say what differs between two runs")
+    commands.add_parser("matrix", help="show runs side by side, areas by products")
+    explaining = commands.add_parser("explain", help="what a rule says, or a case checks")
+    explaining.add_argument("name", help="a rule (LIFE-143), a clause (LIFE-143.2) or a case")
+    completing = commands.add_parser("completion", help="print completion for a shell")
+    completing.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    return parser
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print what a rule says, or a case checks."""
+    # Here, not above: `run` starts earlier without it.
+    from conformance.explain import UnknownName, explained
+    from conformance.rule_texts import all_rules
+
+    try:
+        print(explained(options.name, all_rules(), all_cases()))
+    except ModuleNotFoundError as error:
+        print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+        return 2
+    except UnknownName as problem:
+        print(f"kubelet-conformance: {problem}", file=sys.stderr)
+        return EXIT_OPTIONS
+    return 0
+
+
+def print_completion(options: argparse.Namespace) -> int:
+    """Print what makes a shell complete commands and options."""
+    try:
+        import shtab  # of the extra; no other command needs it
+    except ModuleNotFoundError as error:
+        print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
+        return 2
+    parser = command_line()
+    # A file is completed where an option takes one.
+    _complete_files(parser, shtab.FILE)
+    print(shtab.complete(parser, options.shell))
+    return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser, files: Any) -> None:
+    """Tell shtab which words are files, in all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_files(command, files)
+        elif action.metavar == "FILE" or action.dest in ("kubelet", "files"):
+            action.complete = files  # type: ignore[attr-defined]
 
 
 def of_scenarios(command: str, words: Sequence[str]) -> int:
@@ -164,7 +241,10 @@ def run(words: Sequence[str]) -> int:
             error = ModuleNotFoundError(name=name)
             print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
             return 2
-    import pytest  # not at the top: `list` goes without it
+    with many_imports():  # not at the top: `list` goes without them
+        import pytest
+
+        import conformance.pytest_plugin  # noqa: F401  # while no garbage is collected
 
     named = named_files(words)
     rest = [word for word in words if word not in named]
@@ -174,7 +254,9 @@ def run(words: Sequence[str]) -> int:
         return EXIT_OPTIONS
     # A time-out of CI sends SIGTERM: end as Ctrl-C does, and stop what was started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    fixed = ["-p", "conformance.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:asyncio"]
+    # Plugins for tests, which cases are not: some import for seconds.
+    without = [f"-pno:{name}" for name in NOT_FOR_CASES]
+    fixed = ["-p", "conformance.pytest_plugin", *without]
     place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}"]
     cases = [str(file.absolute()) for file in files] or [str(HERE / "cases")]
     return int(pytest.main([*fixed, *place, *cases, *rest]))

@@ -33,12 +33,15 @@ class Feature(Enum):
     BEHAVIORS = "a runtime that plays behaviours and can be crashed (a fake's)"
     PRESSURE = "a node that can be put under pressure by configuration"
     VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
+    MANIFEST_URL = "a web server with manifests (in virtual time)"
     IMAGE_GC = "a kubelet that removes unused images"
     REGISTRY = "a registry for the runtime to pull from"
     IMAGE_VOLUMES = "a runtime that mounts images (containerd 2.1 or newer)"
     USER_NAMESPACES = (
         "a runtime with user namespaces and recursive read-only mounts (a fake's; hosts differ)"
     )
+    APPARMOR = "a machine with AppArmor (in virtual time, or this one has it)"
+    MEMORY_NOTIFICATION = "cgroups that tell when memory runs short (in virtual time)"
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"
     POD_SERVERS = "containers that speak HTTPS and gRPC and record connections (a fake's)"

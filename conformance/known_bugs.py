@@ -28,6 +28,8 @@ class KnownBug:
     each: `1.30.3, 1.31.1, 1.32`. "": no version is without it."""
     since: str = ""
     """The first version with it; "": no version is known to be older than the bug."""
+    ends_kubelet: bool = False
+    """Such a kubelet ends in the midst of the case."""
 
     def __post_init__(self) -> None:
         for text in (*self.fixed.split(","), self.since):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from conformance.features import Feature, Level
 from conformance.known_bugs import KnownBug, release_of
+from conformance.shards import parts
 
 if TYPE_CHECKING:  # a case is declared without the harness that runs it
     from conformance.harness.node import Node
@@ -223,7 +224,8 @@ class Selection:
     rules: tuple[str, ...] = ()  # a clause (BACK-009.2), a rule (BACK-009) or a prefix (BACK)
     level: Level = Level.MUST  # this level and the stricter ones
     disabled: tuple[str, ...] = ()  # IDs the user switched off: reported as disabled
-    shard: tuple[int, int] = (1, 1)  # the first of two parts: (1, 2); parts have cases of all areas
+    shard: tuple[int, int] = (1, 1)  # the first of two parts: (1, 2)
+    times_s: Mapping[str, float] = field(default_factory=dict)  # how long cases took: equal parts
 
     @property
     def is_whole(self) -> bool:
@@ -271,10 +273,12 @@ def select(cases: Sequence[Case], selection: Selection) -> list[Case]:
             "or --level detail"
         )
     number, count = selection.shard
-    part = chosen[number - 1 :: count]
-    if not part:
-        raise SelectionError(f"--shard {number}/{count} of {len(chosen)} cases has none")
-    return part
+    if count > len(chosen):
+        raise SelectionError(
+            f"--shard {number}/{count} of {len(chosen)} cases: wanted at most {len(chosen)} parts"
+        )
+    part = parts([case.id for case in chosen], count, selection.times_s)
+    return [case for case in chosen if part[case.id] == number]
 
 
 def shard_of(text: str) -> tuple[int, int]:

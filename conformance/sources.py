@@ -68,7 +68,8 @@ def _imported(path: Path) -> str:
 
 def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> list[str]:
     """The places where cases are looked for. The fixtures are among them when their area is chosen,
-    or one of them by its ID; the modules below `cases` are not when nothing else is chosen."""
+    or one of them by its ID; the modules below `cases` are not when nothing else is chosen, and
+    only those that declare them when cases are chosen by their IDs alone."""
     found = list(places)
     if found != [str(cases)]:
         return found
@@ -77,4 +78,20 @@ def with_fixtures(places: Sequence[str], selection: Selection, cases: Path) -> l
     if AREA in selection.areas:
         chosen = list(files.values())
     only = set(selection.areas) <= {AREA} and set(selection.ids) <= set(files)
-    return chosen if chosen and only else [*found, *chosen]
+    if chosen and only:
+        return chosen
+    others = [name for name in selection.ids if name not in files]
+    alone = not (selection.areas or selection.rules or selection.disabled)
+    return [*((alone and declaring(others, cases)) or found), *chosen]
+
+
+def declaring(names: Sequence[str], cases: Path) -> list[str]:
+    """The modules below `cases` that declare the cases of these IDs; none where one of them is not
+    found as it is written. So a run of one case imports one module, not all of them."""
+    left, modules = {f'id="{name}"' for name in names}, []
+    for path in sorted(cases.rglob("*.py")) if names else ():
+        text = path.read_text()
+        if there := {words for words in left if words in text}:
+            modules.append(str(path))
+            left -= there
+    return [] if left else modules

@@ -21,6 +21,8 @@ class ApiServer:
     def __init__(self, fake: FakeApi) -> None:
         self.fake = fake
         self._event_order: dict[str, int] = {}
+        self.by_users: set[int] = set()
+        """The numbers of the requests that the case made, not the kubelet."""
 
     @property
     def revision(self) -> int:
@@ -61,6 +63,7 @@ class ApiServer:
     async def request(self, method: str, path: str, **arguments: Any) -> None:
         """Send a request as a user; `arguments` of `FakeApi.request`. Raises RuntimeError with the
         server's message when it is refused."""
+        self.by_users.add(self.fake.request_count + 1)
         answer = await self.fake.request(method, path, **arguments)
         if answer.status >= 300:
             said = answer.body.get("message") if isinstance(answer.body, dict) else answer.body

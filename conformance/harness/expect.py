@@ -16,7 +16,15 @@ T = TypeVar("T")
 
 
 class ExpectationFailed(AssertionError):
-    """The kubelet under test did not do what the case expects."""
+    """The kubelet under test did not do what the case expects.
+
+    `shows_bug`: this is what a kubelet with the bug of the case does not do; False of what only
+    prepares, and of other expectations.
+    """
+
+    def __init__(self, text: str, *, shows_bug: bool = True) -> None:
+        super().__init__(text)
+        self.shows_bug = shows_bug
 
 
 class Witness(Protocol):

@@ -259,6 +259,13 @@ class Expectation(Condition, kw_only=True):
     ) = UNSET
     during: Annotated[Seconds, Meta(description="and then goes on to hold for so long")] = 0.0
     says: Annotated[str, Meta(description="what is wrong when it does not hold")] = ""
+    bug: Annotated[
+        bool,
+        Meta(
+            description="a kubelet with the bug fails here; where an entry says so, a failure of"
+            " another one is not the known bug"
+        ),
+    ] = False
 
     exactly_one: ClassVar = (*KINDS, "any_of", "all_of", "never")
 
@@ -275,5 +282,12 @@ class Monitor(Condition, kw_only=True):
     since: Annotated[Mark, Meta(description="looked at from this mark on")] | UnsetType = UNSET
     until: Annotated[Mark, Meta(description="looked at until this mark")] | UnsetType = UNSET
     says: Annotated[str, Meta(description="what is wrong when it holds")]
+    bug: Annotated[
+        bool,
+        Meta(
+            description="a kubelet with the bug fails here; where an entry says so, a failure of"
+            " another one is not the known bug"
+        ),
+    ] = False
 
     exactly_one: ClassVar = (*KINDS, "all_of")

@@ -39,13 +39,22 @@ class Affected(Placed, kw_only=True):
         | UnsetType
     ) = UNSET
     source: Annotated[str, Meta(description="where that is written: kubernetes/kubernetes#104712")]
+    ends_kubelet: Annotated[
+        bool, Meta(description="the bug ends the kubelet: that counts as the known bug, too")
+    ] = False
 
     def known_bug(self, upstream: str, what: str) -> KnownBug:
         """The same for the register of cases; `upstream`: its number, `what`: a sentence."""
         fixed = () if self.fixed is UNSET else self.fixed
         versions = (fixed,) if isinstance(fixed, str) else fixed
         since = "" if self.since is UNSET else self.since
-        return KnownBug(upstream, what, fixed=", ".join(versions), since=since)
+        return KnownBug(
+            upstream,
+            what,
+            fixed=", ".join(versions),
+            since=since,
+            ends_kubelet=self.ends_kubelet,
+        )
 
 
 class Topology(Strict, kw_only=True):

@@ -74,7 +74,9 @@ class View:
     def mark(self, name: str) -> MarkSet:
         """That mark. Raises ExpectationFailed while it is not set."""
         if name not in self.marks:
-            raise ExpectationFailed(f"expected: mark {name}\nseen:     it was not set")
+            raise ExpectationFailed(
+                f"expected: mark {name}\nseen:     it was not set", shows_bug=False
+            )
         return self.marks[name]
 
     def in_time(self, at_s: float, chosen: Any) -> bool:

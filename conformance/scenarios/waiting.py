@@ -12,6 +12,7 @@ from conformance.scenarios import look_calls, look_node, look_shown
 from conformance.scenarios.conditions import Condition, Expectation, Monitor
 from conformance.scenarios.shape import Scenario
 from conformance.scenarios.view import Look, View, said
+from conformance.scenarios.walk import shows_bug
 from fakecri.scripts.yaml_reader import Value
 
 _LOOKS: Final[dict[str, Any]] = {
@@ -86,7 +87,8 @@ def failed(view: View, wanted: Expectation | Monitor, when: str, seen: str) -> E
     where = f" ({place.file}:{mark.line + 1})" if place and mark else ""
     lines = [wanted.says] if wanted.says else []
     lines += [f"expected: {wanted_words(wanted)}{when}{where}", f"seen:     {seen}"]
-    return ExpectationFailed("\n".join([*lines, *view.node.report()]))
+    text = "\n".join([*lines, *view.node.report()])
+    return ExpectationFailed(text, shows_bug=shows_bug(view.scenario, wanted))
 
 
 class Watcher:

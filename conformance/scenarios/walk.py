@@ -30,6 +30,17 @@ def all_wanted(scenario: Scenario) -> Sequence[Expectation | Monitor]:
     return [*expectations_of(scenario), *scenario.never]
 
 
+def shows_bug(scenario: Scenario, failed: Expectation | Monitor) -> bool:
+    """Whether a failure there is the bug of the scenario: those entries that say so with `bug`, or,
+    where none does, all that is expected; what is only waited for is not."""
+    everything = all_wanted(scenario)
+    shown = [wanted for wanted in everything if wanted.bug]
+    if not shown:
+        waits = [step.wait for step in scenario.steps if step.wait is not UNSET]
+        shown = [one for one in everything if not any(one is wait for wait in waits)]
+    return any(one is failed for one in shown)
+
+
 def parts_of(wanted: Expectation | Monitor) -> Iterator[Condition]:
     """The conditions that an expectation consists of: itself, or those in it."""
     if wanted.kind:

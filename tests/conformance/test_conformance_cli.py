@@ -99,7 +99,7 @@ def test_a_program_that_is_no_kubelet_ends_with_exit_code_2() -> None:
 
 
 EVERYTHING_FAILS = """\
-from conformance import pytest_plugin
+from conformance.session import run as run_state
 from conformance.harness.runs import processes, real
 from conformance.harness.runs.case_run import Outcome, Result
 
@@ -112,7 +112,7 @@ async def fails_for_real(case, *_):
 async def is_there(_):
     return
 
-processes.run_virtual_case = pytest_plugin.run_virtual_case = fails
+processes.run_virtual_case = run_state.run_virtual_case = fails
 real.run_case = fails_for_real
 real.require_kubelet = is_there
 """

@@ -106,8 +106,9 @@ def test_two_cases_with_one_id_are_refused() -> None:
         (Selection(rules=("PLEG-001",)), ["pleg"]),
         (Selection(areas=("pleg",)), ["pleg"]),
         (Selection(ids=("detail",)), ["detail"]),
-        (Selection(level=Level.DETAIL, shard=(1, 2)), ["back", "detail"]),
-        (Selection(level=Level.DETAIL, shard=(2, 2)), ["pleg"]),
+        (Selection(level=Level.DETAIL, shard=(1, 3)), ["detail"]),
+        (Selection(level=Level.DETAIL, shard=(2, 3)), ["back"]),
+        (Selection(level=Level.DETAIL, shard=(3, 3)), ["pleg"]),
         (Selection(rules=("BACK", "PLEG"), areas=("pleg",)), ["pleg"]),
     ],
 )
@@ -141,8 +142,8 @@ def test_missing_features_are_listed_in_a_fixed_order() -> None:
     assert needy.missing([]) == [Feature.API, Feature.VIRTUAL_TIME]
 
 
-def test_a_part_without_cases_is_told() -> None:
-    with pytest.raises(SelectionError, match="--shard 3/3 of 2 cases has none"):
+def test_more_parts_than_cases_are_told() -> None:
+    with pytest.raises(SelectionError, match="--shard 3/3 of 2 cases: wanted at most 2 parts"):
         select([case("one"), case("two")], Selection(shard=(3, 3)))
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conformance.harness.runs.case_run import Outcome, Result
+from conformance.harness.expect import ExpectationFailed
+from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.node.parts import Parts
+from conformance.harness.runs.case_run import Breach, Outcome, Result, run_case
+from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.known import with_known_bugs
+from conformance.harness.runs.virtual import run_virtual_case
 from conformance.known_bugs import KnownBug, Release, release_of
-from conformance.registry import Case, Level, load_cases
+from conformance.registry import Case, CaseBody, Level, load_cases
+from conformance.results_file import read
 
 BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1.31.4, 1.32")
 
@@ -43,7 +50,85 @@ CASE = Case(
 def test_only_kubelets_that_have_the_bug_are_expected_to_fail(
     release: Release | None, outcome: Outcome, judged: Outcome
 ) -> None:
-    assert with_known_bugs(Result(CASE, outcome), release).outcome is judged
+    result = Result(CASE, outcome, breach=Breach.EXPECTED)
+    assert with_known_bugs(result, release).outcome is judged
+
+
+@pytest.mark.parametrize(
+    ("breach", "ends_kubelet", "judged"),
+    [
+        (Breach.EXPECTED, False, Outcome.KNOWN_BUG),
+        (Breach.OTHER, False, Outcome.FAILED),
+        (Breach.OTHER, True, Outcome.FAILED),
+        (Breach.ENDED, False, Outcome.FAILED),
+        (Breach.ENDED, True, Outcome.KNOWN_BUG),
+    ],
+)
+def test_only_what_the_bug_breaks_is_the_known_bug(
+    breach: Breach, ends_kubelet: bool, judged: Outcome
+) -> None:
+    case = replace(CASE, bugs=(replace(BUG, ends_kubelet=ends_kubelet),))
+    result = with_known_bugs(Result(case, Outcome.FAILED, "why", breach), (1, 31, 3))
+    assert result.outcome is judged
+    if judged is Outcome.FAILED:
+        assert result.detail.startswith("why\nThis is not how its known bug shows: every pod")
+
+
+async def late(node: object) -> None:
+    raise ExpectationFailed("too late")
+
+
+async def unprepared(node: object) -> None:
+    raise ExpectationFailed("no pod", shows_bug=False)
+
+
+async def ends(node: object) -> None:
+    raise KubeletDied("panic", ended=True)
+
+
+async def silent(node: object) -> None:
+    raise KubeletDied("no answer")
+
+
+async def too_long(node: object) -> None:
+    raise TimeoutError
+
+
+async def broken(node: object) -> None:
+    raise KeyError("ours")
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "breach"),
+    [
+        (late, Outcome.FAILED, Breach.EXPECTED),
+        (unprepared, Outcome.FAILED, Breach.OTHER),
+        (ends, Outcome.FAILED, Breach.ENDED),
+        (silent, Outcome.FAILED, Breach.OTHER),
+        (too_long, Outcome.FAILED, Breach.OTHER),
+        (broken, Outcome.ERROR, Breach.OTHER),
+        (nothing, Outcome.PASSED, Breach.NONE),
+    ],
+)
+def test_what_a_case_has_met(body: CaseBody, outcome: Outcome, breach: Breach) -> None:
+    result = run_virtual_case(replace(CASE, body=body), Choice())
+    assert (result.outcome, result.breach) == (outcome, breach)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("problem", [KubeletDied("refused", ended=True), OSError("no socket")])
+async def test_a_kubelet_that_does_not_start_is_no_known_bug(
+    problem: Exception, tmp_path: Path
+) -> None:
+    @asynccontextmanager
+    async def no_parts(case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
+        raise problem
+        yield
+
+    case = replace(CASE, bugs=(replace(BUG, ends_kubelet=True),))
+    result = await run_case(case, no_parts, tmp_path)
+    assert result.breach is Breach.OTHER
+    assert with_known_bugs(result, (1, 31, 3)).outcome is result.outcome is not Outcome.KNOWN_BUG
 
 
 def test_other_cases_are_judged_as_before() -> None:
@@ -58,9 +143,9 @@ def test_a_version_that_is_none_is_refused(bad: str) -> None:
 
 
 AS_1_31 = """\
-from conformance import pytest_plugin
+from conformance.session import run as run_state
 from conformance.harness.runs import processes
-from conformance.harness.runs.case_run import Outcome, Result
+from conformance.harness.runs.case_run import Breach, Outcome, Result
 from conformance.harness.runs.choice import Choice
 from conformance.known_bugs import KnownBug
 
@@ -69,9 +154,11 @@ Choice.kubelet_release = property(lambda self: (1, 31, 14))
 def judge(case, *_):
     object.__setattr__(case, "bugs", (KnownBug("122890", "it stops", fixed="1.32"),))
     passes = case.id == "start-order"
-    return Result(case, Outcome.PASSED if passes else Outcome.FAILED, "" if passes else "late")
+    if passes:
+        return Result(case, Outcome.PASSED)
+    return Result(case, Outcome.FAILED, "late", Breach.EXPECTED)
 
-processes.run_virtual_case = pytest_plugin.run_virtual_case = judge
+processes.run_virtual_case = run_state.run_virtual_case = judge
 """
 
 
@@ -95,10 +182,10 @@ def test_a_run_tells_known_bugs_apart(tmp_path: Path) -> None:
     assert f"known bug: backoff-series: {told}\n" in done.stdout
     assert "failed: start-order" in done.stdout
     assert "1 xfailed" in done.stdout.splitlines()[-1]
-    cases = json.loads(results.read_text())["cases"]
-    assert cases["backoff-series"]["outcome"] == "known bug"
-    assert cases["backoff-series"]["detail"] == f"{told}\nlate"
-    assert cases["start-order"]["detail"].startswith("expected: a failure on kubelet 1.31.14")
+    cases = read(results).worst()
+    assert cases["backoff-series"].verdict == "known bug"
+    assert cases["backoff-series"].messages == f"{told}\nlate"
+    assert cases["start-order"].expected.startswith("a failure on kubelet 1.31.14")
     assert 'type="pytest.xfail"' in junit.read_text()
 
 

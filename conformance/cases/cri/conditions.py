@@ -10,6 +10,7 @@ from conformance.registry import Feature, conformance
 
 API, STATUS, FAULTS, KILL = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.OUTSIDE_KILL
 STATUS_PERIOD_S = 5.0  # NODE-050
+NODE_UPDATE_S = 7.0 + 10.4 + limits.START_S  # NODE-002 and NODE-010
 
 
 @conformance(id="cri-condition-missing", rules=["CRI-130.1"], needs=[STATUS, FAULTS])
@@ -138,9 +139,15 @@ async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -
 
 @conformance(id="cri-groups-policy-unknown", rules=["CRI-132.3"], needs=[API, FAULTS])
 async def strict_groups_need_a_runtime_that_knows_them(node: Node) -> None:
-    """A pod with supplementalGroupsPolicy Strict is refused where the runtime does not know it."""
-    node.runtime.on("Status").changes_answer(without_features)
-    await node.run_for(STATUS_PERIOD_S + 1)
+    """A pod with supplementalGroupsPolicy Strict is refused where the runtime does not know it. The
+    kubelet reads that in its Node, so the pod comes when the Node has been written."""
+
+    def without_groups(answer: Any) -> None:
+        answer.features.ClearField("supplemental_groups_policy")
+        answer.features.SetInParent()  # a runtime that tells features, and not this one
+
+    node.runtime.on("Status").changes_answer(without_groups)
+    await node.run_for(STATUS_PERIOD_S + NODE_UPDATE_S)  # the Node has been written since
     strict = {"supplementalGroups": [7], "supplementalGroupsPolicy": "Strict"}
     await node.api.create_pod(pod("web", securityContext=strict))
     await node.run_until(

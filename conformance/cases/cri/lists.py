@@ -136,3 +136,71 @@ async def a_dead_sandbox_gives_no_address(node: Node) -> None:
     await node.run_for(limits.NOTICE_S)
     shown = (node.pod("job") or {})["status"].get("podIP")
     expect(node, shown not in left.values(), "no address of a sandbox of before", shown)
+
+
+STREAMED: dict[str, Any] = {"featureGates": {"CRIListStreaming": True}}
+LISTS = ("ListPodSandbox", "ListContainers", "ListImages")
+
+
+def lists(node: Node) -> dict[str, int]:
+    """How often the runtime was asked for each list in one answer."""
+    return {method: node.count(method) for method in LISTS}
+
+
+@conformance(
+    id="cri-lists-streamed", rules=["CRI-151", "CRI-150.1"], needs=[STATUS, KILL],
+    node_config=STREAMED, since="1.36",
+)  # fmt: skip
+async def lists_come_in_several_messages(node: Node) -> None:
+    """With the gate CRIListStreaming sandboxes, containers and images are listed as streams only,
+    and what happens in the runtime is noticed as ever."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.runtime.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: node.running("web") and node.container("web", "main").get("restartCount") == 1,
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="the second run of main",
+    )
+    expect_equal(node, lists(node), dict.fromkeys(LISTS, 0), "lists in one answer")
+    expect(node, node.count("StreamContainers") > 0, "StreamContainers is called")
+
+
+@conformance(
+    id="cri-lists-not-streamed", rules=["CRI-151.1"], needs=[STATUS, FAULTS],
+    node_config=STREAMED, since="1.36",
+)  # fmt: skip
+async def a_runtime_without_streams_is_asked_once(node: Node) -> None:
+    """One streamed list that is UNIMPLEMENTED is asked for in one answer at once, and no list of
+    sandboxes or containers is streamed again; those of images are."""
+    rule = node.runtime.on("StreamContainers").fails("UNIMPLEMENTED", "unknown method", times=1)
+    await node.run_until(
+        lambda: node.count("ListContainers"), within_s=limits.START_S, what="ListContainers"
+    )
+    streamed = node.count("StreamPodSandboxes")
+    rule.remove()
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(60)
+    expect_equal(node, node.count("StreamContainers"), 1, "calls of StreamContainers")
+    expect_equal(node, node.count("StreamPodSandboxes"), streamed, "calls of StreamPodSandboxes")
+    expect_equal(node, node.count("ListImages"), 0, "lists of images in one answer")
+
+
+@conformance(
+    id="cri-lists-stream-fails", rules=["CRI-151.2"], needs=[STATUS, FAULTS],
+    node_config=STREAMED, since="1.36",
+)  # fmt: skip
+async def a_stream_that_fails_is_asked_for_again(node: Node) -> None:
+    """Another error of a streamed list is the error of that list: nothing is started anew, and
+    lists go on as streams."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    before = node.writes("web")
+    with node.runtime.on("StreamContainers").fails("INTERNAL", "broken off"):
+        await node.run_for(30)
+    failed = node.count("StreamContainers")
+    await node.run_for(30)
+    expect_equal(node, node.writes("web")[len(before) :], [], "changing calls")
+    expect_equal(node, node.count("ListContainers"), 0, "lists in one answer")
+    expect(node, node.count("StreamContainers") > failed, "StreamContainers is called again")

@@ -207,7 +207,9 @@ async def seccomp_profiles_are_the_containers_or_the_pods_or_the_default(node: N
 
 
 @conformance(
-    id="cri-apparmor-profiles", rules=["LIFE-141.5"], needs=[STATUS, Feature.USER_NAMESPACES]
+    id="cri-apparmor-profiles",
+    rules=["LIFE-141.5"],
+    needs=[STATUS, Feature.USER_NAMESPACES, Feature.APPARMOR],
 )
 async def apparmor_is_told_in_both_forms(node: Node) -> None:
     """The AppArmor profile is that of the container, else of its old annotation, else of the pod,

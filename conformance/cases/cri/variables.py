@@ -6,7 +6,7 @@ from typing import Any
 from conformance.cases.cri.common import container_config, started, waiting
 from conformance.cases.lifecycle.environment import variable, variables
 from conformance.harness import limits
-from conformance.harness.expect import expect_equal
+from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
@@ -136,10 +136,15 @@ async def what_is_missing_and_not_optional_is_an_error(node: Node) -> None:
         expect_equal(node, node.count("CreateContainer", container=name), 0, f"{name} created")
 
 
-@conformance(id="cri-env-of-the-pod", rules=["LIFE-137.6", "LIFE-137.2"], needs=[STATUS])
+@conformance(
+    id="cri-env-of-the-pod",
+    rules=["LIFE-137.6", "LIFE-137.2", "STAT-044.1", "STAT-044.2"],
+    needs=[STATUS],
+)
 async def fields_of_the_pod_are_its_own(node: Node) -> None:
-    """Labels, annotations, the addresses of pod and node are what they are called; on the node's
-    network the pod's address is the node's."""
+    """Labels, annotations, the addresses of pod and node are what they are called; the
+    statuses of a kubelet without an API server do not show the node's address, and a pod on the
+    node's network has none."""
     names = {
         "LABEL": "metadata.labels['word']",
         "NOTE": "metadata.annotations['word']",
@@ -156,7 +161,8 @@ async def fields_of_the_pod_are_its_own(node: Node) -> None:
     await node.wait_running("web")
     await node.wait_running("on-node")
     shown = node.pod("web") or {}
-    host = shown["status"].get("hostIP", "")  # a node of its own may have found no address
+    there = seen_by(node, "main", "on-node")
+    host = there.get("HOST")  # empty where the kubelet has found no address of its node
     given = seen_by(node, "main", "web")
     wanted = {
         "LABEL": "label",
@@ -166,8 +172,31 @@ async def fields_of_the_pod_are_its_own(node: Node) -> None:
         "POD": shown["status"]["podIP"],
     }
     expect_equal(node, {name: given.get(name) for name in wanted}, wanted, "variables of web")
-    there = seen_by(node, "main", "on-node")
-    expect_equal(node, (there.get("HOST"), there.get("POD")), (host, host), "addresses of on-node")
+    expect_equal(node, there.get("POD"), "", "variable POD of on-node")
+    for name in pods:
+        status = (node.pod(name) or {})["status"]
+        told = [key for key in ("hostIP", "hostIPs") if key in status]
+        expect_equal(node, told, [], f"addresses of the node in the status of {name}")
+    on_node = (node.pod("on-node") or {})["status"].get("podIP")
+    expect_equal(node, on_node, None, "podIP in the status of on-node")
+
+
+@conformance(
+    id="cri-env-of-the-node", rules=["LIFE-137.6", "LIFE-137.2", "STAT-044.1"], needs=[STATUS, API]
+)
+async def on_the_nodes_network_the_address_is_the_nodes(node: Node) -> None:
+    """With an API server the status of a pod shows the node's address, and on the node's network
+    that is the pod's address, too: in the status and in variables."""
+    paths = {"HOST": "status.hostIP", "POD": "status.podIP"}
+    env = [variable(name, fieldRef={"fieldPath": path}) for name, path in paths.items()]
+    await node.api.run_pods(pod("on-node", container("main", env=env), hostNetwork=True))
+    status = (node.api.pod("on-node") or {})["status"]
+    host = status.get("hostIP")
+    expect(node, host, "hostIP in the status", host)
+    expect_equal(node, status.get("podIP"), host, "podIP in the status")
+    given = seen_by(node, "main", "on-node")
+    seen = {name: given.get(name) for name in paths}
+    expect_equal(node, seen, {"HOST": host, "POD": host}, "variables")
 
 
 def of_resource(name: str, resource: str, **more: str) -> dict[str, Any]:

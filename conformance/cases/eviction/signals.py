@@ -275,7 +275,7 @@ async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> No
 
 @conformance(
     id="memory-notification", rules=["EVIC-058"], level=Level.DETAIL,
-    needs=[API, NODE, Feature.CGROUP_V1],
+    needs=[API, NODE, Feature.CGROUP_V1, Feature.MEMORY_NOTIFICATION],
     node_config={
         "evictionHard": {"memory.available": "200Mi"}, "kernelMemcgNotification": True,
     },

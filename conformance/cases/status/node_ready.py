@@ -13,6 +13,8 @@ OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
 STATUS_S = 5.0  # NODE-050: between two questions for the runtime's status
 SILENT_S = 30.0  # NODE-050: a runtime that is silent for so long is down
 UPDATE_S = 10.4  # NODE-010
+READY_S = limits.START_S + 3 * UPDATE_S
+"""Until a new Node is Ready: a kubelet that cannot write its CSINode at once tries it again."""
 OFTEN = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "4s"}
 
 
@@ -123,7 +125,7 @@ async def a_runtime_that_stays_silent_is_asked_less_often(node: Node) -> None:
 @conformance(id="node-runtime-asked", rules=["NODE-050.1"], needs=[API, Feature.VIRTUAL_TIME])
 async def the_runtime_is_asked_every_five_seconds(node: Node) -> None:
     """Once the Node is Ready, the kubelet asks the runtime for its status every 5 s."""
-    await becomes(node, "True", limits.START_S + UPDATE_S)
+    await becomes(node, "True", READY_S)
     began_s = node.now_s + 1
     await node.run_for(1 + 6 * STATUS_S)
     asked = node.count("Status", since_s=began_s)
@@ -141,6 +143,7 @@ async def a_runtime_that_is_not_ready_gets_no_new_pods(node: Node) -> None:
     runtime's reason. Meanwhile no pod is started and none is stopped; new ones start later."""
     await node.apply_static(pod("old"))
     await node.wait_running("old")
+    await becomes(node, "True", READY_S)
     with node.runtime.on("Status").changes_answer(spoiled("RuntimeReady")):
         await becomes(node, "False", STATUS_S + 2 * 1.04 + 1)
         text = "container runtime not ready: RuntimeReady=false reason:Broken message:it is broken"
@@ -166,6 +169,7 @@ async def pods_wait_for_the_network(node: Node) -> None:
     others wait with an event and start when the network is there. Pods that run go on."""
     await node.apply_static(pod("old"))
     await node.wait_running("old")
+    await becomes(node, "True", READY_S)
     error = (
         "container runtime network not ready: NetworkReady=false reason:Broken message:it is broken"
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class NodePaths:
         return self.base / "containers"
 
     @property
+    def client_ca(self) -> Path:
+        """The file of the authority that signs client certificates, in cases that make one."""
+        return self.base / "clients" / "ca.crt"
+
+    @property
     def config(self) -> Path:
         """The kubelet's configuration file."""
         return self.base / "kubelet.yaml"
@@ -46,8 +52,48 @@ class NodePaths:
             path.mkdir(parents=True, exist_ok=True)
 
 
+MAIN: Final = "main"
+READ_ONLY: Final = "read-only"
+HEALTHZ: Final = "healthz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """A request to one of the kubelet's ports: MAIN, READ_ONLY or HEALTHZ.
+
+    `path` with its query, as it is sent; `certificate`: common name and organizations of a client
+    certificate of the case's own authority. `for_s`: the client leaves after so many seconds; None:
+    it waits for the end of the answer.
+    """
+
+    port: str = MAIN
+    method: str = "GET"
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    certificate: tuple[str, tuple[str, ...]] | None = None
+    for_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What came; the names of `headers` are in lower case."""
+
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+    def json(self) -> Any:
+        """The text as JSON. Raises ValueError."""
+        return json.loads(self.text)
+
+
 class KubeletDied(Exception):
-    """The kubelet under test has ended by itself; the text has the last lines of its log."""
+    """The kubelet under test has ended by itself, or does not answer; the text has the last lines
+    of its log. `ended`: it is known to have ended."""
+
+    def __init__(self, text: str, *, ended: bool = False) -> None:
+        super().__init__(text)
+        self.ended = ended
 
 
 class Kubelet(Protocol):
@@ -77,6 +123,10 @@ class Kubelet(Protocol):
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """The answer of that method of the pod-resources API; `fields` are those of the request.
         Raises LookupError with the kubelet's message when it refuses."""
+        ...
+
+    async def http(self, request: HttpRequest) -> HttpAnswer:
+        """The answer of one of its ports. Raises KubeletDied."""
         ...
 
     async def summary(self) -> dict[str, Any]:

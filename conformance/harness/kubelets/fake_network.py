@@ -12,6 +12,7 @@ import os
 from typing import Final
 from urllib.parse import urlsplit
 
+from conformance.harness.manifest_url import ManifestUrl
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
 from refkubelet.golang.duration import format_duration
 from refkubelet.host.addresses import target_of
@@ -32,12 +33,15 @@ REFUSED: Final = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 class FakeNetwork:
     """refkubelet's `Network` over the ports of a fake."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, manifests: ManifestUrl | None = None) -> None:
         self._ports = ports
+        self._manifests = manifests
 
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
         """The answer of the fake's port. Raises NetworkError with the message that refkubelet's own
         network would have."""
+        if self._manifests is not None and request.url == self._manifests.url:
+            return await self._manifest(self._manifests, request, timeout_s)
         parts, target = urlsplit(request.url), target_of(request.url)
         host, port = target.host, target.port
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -57,6 +61,18 @@ class FakeNetwork:
             raise NetworkError("EOF") from None
         broken = "unexpected EOF" if served.lost_bytes else ""
         return HttpAnswer(served.status, served.location, served.body, broken)
+
+    async def _manifest(
+        self, manifests: ManifestUrl, request: HttpRequest, timeout_s: float | None
+    ) -> HttpAnswer:
+        try:
+            async with asyncio.timeout(timeout_s):
+                status, body = await manifests.ask(request.headers)
+        except TimeoutError:
+            raise NetworkError(NO_HEADERS_IN_TIME) from None
+        if not status:
+            raise NetworkError(dial_error(REFUSED, "manifests.test", 80))
+        return HttpAnswer(status, body=body[: request.body_bytes])
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
         """Returns if the port is open. Raises NetworkError."""

@@ -8,12 +8,20 @@ they do for a process: after a kill no task can finish anything.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.kubelets.base import (
+    HEALTHZ,
+    MAIN,
+    HttpAnswer,
+    HttpRequest,
+    KubeletDied,
+    NodePaths,
+)
 from conformance.harness.kubelets.fake_network import FakeNetwork
 from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi.httpx_transport import InProcessTransport
@@ -25,6 +33,10 @@ from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
+from refkubelet.server.authentication import NotConfigured
+from refkubelet.server.exchange import Answer, ClientCertificate, Request
+from refkubelet.server.port import Port, healthz_port
+from refkubelet.server.request_line import BadRequest, path_of, query_of
 from refkubelet.volumes.mounting import SimulatedMounts
 from simclock import Clock, Ids, Rng
 
@@ -73,7 +85,8 @@ class InProcessKubelet:
         try:
             loaded = load_config(self._paths.config)
             self._kubelet = Kubelet(loaded, self._deps(loaded))
-        except (ConfigError, ThresholdError, ContainerManagerError) as refused:
+            _ = self._kubelet.servers.main
+        except (ConfigError, ThresholdError, ContainerManagerError, NotConfigured) as refused:
             raise KubeletDied(f"the kubelet does not start: {refused}") from None
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
 
@@ -137,7 +150,9 @@ class InProcessKubelet:
         if self._task is None or self._kubelet is None:
             return []
         if self._task.done():
-            raise KubeletDied(f"the kubelet ended by itself: {self._task.exception()!r}")
+            raise KubeletDied(
+                f"the kubelet ended by itself: {self._task.exception()!r}", ended=True
+            )
         return [self._as_json(pod) for pod in self._kubelet.pods_with_status()]
 
     async def summary(self) -> dict[str, Any]:
@@ -145,6 +160,48 @@ class InProcessKubelet:
         if self._kubelet is None:
             raise RuntimeError("the kubelet does not run")
         return await self._kubelet.stats.summary.summary()
+
+    async def http(self, request: HttpRequest) -> HttpAnswer:
+        """As its ports answer; no socket is opened, a client certificate counts as verified."""
+        shown = None
+        if request.certificate is not None and request.port == MAIN:
+            shown = ClientCertificate(*request.certificate)
+        try:
+            asked = Request(
+                method=request.method,
+                path=path_of(request.path),
+                query=query_of(request.path),
+                headers={name.lower(): value for name, value in request.headers.items()},
+                certificate=shown,
+            )
+        except BadRequest as problem:
+            return HttpAnswer(400, str(problem), {})
+        answer = await self._port(request.port).answer(asked)
+        body = answer.body + await self._chunks(answer, request.for_s)
+        headers = {"content-type": answer.content_type}
+        headers.update((name.lower(), value) for name, value in answer.headers.items())
+        if answer.chunks is None:
+            headers["content-length"] = str(len(body))
+        return HttpAnswer(answer.status, body.decode(errors="replace"), headers)
+
+    def _port(self, name: str) -> Port:
+        if self._kubelet is None:
+            raise KubeletDied("the kubelet does not run")
+        if name == HEALTHZ:
+            return healthz_port(self._world.clock)
+        servers = self._kubelet.servers
+        return servers.main if name == MAIN else servers.read_only
+
+    async def _chunks(self, answer: Answer, for_s: float | None) -> bytes:
+        """What comes of the answer, for so many seconds."""
+        found: list[bytes] = []
+        if answer.chunks is None:
+            return b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(for_s):
+                async for chunk in answer.chunks:
+                    found.append(chunk)
+        return b"".join(found)
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """As the socket of a daemon answers. Raises LookupError."""

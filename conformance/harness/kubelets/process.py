@@ -18,9 +18,18 @@ from typing import Any, Final
 import aiohttp
 import grpc.aio
 from kubecri.podresources import api_pb2, api_pb2_grpc
+from yarl import URL
 
 from conformance.harness.kubelets import certificates
-from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.kubelets.base import (
+    HEALTHZ,
+    MAIN,
+    HttpAnswer,
+    HttpRequest,
+    KubeletDied,
+    NodePaths,
+)
+from conformance.harness.kubelets.clients import client_context
 from conformance.harness.kubelets.mounts import mounted_below, unmount_below
 from conformance.harness.kubelets.ports import Ports
 from conformance.harness.kubelets.program import Program
@@ -34,6 +43,7 @@ it cannot reach the server."""
 LAST_WORDS_LINES: Final = 15
 SUMMARY_WITHIN_S: Final = 20.0
 SUMMARY_AGAIN_S: Final = 0.5
+ANSWER_WITHIN_S: Final = 60.0
 MET: Final = "kubelet.sock: bind: address already in use"
 MEETINGS: Final = 3
 """How often a kubelet may meet another at the place for device plugins."""
@@ -82,7 +92,7 @@ class ProcessKubelet:
         self._patience = patience
         self._process: asyncio.subprocess.Process | None = None
         self._http: aiohttp.ClientSession | None = None
-        self._read_only_port = 0
+        self._read_only_port = self._main_port = self._healthz_port = 0
         self._mounts_before = mounted_below(paths.base)
 
     @property
@@ -112,6 +122,7 @@ class ProcessKubelet:
 
     async def _start(self, config: Mapping[str, Any]) -> None:
         self._read_only_port, healthz, main = PORTS.take(3)
+        self._main_port, self._healthz_port = main, healthz
         ports = {
             "address": "127.0.0.1",
             "port": main,
@@ -207,7 +218,8 @@ class ProcessKubelet:
         if self._process is not None and self._process.returncode is not None:
             raise KubeletDied(
                 f"the kubelet ended with exit code {self._process.returncode}:\n"
-                f"{self._last_words()}"
+                f"{self._last_words()}",
+                ended=True,
             )
 
     def _last_words(self) -> str:
@@ -267,6 +279,40 @@ class ProcessKubelet:
                 return dict(await self._get("/stats/summary"))
             await asyncio.sleep(SUMMARY_AGAIN_S)
         return dict(await self._get("/stats/summary"))
+
+    async def http(self, request: HttpRequest) -> HttpAnswer:
+        """Ask over a connection of its own. Raises KubeletDied."""
+        if self._process is None:
+            raise KubeletDied("the kubelet does not run")
+        self._check_alive()
+        main = request.port == MAIN
+        number = self._main_port if main else self._read_only_port
+        if request.port == HEALTHZ:
+            number = self._healthz_port
+        url = f"{'https' if main else 'http'}://127.0.0.1:{number}{request.path}"
+        tls = client_context(self._paths.client_ca.parent, request.certificate) if main else None
+        connector = aiohttp.TCPConnector(ssl=tls or False)
+        found: list[bytes] = []
+        try:
+            async with (
+                aiohttp.ClientSession(connector=connector, max_field_size=1 << 20) as session,
+                session.request(
+                    request.method,
+                    URL(url, encoded=True),
+                    headers={"Connection": "close", **request.headers},
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(request.for_s or ANSWER_WITHIN_S):
+                        async for chunk in answer.content.iter_any():
+                            found.append(chunk)
+                headers = {name.lower(): value for name, value in answer.headers.items()}
+                text = b"".join(found).decode(errors="replace")
+                return HttpAnswer(answer.status, text, headers)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            self._check_alive()
+            raise KubeletDied(f"{request.method} {url}: {error!r}\n{self._last_words()}") from None
 
     async def _get(self, path: str) -> Any:
         """The answer as JSON. Raises KubeletDied when there is none, or one without success."""

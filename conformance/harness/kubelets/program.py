@@ -68,6 +68,7 @@ class Program:
 
 REFKUBELET: Final = Program(
     (sys.executable, "-c", "import sys, refkubelet.cli; sys.exit(refkubelet.cli.main())", "run"),
+    own_flags={"--cert-dir": "pki"},
     config=SIDE_BY_SIDE,
 )
 

@@ -141,6 +141,14 @@ class NodeApi:
         namespace = manifest["metadata"].get("namespace", NAMESPACE)
         await self._send("POST", f"/api/v1/namespaces/{namespace}/{plural}", manifest)
 
+    async def change_object(self, plural: str, name: str, patch: Mapping[str, Any]) -> None:
+        """Merge-patch an object of the core group in the namespace of the pods."""
+        await self._send("PATCH", f"{_CORE}/{plural}/{name}", patch, MERGE_PATCH)
+
+    async def delete_object(self, plural: str, name: str) -> None:
+        """Delete an object of the core group in the namespace of the pods."""
+        await self._send("DELETE", f"{_CORE}/{plural}/{name}", {})
+
     async def create_runtime_class(self, name: str, handler: str) -> None:
         """Create a RuntimeClass."""
         body = {
@@ -150,6 +158,24 @@ class NodeApi:
             "handler": handler,
         }
         await self._send("POST", "/apis/node.k8s.io/v1/runtimeclasses", body)
+
+    async def create_resource_claim(self, name: str, driver: str, *, pod_uid: str) -> None:
+        """Create a ResourceClaim with one device of that driver, reserved for that pod."""
+        path = f"/apis/resource.k8s.io/v1/namespaces/{NAMESPACE}/resourceclaims"
+        request = {"name": "one", "exactly": {"deviceClassName": "any"}}
+        body = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name},
+            "spec": {"devices": {"requests": [request]}},
+        }
+        await self._send("POST", path, body)
+        result = {"request": "one", "driver": driver, "pool": "pool", "device": "device"}
+        status = {
+            "allocation": {"devices": {"results": [result]}},
+            "reservedFor": [{"resource": "pods", "name": "web", "uid": pod_uid}],
+        }
+        await self._send("PATCH", f"{path}/{name}/status", {"status": status}, MERGE_PATCH)
 
     async def create_node(self, metadata: Mapping[str, Any]) -> None:
         """Create a Node with the name of this node, as another client would."""
@@ -177,6 +203,25 @@ class NodeApi:
     ) -> None:
         arguments = {"content_type": content_type} if content_type else {}
         await self._parts.the_api().request(method, path, body=dict(body), **arguments)
+
+    # --- users ----------------------------------------------------------------------------
+
+    def add_user(self, token: str, name: str, *groups: str) -> None:
+        """Let a token belong to that user of these groups."""
+        self._parts.the_api().fake.users.add(token, name, groups=groups)
+
+    def remove_user(self, token: str) -> None:
+        """Let a token belong to nobody."""
+        self._parts.the_api().fake.users.remove(token)
+
+    def allow(self, **access: str) -> None:
+        """Allow an access; `access`: its `user`, `verb`, `subresource` and so on. Of the rows that
+        fit an access, the newest decides."""
+        self._parts.the_api().fake.access.allow(**access)
+
+    def deny(self, **access: str) -> None:
+        """Deny an access."""
+        self._parts.the_api().fake.access.deny(**access)
 
     # --- faults ---------------------------------------------------------------------------
 

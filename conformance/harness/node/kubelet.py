@@ -12,7 +12,8 @@ from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.expect import failure
-from conformance.harness.kubelets.base import KubeletDied
+from conformance.harness.kubelets.base import HttpAnswer, HttpRequest, KubeletDied
+from conformance.harness.kubelets.clients import make_authority
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.watch import Watch
 
@@ -72,6 +73,19 @@ class NodeKubelet:
         await self.restart(evictionHard={signal: "99.9%"})
         yield
         await self.restart(evictionHard=before)
+
+    async def get(self, path: str, **request: Any) -> HttpAnswer:
+        """The answer to GET of `path` (with its query) on the main port; `request`: the fields of
+        HttpRequest. Raises KubeletDied."""
+        return await self.http(path=path, **request)
+
+    async def http(self, **request: Any) -> HttpAnswer:
+        """The answer to a request, which has the fields of HttpRequest. Raises KubeletDied."""
+        return await self._parts.kubelet.http(HttpRequest(**request))
+
+    def client_authority(self) -> str:
+        """The path of a file with an authority for client certificates: clientCAFile."""
+        return str(make_authority(self._parts.paths.client_ca.parent))
 
     async def summary(self) -> dict[str, Any]:
         """The statistics of the node and its pods, as `/stats/summary` shows them now. Raises

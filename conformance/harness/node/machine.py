@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from conformance.harness import limits
-from conformance.harness.expect import Seen
+from conformance.harness.expect import ExpectationFailed, Seen
 from conformance.harness.machines import fake_machine
 from conformance.harness.node.kubelet import NodeKubelet
 from conformance.harness.node.parts import Parts
@@ -123,6 +123,28 @@ class NodeMachine:
         place = self.volume_path(pod, volume, file)
         place.rename(place.with_name(f"{file}.old"))
         place.symlink_to(target)
+
+    def made_volume(self, pod: str, volume: str) -> Path:
+        """The path of a volume of any kind that the kubelet makes. Raises ExpectationFailed while
+        there is none."""
+        uid = str(self._watch.listed_pod(pod)["metadata"]["uid"])
+        above = self._parts.paths.root / "pods" / uid / "volumes"
+        found = [path for path in above.glob(f"*/{volume}") if path.is_dir()]
+        if not found:
+            raise ExpectationFailed(f"pod {pod} has no volume {volume} below {above}")
+        return found[0]
+
+    @looked_at
+    def volume_files(self, pod: str, volume: str) -> dict[str, str]:
+        """What a container reads in the volume: the text of each file by its path, but for names
+        that begin with two dots; {} while there is no volume."""
+        try:
+            top = self.made_volume(pod, volume)
+        except ExpectationFailed:
+            return {}
+        names = (name for name in sorted(os.listdir(top)) if not name.startswith(".."))
+        files = (file for name in names for file in _files(top / name))
+        return {str(file.relative_to(top)): file.read_text() for file in files}
 
     def host_path(self, name: str) -> Path:
         """A path for a hostPath volume; nothing is there yet."""
@@ -268,6 +290,13 @@ class NodeMachine:
     def holds_up_shutdown(self) -> bool:
         """Whether the kubelet keeps the machine from going down now (Feature.SHUTDOWN)."""
         return self._parts.the_logind().delayed
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or all files below the directory; links are followed."""
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    return [found for entry in sorted(path.iterdir()) for found in _files(entry)]
 
 
 def _out_of_reach(config: Mapping[str, Any], signal: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.expect import Seen
+from conformance.harness.manifest_url import ManifestUrl
 from conformance.harness.manifests import PodPlan
 from conformance.harness.node.api import NodeApi
 from conformance.harness.node.cgroups import NodeCgroups
@@ -25,10 +26,12 @@ from conformance.harness.node.machine import NodeMachine
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.plugins import NodePlugins
 from conformance.harness.node.runtime import NodeRuntime
+from conformance.harness.node.tracing import trace_of
 from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
 from conformance.harness.observing.snapshots import container_status
 from conformance.harness.observing.words import is_write, write_name
+from conformance.traces.entries import Trace
 
 
 class Node:
@@ -54,6 +57,20 @@ class Node:
     def name(self) -> str:
         """The name of the node at the API."""
         return self._parts.node_name
+
+    @property
+    def web(self) -> ManifestUrl:
+        """The web server of `staticPodURL`. Raises RuntimeError in a case that does not need
+        Feature.MANIFEST_URL."""
+        return self._parts.the_manifests()
+
+    def serve_pods(self, *plans: PodPlan) -> None:
+        """Let the web server answer with one pod as it is, or with a list of several."""
+        for plan in plans:
+            self._parts.runtime.teach(self._watch.runtime_name(plan.name), plan)
+        items = [plan.manifest for plan in plans]
+        whole = {"apiVersion": "v1", "kind": "PodList", "items": items}
+        self.web.answers(json.dumps(items[0] if len(items) == 1 else whole))
 
     # --- static pods ----------------------------------------------------------------------
 
@@ -273,6 +290,10 @@ class Node:
     def trace(self) -> list[str]:
         """All recorded calls, one line each."""
         return self._watch.trace()
+
+    def record(self) -> Trace:
+        """What happened so far, for result files."""
+        return trace_of(self._parts, self._watch)
 
 
 def _phrase(*words: str | None) -> str:

@@ -12,6 +12,7 @@ from conformance.harness.limits import Pace
 from conformance.harness.machines import fake_machine
 from conformance.harness.machines.cgroup_trees import CgroupTrees
 from conformance.harness.machines.disks import FollowedDisk, OwnDisk
+from conformance.harness.manifest_url import ManifestUrl
 from conformance.harness.runtimes.base import Runtime
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.machine.logind import FakeLogind
@@ -64,6 +65,16 @@ class Parts:
     """Where the disks of a fake machine are mounted, by their names."""
     plugins: PluginDirectory | None = None
     """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
+
+    manifests: ManifestUrl | None = None
+    """The web server of `staticPodURL`, in cases that need Feature.MANIFEST_URL."""
+
+    def the_manifests(self) -> ManifestUrl:
+        """The web server. Raises RuntimeError in a case that does not need
+        Feature.MANIFEST_URL."""
+        if self.manifests is None:
+            raise RuntimeError("this case has a web server without needs=[Feature.MANIFEST_URL]")
+        return self.manifests
 
     def the_api(self) -> ApiServer:
         """The API server. Raises RuntimeError in a case that does not need Feature.API."""

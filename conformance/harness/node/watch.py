@@ -28,7 +28,8 @@ class Watch:
         self.created_at_api: set[str] = set()
         """Names of the pods that the case created at the API; all others are static."""
         self._parts = parts
-        self._start_s = parts.clock.monotonic_s()
+        self.start_s = parts.clock.monotonic_s()
+        """When the case began, on the clock of the run."""
         self._kubelet_since_s = 0.0
 
     # --- pods -----------------------------------------------------------------------------
@@ -58,7 +59,7 @@ class Watch:
 
     def since_start_s(self, monotonic_s: float) -> float:
         """A moment of the clock of the run, in seconds since the case began."""
-        return monotonic_s - self._start_s
+        return monotonic_s - self.start_s
 
     @property
     def slack_s(self) -> float:
@@ -117,7 +118,7 @@ class Watch:
         found = self._parts.runtime.calls(None, None, None)
         if last is not None:
             found = [c for c in found if is_write(c)][-last:]
-        return [call_line(c, self._start_s) for c in found]
+        return [call_line(c, self.start_s) for c in found]
 
     def report(self) -> list[str]:
         """What happened last, as lines below the text of a failure: the time, the last changing
@@ -127,7 +128,7 @@ class Watch:
         if events := self.snapshots.events[-LAST_EVENTS:]:
             lines.append("last events:")
             lines += [f"  {e['type']} {e['reason']}: {e['message']}" for e in events]
-        if statuses := self.snapshots.status_lines(self._start_s)[-LAST_EVENTS:]:
+        if statuses := self.snapshots.status_lines(self.start_s)[-LAST_EVENTS:]:
             lines.append("last statuses:")
             lines += [f"  {line}" for line in statuses]
         return lines

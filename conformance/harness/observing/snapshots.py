@@ -36,7 +36,7 @@ class Snapshots:
         self.events: list[dict[str, Any]] = []
         self.node: dict[str, Any] = {}
         self.statuses: dict[str, list[dict[str, Any]]] = {}
-        self._history: list[tuple[float, str, dict[str, Any]]] = []
+        self.history: list[tuple[float, str, dict[str, Any]]] = []
         self._revision = -1  # of the API server's objects when they were looked at
 
     async def refresh(self) -> None:
@@ -54,7 +54,7 @@ class Snapshots:
         seen = self.statuses.setdefault(name, [])
         if not seen or seen[-1] != status:
             seen.append(status)
-            self._history.append((self._clock.monotonic_s(), name, status))
+            self.history.append((self._clock.monotonic_s(), name, status))
 
     def states(self, pod: str, container: str) -> list[str]:
         """Successive distinct states of one container, init containers included."""
@@ -74,7 +74,7 @@ class Snapshots:
 
     def status_lines(self, start_s: float) -> list[str]:
         """The statuses of all pods, one line each, with the seconds since `start_s`."""
-        return [f"{at_s - start_s:9.3f} {name} {describe(st)}" for at_s, name, st in self._history]
+        return [f"{at_s - start_s:9.3f} {name} {describe(st)}" for at_s, name, st in self.history]
 
 
 def container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

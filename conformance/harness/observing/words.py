@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-READS: Final = frozenset(
-    {
-        "Version", "Status", "ListPodSandbox", "ListContainers", "PodSandboxStatus",
-        "ContainerStatus", "ListImages", "ImageStatus", "ImageFsInfo", "ListContainerStats",
-        "ContainerStats", "ListPodSandboxStats", "PodSandboxStats", "RuntimeConfig",
-        "GetContainerEvents", "ListMetricDescriptors", "ListPodSandboxMetrics",
-    }
-)  # fmt: skip
-"""Calls that change nothing."""
+from conformance.traces.calls import READS
 
 
 def is_write(call: Any) -> bool:

@@ -21,8 +21,9 @@ from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.watches import MachineLacks
 from conformance.harness.node import Node
 from conformance.harness.node.parts import Parts
-from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.choice import Choice, Traces
 from conformance.registry import Case
+from conformance.traces.entries import Trace
 from simclock import RealClock
 
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
@@ -42,6 +43,15 @@ class Outcome(Enum):
     ERROR = "error"
 
 
+class Breach(Enum):
+    """What a failed case has met: what tells its known bug from other failures."""
+
+    NONE = "none"
+    EXPECTED = "an expectation that is not met on kubelets with the bug of the case"
+    ENDED = "the kubelet ended in the midst of the case"
+    OTHER = "something else: another expectation, a kubelet that does not start, the time limit"
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of one case, run or not."""
@@ -50,12 +60,16 @@ class Result:
     outcome: Outcome
     detail: str = ""
     """Why it ended so; "" for PASSED."""
+    breach: Breach = Breach.NONE
+    """Of FAILED, what it has met."""
     case_s: float = 0.0
     """Seconds inside the case, virtual in a virtual run."""
     real_s: float = 0.0
     """Seconds of wall time, set-up and clean-up included."""
     trace: tuple[str, ...] = ()
     """The recorded calls, one line each."""
+    record: Trace | None = None
+    """What happened, for result files; None where it is not kept."""
     seed: int | None = None
     """The seed of a virtual run; None in a real one."""
     warning: str = ""
@@ -80,28 +94,31 @@ def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | 
     return None
 
 
-async def run_case(case: Case, parts_of: PartsFactory, directory: Path) -> Result:
-    """Run one case on the running loop, against the parts that `parts_of` makes in `directory`."""
+async def run_case(
+    case: Case, parts_of: PartsFactory, directory: Path, traces: Traces = "none"
+) -> Result:
+    """Run one case on the running loop, against the parts that `parts_of` makes in `directory`.
+    `traces`: of which cases what happened is kept."""
     began_s = REAL_CLOCK.monotonic_s()
     paths = NodePaths(directory)
     paths.make()
     result: Result | None = None
     try:
         async with parts_of(case, paths) as parts:
-            result = await _run_body(case, parts)
+            result = await _run_body(case, parts, traces)
     except Exception as problem:
         # With a result this is the clean-up's problem, which must not hide how the case ended.
         if result is None:
-            result = Result(case, *_judge(problem, None))
+            result = Result(case, *_judge(problem, None), breach=_breach(problem, None))
         else:
             result = replace(result, warning=f"clean-up: {problem}")
     return replace(result, real_s=REAL_CLOCK.monotonic_s() - began_s)
 
 
-async def _run_body(case: Case, parts: Parts) -> Result:
+async def _run_body(case: Case, parts: Parts, traces: Traces) -> Result:
     """Start the kubelet and run the body of the case, within its time limit."""
     node: Node | None = None
-    outcome, detail = Outcome.PASSED, ""
+    outcome, detail, breach = Outcome.PASSED, "", Breach.NONE
     try:
         await parts.kubelet.start(parts.config)
         node = Node(parts)
@@ -109,12 +126,15 @@ async def _run_body(case: Case, parts: Parts) -> Result:
             await case.body(node)
     except Exception as problem:
         outcome, detail = _judge(problem, node)
+        breach = _breach(problem, node)
         why = parts.pace.overload()
         if outcome is Outcome.FAILED and why:
             outcome, detail = Outcome.INCONCLUSIVE, f"the machine was overloaded: {why}\n{detail}"
     if node is None:
-        return Result(case, outcome, detail)
-    return Result(case, outcome, detail, case_s=node.now_s, trace=tuple(node.trace()))
+        return Result(case, outcome, detail, breach)
+    result = Result(case, outcome, detail, breach, case_s=node.now_s, trace=tuple(node.trace()))
+    kept = traces == "all" or (traces == "failed" and outcome is not Outcome.PASSED)
+    return replace(result, record=node.record()) if kept else result
 
 
 def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
@@ -130,3 +150,12 @@ def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
     if isinstance(problem, TimeoutError) and node is not None:
         return Outcome.FAILED, f"the case did not end within its time limit, {node.now_s:.0f} s"
     return Outcome.ERROR, "".join(traceback.format_exception(problem))
+
+
+def _breach(problem: Exception, node: Node | None) -> Breach:
+    """What an exception of a case says of a bug that its kubelet is known to have."""
+    if isinstance(problem, ExpectationFailed) and problem.shows_bug:
+        return Breach.EXPECTED
+    if isinstance(problem, KubeletDied) and problem.ended and node is not None:
+        return Breach.ENDED
+    return Breach.OTHER

@@ -10,14 +10,12 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from conformance.features import Feature
 from conformance.harness import limits
 from conformance.harness.containerd.docker_host import NodeError, docker_problem
 from conformance.harness.containerd.versions import release_of
-from conformance.harness.kubelets.program import told_release
-from conformance.harness.machines.given.machine import why_no_machine
 from conformance.harness.runs.offered import (
     CONTAINERD,
     FAKE,
@@ -37,6 +35,8 @@ from timewarp import why_not
 
 REAL_TIME: Final = "real"
 JUMPING_TIME: Final = "jump"
+Traces = Literal["none", "failed", "all"]
+"""Of which cases what happened is kept."""
 LATENCY: Final = 1.0
 """The factor on how long calls take, unless --latency says another."""
 
@@ -69,6 +69,8 @@ class Choice:
     """`1.6`, `1.7` or `2.1`; "" is the default one."""
     kubernetes_version: str = ""
     """The version of the kubelet (`1.30.3`), where it does not tell the right one."""
+    traces: Traces = "none"
+    """Of which cases what happened is kept for the result file."""
 
     @property
     def virtual(self) -> bool:
@@ -111,7 +113,12 @@ class Choice:
         then, as for refkubelet, no case is skipped for it, and no bug expected."""
         if self.kubernetes_version:
             return release_in(self.kubernetes_version)
-        return None if self.kubelet in (IN_PROCESS, PROCESS) else told_release(self.kubelet)
+        if self.kubelet in (IN_PROCESS, PROCESS):
+            return None
+        # Here, not above: runs without a kubelet program start earlier.
+        from conformance.harness.kubelets.program import told_release
+
+        return told_release(self.kubelet)
 
     @property
     def kubelet_minor(self) -> Minor | None:
@@ -122,6 +129,8 @@ class Choice:
         """What this machine lacks to give a kubelet another one, if that is what is missing."""
         program = self.kubelet not in (IN_PROCESS, PROCESS)
         if program and self.runtime in (FAKE, FAKE_SOCKET) and Feature.NODE_RESOURCES in missing:
+            from conformance.harness.machines.given.machine import why_no_machine  # as above
+
             return why_no_machine()
         return ""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.harness.runs.case_run import Outcome, Result
-from conformance.known_bugs import Release
+from conformance.harness.runs.case_run import Breach, Outcome, Result
+from conformance.known_bugs import KnownBug, Release
 
 
 def with_known_bugs(result: Result, release: Release | None) -> Result:
     """The same result, judged by the bugs that the case says a kubelet of that version has. A
-    failure there is a known bug; a case that passes there has failed, for what it says is wrong.
+    failure of what they break is a known bug; another failure says so and stays one, as does an
+    error. A case that passes there has failed, for what it says is wrong.
 
     `release`: None of a kubelet that tells no version: it is expected to have none of them.
     """
@@ -20,9 +21,17 @@ def with_known_bugs(result: Result, release: Release | None) -> Result:
         return result
     named = "; ".join(map(str, bugs))
     if result.outcome is Outcome.FAILED:
+        if not any(_made_by(bug, result.breach) for bug in bugs):
+            told = f"{result.detail}\nThis is not how its known bug shows: {named}"
+            return replace(result, detail=told)
         return replace(result, outcome=Outcome.KNOWN_BUG, detail=f"{named}\n{result.detail}")
     if result.outcome is Outcome.PASSED:
         version = ".".join(map(str, release))
         detail = f"expected: a failure on kubelet {version}: {named}\nseen:     the case passed"
         return replace(result, outcome=Outcome.FAILED, detail=detail)
     return result
+
+
+def _made_by(bug: KnownBug, breach: Breach) -> bool:
+    """Whether such a failure is one that the bug makes."""
+    return breach is Breach.EXPECTED or (breach is Breach.ENDED and bug.ends_kubelet)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import Final
 
 from conformance.features import Feature
 from conformance.harness.containerd.versions import release_of
 from conformance.harness.machines.cgroup_trees import machine_version
 from conformance.harness.machines.disks import why_no_disk
-from conformance.harness.machines.given.machine import why_no_cgroup_v1, why_no_machine
 from fakecri.machine.logind_bus import can_serve
 
 IN_PROCESS: Final = "refkubelet"
@@ -18,6 +18,8 @@ PROCESS: Final = "refkubelet-process"
 FAKE: Final = "fake"
 FAKE_SOCKET: Final = "fake-socket"
 CONTAINERD: Final = "containerd"
+
+APPARMOR: Final = Path("/sys/module/apparmor/parameters/enabled")
 
 Features = set[Feature]
 
@@ -41,7 +43,8 @@ def machine_features(*, virtual: bool) -> Features:
     if virtual:
         return {
             *(Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES, Feature.SHUTDOWN, Feature.OWN_DISK),
-            Feature.SPLIT_DISK,
+            *(Feature.SPLIT_DISK, Feature.MANIFEST_URL, Feature.APPARMOR),
+            Feature.MEMORY_NOTIFICATION,
             *(Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
         }
     features = set()
@@ -49,16 +52,31 @@ def machine_features(*, virtual: bool) -> Features:
         features.add(Feature.SHUTDOWN)
     if not why_no_disk():
         features.add(Feature.OWN_DISK)
+    if _has_apparmor():
+        features.add(Feature.APPARMOR)
     version = machine_version()
     if version is not None:
         features |= {Feature.CGROUPS, Feature.CGROUP_V1 if version == 1 else Feature.CGROUP_V2}
     return features
 
 
+def _has_apparmor() -> bool:
+    """Whether this machine's kernel has AppArmor switched on."""
+    try:
+        return APPARMOR.read_text().strip() == "Y"
+    except OSError:
+        return False
+
+
 def given_features(kubelet: str, runtime: str) -> Features:
     """What a machine of numbers adds, which a kubelet binary on the fake runtime can be given."""
     ours = kubelet in (IN_PROCESS, PROCESS)
-    if ours or runtime not in (FAKE, FAKE_SOCKET) or why_no_machine():
+    if ours or runtime not in (FAKE, FAKE_SOCKET):
+        return set()
+    # Here, not above: runs without a kubelet program start earlier.
+    from conformance.harness.machines.given.machine import why_no_cgroup_v1, why_no_machine
+
+    if why_no_machine():
         return set()
     features = {Feature.NODE_RESOURCES, Feature.CGROUPS, Feature.CGROUP_V2}
     return features if why_no_cgroup_v1() else {*features, Feature.CGROUP_V1}

@@ -68,8 +68,8 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
             elif choice.runtime == CONTAINERD:
                 yield await _with_containerd(choice, base, stack)
             else:
-                upstream = await _upstream(choice.runtime, stack)
-                yield RealEnvironment(choice, base, upstream)
+                upstream, told = await _upstream(choice.runtime, stack)
+                yield RealEnvironment(choice, base, upstream, told=told)
     finally:
         PORTS.close()
         shutil.rmtree(base, ignore_errors=True)
@@ -85,21 +85,22 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
         )
     except NodeError as error:
         raise EnvironmentProblem(str(error)) from None
-    upstream = await _upstream(node.endpoint, stack)
-    return RealEnvironment(choice, node.kubelet_root, upstream, registries=NodeRegistries(node))
+    upstream, told = await _upstream(node.endpoint, stack)
+    registries = NodeRegistries(node)
+    return RealEnvironment(choice, node.kubelet_root, upstream, registries=registries, told=told)
 
 
-async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:
-    """One connection for all cases; the runtime is asked for its version once."""
+async def _upstream(endpoint: str, stack: AsyncExitStack) -> tuple[Any, tuple[str, str]]:
+    """One connection for all cases, and name and version of the runtime, which is asked once."""
     upstream = await stack.enter_async_context(GrpcUpstream(endpoint))
     try:
-        await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
+        told: Any = await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
     except grpc.RpcError as error:
         raise EnvironmentProblem(
             f"{endpoint} does not answer the CRI call Version: {error.code().name}: "
             f"{error.details()}\n  wanted: the socket of a container runtime"
         ) from None
-    return upstream
+    return upstream, (told.runtime_name, told.runtime_version)
 
 
 async def require_kubelet(environment: RealEnvironment) -> None:
@@ -134,7 +135,8 @@ async def run_real_cases(
 
     async def one(case: Case) -> Result:
         async with gate, case_directory(environment.shared) as directory:
-            return await run_case(case, environment.parts, directory)
+            traces = environment.choice.traces
+            return await run_case(case, environment.parts, directory, traces)
 
     tasks = [asyncio.create_task(one(case)) for case in cases]
     again: list[Case] = []

@@ -73,6 +73,8 @@ class RealEnvironment:
     upstream: Any = None
     registries: ImageRegistries | None = None
     tls: ssl.SSLContext | None = None
+    told: tuple[str, str] | None = None
+    """Name and version of `upstream`, as it tells them; None without."""
 
     @asynccontextmanager
     async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:

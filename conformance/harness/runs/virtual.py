@@ -23,6 +23,7 @@ from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, Wo
 from conformance.harness.machines.cgroup_trees import trees_of
 from conformance.harness.machines.disks import FollowedDisk
 from conformance.harness.machines.fake_machine import set_up
+from conformance.harness.manifest_url import ManifestUrl
 from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
 from conformance.harness.runs.case_run import Result, run_case
 from conformance.harness.runs.choice import Choice
@@ -45,7 +46,7 @@ def run_virtual_case(case: Case, choice: Choice) -> Result:
     with tempfile.TemporaryDirectory(prefix="conformance-", dir=parent) as directory:
         parts_of = partial(virtual_parts, seed=choice.seed, latency=choice.latency)
         result = run_virtual(
-            lambda: run_case(case, parts_of, Path(directory)),
+            lambda: run_case(case, parts_of, Path(directory), choice.traces),
             seed=choice.seed,
         )
     return replace(result, seed=choice.seed)
@@ -66,6 +67,7 @@ async def virtual_parts(
     if Feature.API in case.needs:
         fake_api = FakeApi(clock, ids, latency=api_latency(rng, latency))
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
+    manifests = ManifestUrl() if Feature.MANIFEST_URL in case.needs else None
     world = World(
         target=runtime.target,
         machine=runtime.machine,
@@ -74,7 +76,7 @@ async def virtual_parts(
         ids=ids,
         node_name=NODE_NAME,
         transport=InProcessTransport(fake_api) if fake_api else None,
-        network=FakeNetwork(runtime.cri.ports),
+        network=FakeNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
     )
     kubelet = InProcessKubelet(paths, world)
@@ -95,6 +97,7 @@ async def virtual_parts(
             plugins=plugins,
             disk=disk,
             numbers_set=True,
+            manifests=manifests,
         )
     finally:
         await kubelet.close()

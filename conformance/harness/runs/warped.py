@@ -24,6 +24,7 @@ from conformance.harness.expect import expect
 from conformance.harness.node import Node
 from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from conformance.harness.runs.garbage import collect_less
 from conformance.registry import Case, Level
 
 END_WITHIN_S: Final = 60.0
@@ -126,6 +127,7 @@ def _results(
 def _work(cases: Sequence[Case], choice: Choice, tickets: int, results: Connection) -> None:
     """Run the cases whose numbers are drawn from `tickets`, until there are none left."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
+    collect_less()
     try:
         while ticket := os.read(tickets, TICKET.size):
             (number,) = TICKET.unpack(ticket)
@@ -161,4 +163,4 @@ async def _case(case: Case, choice: Choice) -> Result:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     async with real_environment(choice) as environment:
         async with case_directory(Path(environment.shared)) as directory:
-            return await run_case(case, environment.parts, directory)
+            return await run_case(case, environment.parts, directory, choice.traces)

@@ -38,6 +38,11 @@ class Runtime(Protocol):
         only a fake knows them (Feature.POD_SERVERS)."""
         ...
 
+    def turned_away(self, pod: str) -> Sequence[Any]:
+        """The clients that found nothing on a port of that pod which speaks with them (fakecri's
+        `Visit`), likewise; in real time the system refuses them, and nobody knows."""
+        ...
+
     @property
     def fake(self) -> Any:
         """The fake runtime (fakecri's `FakeCRI`). Raises RuntimeError under a real one."""

@@ -71,6 +71,10 @@ class FakeRuntime(RecordedRuntime):
         """The connections to the containers of that pod, in order of arrival."""
         return [visit for visit in self.cri.ports.visits if visit.pod == pod]
 
+    def turned_away(self, pod: str) -> Sequence[Any]:
+        """The clients that no container of that pod spoke with, in order of arrival."""
+        return [visit for visit in self.cri.ports.turned_away if visit.pod == pod]
+
     def kernel_says(self, line: str) -> None:
         self.machine.kernel_says(line)
 

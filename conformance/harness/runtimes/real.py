@@ -32,6 +32,9 @@ class RealRuntime(RecordedRuntime):
             "connections to real containers are not recorded: the case needs POD_SERVERS"
         )
 
+    def turned_away(self, pod: str) -> Sequence[Any]:
+        return self.visits(pod)
+
     @property
     def fake(self) -> Any:
         raise RuntimeError("a real runtime plays no behaviours: the case needs BEHAVIORS")

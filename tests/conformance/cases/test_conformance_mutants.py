@@ -75,7 +75,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
     ),
     "the pull back-off is one for all pods": (
         "refkubelet.kuberuntime.images.manager.image_key", lambda pod_uid, image: image,
-        "pull-back-off-shared",
+        "pull-back-off-of-one-pod",
     ),
     "logins go to every registry": (
         "refkubelet.kuberuntime.images.keyring.covers", always(True), "pull-secret-of-another-host",

@@ -72,7 +72,7 @@ def stays_ready(scope: Any, status: Any, container: Any, *, init: bool) -> Any:
 
 async def gives_the_hook_up(killer: Any, *about: Any) -> int:
     rest = await PRE_STOP(killer, *about)
-    for call in killer._late_hooks:
+    for call in list(killer._running_hooks.values()):
         call.cancel()
     return rest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.features import Feature
-from conformance.harness.runs.case_run import Outcome, Result
+from conformance.harness.runs.case_run import Breach, Outcome, Result
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.known import with_known_bugs
 from conformance.harness.runs.virtual import run_virtual_case
@@ -224,3 +224,22 @@ def test_a_bug_is_known_on_the_kubelets_that_have_it() -> None:
     strict = with_known_bugs(passed, (1, 26, 1))
     assert strict.outcome is Outcome.FAILED
     assert "It is tried (kubernetes/kubernetes#1234, fixed in 1.30.3, 1.31)" in strict.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "breach"),
+    [
+        (f"{RUNS}  - wait: {{pod: {{name: web, phase: Failed}}}}\n", Breach.OTHER),
+        (f"{RUNS}  - wait: {{pod: {{name: web, phase: Failed}}, bug: true}}\n", Breach.EXPECTED),
+        (f"{RUNS}  - expect: {{pod: {{name: web, phase: Failed}}, says: x}}\n", Breach.EXPECTED),
+        (f"{RUNS}  - expect: {{pod: {{name: web}}, says: x, bug: true}}\n"
+         "  - expect: {pod: {name: web, phase: Failed}, says: x}\n", Breach.OTHER),
+        (f"{RUNS}  - exit: {{pod: web, container: main}}\n"
+         "  - exit: {pod: web, container: main}\n", Breach.OTHER),
+        (f"{RUNS}never: [{{pod: {{name: web, phase: Running}}, says: x}}]\n", Breach.EXPECTED),
+    ],
+)  # fmt: skip
+def test_a_failure_is_the_bug_where_the_scenario_says_so(text: str, breach: Breach) -> None:
+    """What is expected, or what `bug` names; neither a wait nor a step that cannot be done."""
+    result = played(f"{text}expect: [{{pod: {{name: web}}, says: x}}]\n")
+    assert (result.outcome, result.breach) == (Outcome.FAILED, breach)

@@ -3,7 +3,6 @@ the fixtures of the package."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from mutant_patches import read_all
 
 from conformance.known_bugs import KnownBug
 from conformance.registry import Selection
+from conformance.results_file import read
 from conformance.scenarios.files import in_files, named_files, shipped
 from conformance.scenarios.reading import load_scenario
 from conformance.sources import with_fixtures
@@ -52,8 +52,8 @@ def run(folder: Path, *words: str) -> tuple[int, str, dict[str, str]]:
         check=False,
         cwd=folder,
     )
-    cases = json.loads(results.read_text())["cases"] if results.exists() else {}
-    outcomes = {name: case["outcome"] for name, case in cases.items()}
+    cases = read(results).worst() if results.exists() else {}
+    outcomes = {name: case.verdict for name, case in cases.items()}
     return done.returncode, done.stdout + done.stderr, outcomes
 
 

@@ -20,8 +20,9 @@ from conformance.harness.runs.offered import FAKE_SOCKET, PROCESS
 from conformance.harness.runs.real import run_real_cases
 from conformance.harness.runs.virtual import run_virtual_case, virtual_parts
 from conformance.harness.runtimes.scope import LeftBehind
-from conformance.pytest_plugin import RUN, Run, pytest_sessionfinish
+from conformance.pytest_plugin import pytest_sessionfinish
 from conformance.registry import Case, Feature, Level, Selection
+from conformance.session.run import RUN, Run
 
 
 def case_of(body: Any, **changes: Any) -> Case:
@@ -146,7 +147,8 @@ async def test_an_inconclusive_case_is_run_once_more_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later: str, outcome: Outcome
 ) -> None:
     monkeypatch.setattr(limits, "overload_now", lambda: "")
-    environment: Any = SimpleNamespace(shared=tmp_path, parts=loaded("load 50.0 on 2 CPUs", later))
+    parts = loaded("load 50.0 on 2 CPUs", later)
+    environment: Any = SimpleNamespace(shared=tmp_path, parts=parts, choice=Choice())
     cases = [case_of(fails, id="bad"), case_of(passes, id="good")]
     results = [result async for result in run_real_cases(cases, environment, jobs=2)]
     assert [(r.case.id, r.outcome) for r in results] == [("good", Outcome.PASSED), ("bad", outcome)]

@@ -8,7 +8,8 @@ import pytest
 
 from conformance.harness.machines import disks
 from conformance.harness.machines.disks import why_no_disk
-from conformance.harness.runs import choice, offered
+from conformance.harness.machines.given import machine
+from conformance.harness.runs import offered
 from conformance.harness.runs.choice import Choice
 from conformance.registry import Feature
 
@@ -34,21 +35,21 @@ def test_memory_of_the_node_is_taken_by_real_containers_and_by_the_fakes_node() 
 def test_a_kubelet_program_on_the_fake_has_a_machine_of_numbers_if_this_one_can_give_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(offered, "why_no_machine", lambda: "")
-    monkeypatch.setattr(offered, "why_no_cgroup_v1", lambda: "none is mounted")
+    monkeypatch.setattr(machine, "why_no_machine", lambda: "")
+    monkeypatch.setattr(machine, "why_no_cgroup_v1", lambda: "none is mounted")
     found = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket").features
     assert {Feature.NODE_RESOURCES, Feature.CGROUP_V2} <= found
     assert Feature.SPLIT_DISK not in found
     others = [("/usr/bin/kubelet", "containerd"), ("refkubelet-process", "fake-socket")]
     for kubelet, runtime in others:
         assert Feature.NODE_RESOURCES not in Choice(kubelet=kubelet, runtime=runtime).features
-    monkeypatch.setattr(offered, "why_no_machine", lambda: "needs root")
+    monkeypatch.setattr(machine, "why_no_machine", lambda: "needs root")
     found = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket").features
     assert Feature.NODE_RESOURCES not in found
 
 
 def test_a_skipped_case_says_why_there_is_no_such_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "why_no_machine", lambda: "needs root")
+    monkeypatch.setattr(machine, "why_no_machine", lambda: "needs root")
     run = Choice(kubelet="/usr/bin/kubelet", runtime="fake-socket")
     assert run.why_no_machine([Feature.NODE_RESOURCES]) == "needs root"
     assert run.why_no_machine([Feature.SPLIT_DISK]) == ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import multiprocessing  # noqa: TID251
 import os
+import signal
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -24,16 +27,15 @@ def told(result: Result) -> tuple[object, ...]:
     return result.case.id, result.outcome, result.detail, result.case_s, result.trace
 
 
-def test_the_results_are_those_of_one_process_in_the_order_of_the_cases() -> None:
+def test_the_results_are_those_of_one_process_and_know_their_places() -> None:
     cases, choice = some_cases(), Choice()
     here = [told(run_virtual_case(case, choice)) for case in cases]
-    assert [
-        told(result) for result in run_virtual_cases([(case, choice) for case in cases], 2)
-    ] == here
+    found = dict(run_virtual_cases([(case, choice) for case in cases], 2))
+    assert [told(found[place]) for place in range(len(cases))] == here
     assert multiprocessing.active_children() == []
 
 
-def test_cases_of_a_process_that_dies_are_errors_and_the_others_go_on(
+def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = some_cases()
@@ -44,10 +46,11 @@ def test_cases_of_a_process_that_dies_are_errors_and_the_others_go_on(
         return Result(case, Outcome.PASSED)
 
     monkeypatch.setattr(processes, "run_virtual_case", run)
-    found = list(run_virtual_cases([(case, Choice()) for case in cases], 2))
+    by_place = dict(run_virtual_cases([(case, Choice()) for case in cases], 2))
+    found = [by_place[place] for place in range(len(cases))]
     assert [result.case.id for result in found] == [case.id for case in cases]
     assert [result.outcome.value for result in found] == [
-        *("passed", "passed", "error", "passed", "error")
+        *("passed", "passed", "error", "passed", "passed")
     ]
     assert "the process that ran it has ended" in found[2].detail
 
@@ -56,4 +59,28 @@ def test_whoever_stops_reading_leaves_no_process() -> None:
     results = run_virtual_cases([(case, Choice()) for case in some_cases()], 2)
     next(results)
     results.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_a_result_comes_when_its_case_ends_and_the_others_are_stopped_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first process never ends by itself: nobody waits for it, and it tidies up."""
+    tidied = tmp_path / "tidied"
+
+    def run(case: Case, _: Choice) -> Result:
+        try:
+            while case is cases[0]:
+                signal.pause()
+        finally:
+            tidied.touch()
+        return Result(case, Outcome.FAILED)
+
+    cases = some_cases()[:2]
+    monkeypatch.setattr(processes, "run_virtual_case", run)
+    with closing(run_virtual_cases([(case, Choice()) for case in cases], 2)) as results:
+        place, result = next(results)
+        tidied.unlink()
+    assert (place, result.outcome) == (1, Outcome.FAILED)
+    assert tidied.exists()
     assert multiprocessing.active_children() == []

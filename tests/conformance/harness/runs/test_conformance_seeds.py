@@ -1,20 +1,20 @@
 """The suite under several seeds: what `--seeds` takes, what is counted, told and kept of each."""
 
-import json
 import os
 import subprocess
 import sys
 from argparse import ArgumentTypeError
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from result_files import head_line, write_lines
 
-from conformance import results_file
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.seeds import seeds_of, text_of
-from conformance.registry import Case, Level, Selection
+from conformance.registry import Case, Level
+from conformance.results_file import document, read
+from conformance.results_lines import case_line
 from conformance.summary import seed_rows
 
 
@@ -54,10 +54,10 @@ def results() -> list[Result]:
     ]
 
 
-def document(found: list[Result]) -> dict[str, object]:
-    now = datetime(2026, 1, 2, tzinfo=UTC)
-    choice = Choice(seed=3, latency=2)
-    return results_file.document(found, choice, Selection(), real_s=4, load=1.5, now=now)
+def kept_of(found: list[Result], file: Path) -> dict[str, object]:
+    seeds = tuple(dict.fromkeys(result.seed or 0 for result in found))
+    lines = [case_line(result, Choice(latency=2)) for result in found]
+    return document(read(write_lines(file, head_line(seeds=seeds, latency=2.0), *lines)))
 
 
 def test_the_summary_has_a_row_for_each_of_several_seeds() -> None:
@@ -68,8 +68,8 @@ def test_the_summary_has_a_row_for_each_of_several_seeds() -> None:
     assert seed_rows(results()[:2]) == []
 
 
-def test_the_results_file_says_which_seed_had_which_outcome() -> None:
-    kept = document(results())
+def test_the_results_file_says_which_seed_had_which_outcome(tmp_path: Path) -> None:
+    kept = kept_of(results(), tmp_path / "run.json")
     assert kept["seeds"] == {"3": {"passed": 2}, "7": {"failed": 1, "passed": 1}}
     assert "seed" not in kept
     assert kept["latency"] == 2
@@ -79,8 +79,8 @@ def test_the_results_file_says_which_seed_had_which_outcome() -> None:
     assert kept["cases"] == {"one": one, "two": two}
 
 
-def test_the_results_file_of_one_seed_has_one_outcome_for_each_case() -> None:
-    kept = document(results()[:2])
+def test_the_results_file_of_one_seed_has_one_outcome_for_each_case(tmp_path: Path) -> None:
+    kept = kept_of(results()[:2], tmp_path / "run.json")
     assert kept["seed"] == 3
     assert "seeds" not in kept
     assert kept["cases"] == {
@@ -89,7 +89,7 @@ def test_the_results_file_of_one_seed_has_one_outcome_for_each_case() -> None:
 
 
 FAILS_WITH_SEED_7 = """\
-from conformance import pytest_plugin
+from conformance.session import run as run_state
 from conformance.harness.runs import processes
 from conformance.harness.runs.case_run import Outcome, Result
 
@@ -97,7 +97,7 @@ def run(case, choice):
     outcome = Outcome.FAILED if choice.seed == 7 else Outcome.PASSED
     return Result(case, outcome, "planted", seed=choice.seed)
 
-processes.run_virtual_case = pytest_plugin.run_virtual_case = run
+processes.run_virtual_case = run_state.run_virtual_case = run
 """
 
 
@@ -121,5 +121,5 @@ def test_a_failure_prints_its_seed_and_the_line_that_repeats_it(jobs: str, tmp_p
     assert f"repeat:   {repeat}" in done.stdout
     assert f"  repeat: {repeat}" in done.stdout
     assert "seeds 3,7,8, latency 3, " in done.stdout
-    counted = json.loads(kept.read_text())["seeds"]
+    counted = document(read(kept))["seeds"]
     assert counted == {"3": {"passed": 2}, "7": {"failed": 2}, "8": {"passed": 2}}

@@ -1,0 +1,1 @@
+"""The kubelet's HTTP ports: who may ask, and what they answer (SRV-)."""

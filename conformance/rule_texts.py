@@ -1,0 +1,111 @@
+"""What the rules say: the pages of docs/spec, which an installed package has, too.
+
+A page defines a rule where its ID stands bold (`**LIFE-143**`), in a list, in a row of a table or
+inside a paragraph; `**.2**` in its text is its second clause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PACKAGE: Final = Path(__file__).parent
+DEFINED: Final = re.compile(r"\*\*([A-Z]{2,5}-\d{3})\*\*")
+CLAUSE: Final = re.compile(r"\*\*\.(\d{1,2})\*\*")
+LEVEL: Final = r"(MUST|SHOULD|DETAIL)"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """One rule, as its page has it."""
+
+    id: str
+    page: str
+    """`lifecycle`: docs/spec/lifecycle.md."""
+    line: int
+    level: str
+    """"" where the page gives none."""
+    text: str
+    """Without the ID; Markdown."""
+
+    @property
+    def anchor(self) -> str:
+        """Where the documentation has it: `spec/lifecycle.md#life-143`."""
+        return f"spec/{self.page}.md#{self.id.lower()}"
+
+    def clauses(self) -> dict[int, str]:
+        """The text of each clause; none of a rule that says one thing."""
+        parts = CLAUSE.split(self.text)
+        pairs = zip(parts[1::2], parts[2::2], strict=True)
+        return {int(number): said.strip(" |;\n") for number, said in pairs}
+
+    def said(self) -> str:
+        """What it says before its first clause, or all of it."""
+        return CLAUSE.split(self.text)[0].strip()
+
+
+def pages() -> list[Path]:
+    """The pages: inside the package when it is installed, beside it in a checkout."""
+    inside = _PACKAGE / "spec"
+    directory = inside if inside.is_dir() else _PACKAGE.parent / "docs" / "spec"
+    return sorted(directory.glob("*.md"))
+
+
+def all_rules() -> dict[str, RuleText]:
+    """Every rule by its ID."""
+    return {rule.id: rule for page in pages() for rule in rules_in(page.stem, page.read_text())}
+
+
+def rules_in(page: str, text: str) -> Iterator[RuleText]:
+    """The rules that a page defines, in order.
+
+    A rule's level follows its ID, or stands before it on its line, or in the line that heads its
+    table (`all MUST`).
+    """
+    heading = ""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        told = re.search(rf"\ball {LEVEL}\b|^#.*\({LEVEL}:", line)
+        if told:
+            heading = told[1] or told[2]
+        elif line.startswith("#"):
+            heading = ""
+        for found in DEFINED.finditer(line):
+            own = re.match(rf"\W*{LEVEL}\b", line[found.end() :])
+            before = re.match(rf"{LEVEL}\b", line)
+            level = own[1] if own else before[1] if before else heading
+            said = _said(lines, number, found.end())
+            if own:
+                said = said[own.end() :]
+            yield RuleText(found[1], page, number + 1, level, said.strip(" |\n"))
+
+
+def _said(lines: list[str], number: int, start: int) -> str:
+    """The text of a rule that is defined there: until the next one, or until its paragraph ends."""
+    said = lines[number][start:]
+    if (after := DEFINED.search(said)) is not None:
+        return said[: after.start()]
+    if lines[number].startswith("|"):
+        return said
+    for place, line in enumerate(lines[number + 1 :], number + 1):
+        if DEFINED.search(line) or line.startswith("#"):
+            break
+        if not line.strip() and not _goes_on(said, lines[place + 1 :]):
+            break
+        said += f"\n{line}"
+    return said
+
+
+def _goes_on(said: str, after: list[str]) -> bool:
+    """Whether a text goes on after an empty line: with the table that it announced, or indented as
+    what belongs to an entry of a list is.
+
+    >>> _goes_on("in order:", ["| a |"]), _goes_on("It.", ["  R = 1"]), _goes_on("It.", ["| a |"])
+    (True, True, False)
+    """
+    following = after[0] if after else ""
+    announced = said.rstrip().endswith(":") and following.startswith("|")
+    return announced or (bool(following.strip()) and following.startswith("  "))

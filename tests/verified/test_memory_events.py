@@ -85,6 +85,8 @@ def test_the_fake_kernel_tells_upwards_and_downwards_EVIC_058() -> None:
 
 
 async def test_a_group_that_is_not_there_is_an_error_EVIC_058() -> None:
-    with pytest.raises(FileNotFoundError):
-        RealMachine(RealClock()).watch_memory("/no such group", 1, lambda: None)
-    assert len(os.listdir("/proc/self/fd")) < 100  # nothing stays open
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        with pytest.raises(FileNotFoundError):
+            RealMachine(RealClock()).watch_memory("/no such group", 1, lambda: None)
+    assert len(os.listdir("/proc/self/fd")) < before + 10  # nothing stays open

@@ -1,16 +1,26 @@
-"""How long it takes to import the fake, and to print `--help`, in fresh interpreters."""
+"""How long it takes to import the fake, to print `--help`, to a healthy kubelet and to the verdict
+of one case, in fresh interpreters."""
 
 from __future__ import annotations
 
+import resource
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from measure import Row
 
 IMPORT_MS = 150
+HEALTHY_MS = 500
+VERDICT_MS = 1000
+KUBELET = "import sys; from refkubelet.cli import main; sys.exit(main())"
 HELP_MS = 100
 PROJECT = ("refkubelet", "fakecri", "fakeapi", "kubelet-conformance")
 
@@ -49,7 +59,94 @@ def rows(runs: int = 5) -> list[Row]:
         code = f"import sys, {module} as m; sys.exit(m.{function}(['--help']))"
         help_ms = best_ms([sys.executable, "-c", code], runs)
         found.append(Row(f"{script.name} --help", help_ms, "ms", HELP_MS))
-    return found
+    return [*found, healthy_row(runs), verdict_row(runs)]
+
+
+def cpu_ms_of_children() -> float:
+    """The processor time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
+
+
+def healthy_row(runs: int) -> Row:
+    """A standalone refkubelet beside `fakecri serve`, from the start of its process until healthz
+    answers 200. The limit is one of processor time: real time is told beside it."""
+    with tempfile.TemporaryDirectory() as directory:
+        cri_socket = f"unix://{directory}/cri.sock"
+        serve = [sys.executable, "-m", "fakecri", "serve", "--listen", cri_socket]
+        with subprocess.Popen(serve, stdout=subprocess.DEVNULL) as runtime:
+            try:
+                _wait(lambda: Path(directory, "cri.sock").exists())
+                tries = [until_healthy(Path(directory), cri_socket) for _ in range(runs)]
+            finally:
+                runtime.terminate()
+    real_ms, cpu_ms = min(t[0] for t in tries), min(t[1] for t in tries)
+    return Row(
+        what="refkubelet: process start to healthz 200",
+        value=cpu_ms,
+        unit="ms of CPU",
+        limit=HEALTHY_MS,
+        remark=f"real {real_ms:.0f} ms",
+    )
+
+
+def until_healthy(directory: Path, cri_socket: str) -> tuple[float, float]:
+    """Real and processor milliseconds of one start; the kubelet is stopped then."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = directory / "kubelet.yaml"
+    config.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        f"enableServer: false\nhealthzPort: {port}\ncgroupsPerQOS: false\n"
+        "enforceNodeAllocatable: []\nfailSwapOn: false\nfailCgroupV1: false\n"
+        "featureGates: {KubeletInUserNamespace: true}\n"
+    )
+    command = [
+        *(sys.executable, "-c", KUBELET, "run", "--config", str(config)),
+        *("--root-dir", str(directory / "root"), "--container-runtime-endpoint", cri_socket),
+    ]
+    began, used_ms = time.perf_counter(), cpu_ms_of_children()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as kubelet:
+        try:
+            _wait(lambda: kubelet.poll() is not None or _answers(port))
+            real_ms = (time.perf_counter() - began) * 1000
+        finally:
+            kubelet.kill()
+    if kubelet.returncode != -signal.SIGKILL:
+        raise subprocess.CalledProcessError(kubelet.returncode, command)
+    return real_ms, cpu_ms_of_children() - used_ms
+
+
+def verdict_row(runs: int) -> Row:
+    """`kubelet-conformance run --id` of one case, until the command has ended."""
+    command = [sys.executable, "-m", "conformance.cli", "run", "-q", "--id", "stop-minimum"]
+    used_ms = cpu_ms_of_children()
+    real_ms = best_ms(command, runs)
+    return Row(
+        what="kubelet-conformance run --id: one case",
+        value=(cpu_ms_of_children() - used_ms) / runs,
+        unit="ms of CPU",
+        limit=VERDICT_MS,
+        remark=f"real {real_ms:.0f} ms",
+    )
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _wait(done: Callable[[], bool], within_s: float = 60) -> None:
+    """Look every 5 ms. Raises: TimeoutError."""
+    until = time.perf_counter() + within_s
+    while not done():
+        if time.perf_counter() > until:
+            raise TimeoutError(f"not within {within_s:.0f} s")
+        time.sleep(0.005)
 
 
 if __name__ == "__main__":

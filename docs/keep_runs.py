@@ -17,9 +17,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.results_file import document, read
+
 HERE: Final = Path(__file__).parent
 Run = Mapping[str, Any]
-"""The content of a result file, see conformance/results_file.py."""
+"""A result file in numbers, see `document` in conformance/results_file.py."""
 
 
 def seeds_of(run: Run) -> dict[str, Any]:
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         of_kind.add_argument("files", nargs="+", type=Path, metavar="FILE", help="result files")
     given = parser.parse_args(arguments)
-    runs = [json.loads(file.read_text()) for file in given.files]
+    runs = [document(read(file)) for file in given.files]
     record_file = given.docs / f"{given.kind}.json"
     record = json.loads(record_file.read_text()) if record_file.exists() else {}
     if given.kind == "seeds":

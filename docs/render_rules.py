@@ -19,6 +19,8 @@ from typing import Any, Final
 
 from rules_in_tree import AREAS, ROOT, Found, Rule, look
 
+from conformance.results_file import document, read
+
 GAP: Final = re.compile(rf"^\| ((?:(?:, )?(?:{AREAS})-\d{{3}})+) \|", re.M)
 SHOWN: Final = 4
 
@@ -255,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = docs / "conformance.json"
     results = json.loads(record.read_text()) if record.exists() else []
     if given.add:
-        add_run(results, json.loads(given.add.read_text()), given.kubelet, given.runtime)
+        add_run(results, document(read(given.add)), given.kubelet, given.runtime)
         record.write_text(json.dumps(results, indent=1) + "\n")
     found = look()
     text, target = page(found, results), docs / "rules.md"

@@ -1,9 +1,9 @@
-"""Writes the tables of README, verified.md and timewarp.md from the result files between markers.
+"""Writes the tables of README and of pages of docs from the result files, between markers.
 
 `python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
-verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json,
-`docs/keep_runs.py` seeds.json and repeats.json, `tox -e bench` benchmarks.json,
+verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json
+and fixtures.json, `docs/keep_runs.py` seeds.json and repeats.json, `tox -e bench` benchmarks.json,
 `benchmarks/go_versions.py --results` go-versions.json, `tox -e mutants` mutants.json,
 `tox -e mutants-suite -- --keep` suite-mutants.json.
 """
@@ -14,10 +14,13 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from kubelet_tables import fixtures_table, minors_table
+from markdown_tables import by_version, duration, table
 
 HERE: Final = Path(__file__).parent
 BEGIN: Final = "<!-- begin: {name}, made by docs/render_verified.py -->\n"
@@ -36,17 +39,17 @@ def runs_table(runs: Mapping[str, Any]) -> str:
             f"{run['machine']['operations']:,} from seed {run['machine']['seed']}",
             "**yes**" if run["machine"]["mismatch"] else "none",
         )
-        for _, run in _by_version(runs)
+        for _, run in by_version(runs)
     ]
     heads = ("containerd", "runc", "run on", "host", "contract tests", "random operations")
-    return _table((*heads, "differences outside the table below"), lines)
+    return table((*heads, "differences outside the table below"), lines)
 
 
 def differences_table(runs: Mapping[str, Any]) -> str:
     """One line per difference, with the number of times each version showed it."""
-    versions = [version for version, _ in _by_version(runs)]
+    versions = [version for version, _ in by_version(runs)]
     times: dict[tuple[str, str, str], dict[str, int]] = {}
-    for version, run in _by_version(runs):
+    for version, run in by_version(runs):
         for row in run["differences"]:
             key = (row["method"], row["what"], row["reason"])
             times.setdefault(key, {})[version] = row["times"]
@@ -59,18 +62,7 @@ def differences_table(runs: Mapping[str, Any]) -> str:
         )
         for (method, what, reason), seen in sorted(times.items())
     ]
-    return _table(("method", "difference", *versions, "reason"), lines)
-
-
-def _by_version(runs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return sorted(runs.items(), key=lambda item: [int(part) for part in item[0].split(".")])
-
-
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "".join(
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in r)} |\n" for r in rows
-    )
+    return table(("method", "difference", *versions, "reason"), lines)
 
 
 # The suite
@@ -84,12 +76,12 @@ def areas_table(runs: Sequence[Mapping[str, Any]]) -> str:
     whole = run["whole"]
     lines, total, kubelet_s = [], Counter[str](), 0.0
     for area, seen in whole["areas"].items():
-        lines.append((area, *_numbers(seen["outcomes"]), _duration(seen["case_s"])))
+        lines.append((area, *_numbers(seen["outcomes"]), duration(seen["case_s"])))
         total.update(seen["outcomes"])
         kubelet_s += seen["case_s"]
-    lines.append(("all", *_numbers(total), _duration(kubelet_s)))
+    lines.append(("all", *_numbers(total), duration(kubelet_s)))
     heads = ("area", "passed", "failed", "skipped", "kubelet time")
-    return f"{_table(heads, lines)}\nIn {whole['real_s']:.0f} s of real time ({whole['date']}).\n"
+    return f"{table(heads, lines)}\nIn {whole['real_s']:.0f} s of real time ({whole['date']}).\n"
 
 
 def pairs_table(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -100,38 +92,7 @@ def pairs_table(runs: Sequence[Mapping[str, Any]]) -> str:
     lines = [(area, *(_told(run.get(area, {})) for run in counted)) for area in areas]
     totals = [sum(run.values(), Counter[str]()) for run in counted]
     lines.append(("all", *(_told(total) for total in totals)))
-    return _table(heads, lines)
-
-
-def minors_table(record: Mapping[str, Any]) -> str:
-    """docs/verified.md: one line per kubelet version, then its known bugs and the other cases that
-    it did not pass."""
-    if not record:
-        return "No run is recorded.\n"
-    lines, below = [], []
-    for kubelet, run in _by_version(record):
-        areas = run["areas"].values()
-        failed = [name for of in areas for name in of["failed"]]
-        known = [f"{name}: {bug}" for of in areas for name, bug in of["known"].items()]
-        sums = {what: sum(of[what] for of in areas) for what in ("passed", "older", "skipped")}
-        bugs = len(known)
-        numbers = (sums["passed"], len(failed), bugs, sums["older"], sums["skipped"])
-        wall = _duration(sum(of["real_s"] for of in areas))
-        lines.append((kubelet, ", ".join(run["areas"]), *map(str, numbers), wall, run["date"]))
-        if known:
-            below.append(f"Known bugs of {kubelet}:\n\n" + "".join(f"- {bug}\n" for bug in known))
-        if failed:
-            below.append(f"{kubelet} did not pass {', '.join(failed)}.\n")
-    heads = (
-        "kubelet",
-        "areas",
-        "MUST cases passed",
-        "failed",
-        "known bugs",
-        "skipped, it is older",
-    )
-    table = _table((*heads, "skipped", "wall time", "run on"), lines)
-    return "\n".join([table, *below])
+    return table(heads, lines)
 
 
 def seeds_table(record: Mapping[str, Any]) -> str:
@@ -142,13 +103,13 @@ def seeds_table(record: Mapping[str, Any]) -> str:
     for latency, run in sorted(record.items(), key=lambda item: float(item[0])):
         seeds, outcomes = run["seeds"], run["outcomes"]
         many = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(seeds[0])
-        wall = f"{_duration(run['real_s'])} at a load of {run['load']:g}"
+        wall = f"{duration(run['real_s'])} at a load of {run['load']:g}"
         numbers = (f"{number:,}" for number in (run["cases"], outcomes.get("passed", 0)))
         failed = sum(outcomes.get(what, 0) for what in ("failed", "error", "inconclusive"))
         lines.append((latency, many, run["level"], *numbers, str(failed), wall, run["date"]))
         failures += [f"Latency {latency}, {name}: {why}\n" for name, why in run["failed"].items()]
     heads = ("latency", "seeds", "level", "cases a seed", "passed", "failed", "wall time", "run on")
-    return "\n".join([_table(heads, lines), *failures])
+    return "\n".join([table(heads, lines), *failures])
 
 
 def repeats_table(record: Mapping[str, Any]) -> str:
@@ -158,7 +119,7 @@ def repeats_table(record: Mapping[str, Any]) -> str:
     lines, remarks = [], []
     for title, kept in record.items():
         for run in kept["runs"]:
-            told = (*_numbers(run["outcomes"]), _duration(run["real_s"]), f"{run['load']:g}")
+            told = (*_numbers(run["outcomes"]), duration(run["real_s"]), f"{run['load']:g}")
             lines.append((title, *told, run["date"]))
         failed = ", ".join(kept["failed"]) or "none"
         differ = [f"{name} ({', '.join(found)})" for name, found in kept["differ"].items()]
@@ -167,7 +128,7 @@ def repeats_table(record: Mapping[str, Any]) -> str:
             f"in one of the runs: {', '.join(differ) or 'none'}.\n"
         )
     heads = ("what", "passed", "failed", "skipped", "wall time", "load", "run on")
-    return "\n".join([_table(heads, lines), *remarks])
+    return "\n".join([table(heads, lines), *remarks])
 
 
 def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:
@@ -178,12 +139,6 @@ def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:
 def _told(outcomes: Mapping[str, int]) -> str:
     passed, failed, skipped = _numbers(outcomes)
     return f"{passed} passed, {failed} failed, {skipped} skipped" if outcomes else "not run"
-
-
-def _duration(seconds: float) -> str:
-    if seconds >= 3600:
-        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} min"
-    return f"{int(seconds // 60)} min {int(seconds % 60):02d} s"
 
 
 # Benchmarks and mutants
@@ -198,9 +153,9 @@ def benchmarks_table(record: Mapping[str, Any]) -> str:
         for run in record.values()
         for row in run["rows"]
     ]
-    table = _table(("what", "wanted", "measured", "", "remark", "run on"), rows)
+    made = table(("what", "wanted", "measured", "", "remark", "run on"), rows)
     machines = sorted({run["machine"] for run in record.values()})
-    return f"{table}\nMachine: {'; '.join(machines)}.\n"
+    return f"{made}\nMachine: {'; '.join(machines)}.\n"
 
 
 def go_table(record: Mapping[str, Any]) -> str:
@@ -222,7 +177,7 @@ def go_table(record: Mapping[str, Any]) -> str:
         for version, seen in sorted(record.items(), key=lambda item: age(item[0]))
     ]
     heads = ("built by", "an hour of sleep", "ticks of 100 ms: late", "six ways to wait", "seen on")
-    return _table(heads, lines)
+    return table(heads, lines)
 
 
 def jumping_table(record: Mapping[str, Any]) -> str:
@@ -242,7 +197,7 @@ def mutants_table(record: Mapping[str, Any]) -> str:
         sum(seen[what] for seen in record.values()) for what in ("killed", "mutants")
     )
     rows.append(("all of these", f"{killed} ({killed / mutants:.1%})", str(mutants), ""))
-    return _table(("module", "noticed", "of", "run on"), rows)
+    return table(("module", "noticed", "of", "run on"), rows)
 
 
 def wrong_kubelets_table(record: Mapping[str, Any]) -> str:
@@ -258,7 +213,7 @@ def wrong_kubelets_table(record: Mapping[str, Any]) -> str:
         explained = sum(bool(a["survives"]) for a in answers if not a["noticed"])
         share = f"{noticed} ({noticed / len(answers):.1%})" if answers else "0"
         rows.append((area, str(len(answers)), share, str(explained)))
-    return _table(("area", "wrong kubelets", "noticed", "not, and the reason is known"), rows)
+    return table(("area", "wrong kubelets", "noticed", "not, and the reason is known"), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +229,8 @@ IN_VIRTUAL_TIME: Final = ("refkubelet", "fakecri, virtual time")
 TABLES: Final[Mapping[str, Table]] = {
     "suite": Table("../README.md", "conformance.json", areas_table),
     "pairs": Table("verified.md", "conformance.json", pairs_table),
-    "minors": Table("verified.md", "minors.json", minors_table),
+    "minors": Table("kubelets.md", "minors.json", minors_table),
+    "fixtures": Table("kubelets.md", "fixtures.json", fixtures_table),
     "seeds": Table("verified.md", "seeds.json", seeds_table),
     "repeats": Table("verified.md", "repeats.json", repeats_table),
     "runs": Table("verified.md", "verified.json", runs_table),
@@ -305,11 +261,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     old: dict[Path, str] = {}
     new: dict[Path, str] = {}
-    for name, table in TABLES.items():
-        page, results = given.docs / table.page, given.docs / table.results
+    for name, place in TABLES.items():
+        page, results = given.docs / place.page, given.docs / place.results
         try:
             text = old.setdefault(page, page.read_text())
-            made = table.make(json.loads(results.read_text()))
+            made = place.make(json.loads(results.read_text()))
             new[page] = rendered(new.get(page, text), name, made)
         except (OSError, ValueError, KeyError) as error:
             print(f"error: {name} of {page} from {results}: {error!r}", file=sys.stderr)

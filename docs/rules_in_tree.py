@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from conformance.rule_texts import rules_in
+
 ROOT: Final = Path(__file__).parents[1]
-LEVELS: Final = ("MUST", "SHOULD", "DETAIL")
 AREAS: Final = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
-DEFINED: Final = re.compile(rf"\*\*((?:{AREAS})-\d{{3}})\*\*")
-CLAUSE: Final = re.compile(r"\*\*\.(\d{1,2})\*\*")
 CITED: Final = re.compile(rf"(?<![A-Za-z0-9])((?:{AREAS})[-_]\d{{3}})(\.\d{{1,2}})?(?!\d)")
 RANGE: Final = re.compile(rf"\b({AREAS})-(\d{{3}})(?:\.\.| to (?:{AREAS})-)(\d{{3}})\b")
 
@@ -72,29 +71,9 @@ class Found:
 
 
 def rules_of(page: Path) -> Iterator[Rule]:
-    """The rules that a page of docs/spec defines, in order.
-
-    A rule's level follows its ID, or stands before it on its line, or in the line that heads its
-    table (`all MUST`).
-    """
-    heading = ""
-    text = page.read_text()
-    parts = DEFINED.split(text)
-    clauses = {
-        rule: tuple(int(number) for number in CLAUSE.findall(said))
-        for rule, said in zip(parts[1::2], parts[2::2], strict=True)
-    }
-    for line in text.splitlines():
-        told = re.search(rf"\ball ({'|'.join(LEVELS)})\b|^#.*\(({'|'.join(LEVELS)}):", line)
-        if told:
-            heading = told[1] or told[2]
-        elif line.startswith("#"):
-            heading = ""
-        for found in DEFINED.finditer(line):
-            own = re.match(rf"\W*({'|'.join(LEVELS)})\b", line[found.end() :])
-            before = re.match(rf"({'|'.join(LEVELS)})\b", line)
-            level = own[1] if own else before[1] if before else heading
-            yield Rule(found[1], page.stem, level, clauses[found[1]])
+    """The rules that a page of docs/spec defines, in order."""
+    for rule in rules_in(page.stem, page.read_text()):
+        yield Rule(rule.id, rule.page, rule.level, tuple(rule.clauses()))
 
 
 def cited(text: str) -> Iterator[tuple[int, str]]:

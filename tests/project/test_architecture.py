@@ -41,11 +41,11 @@ ALLOWED = {
 FLOORS = (
     ("golang",),
     ("model",),
-    ("failures", "metrics"),
+    ("failures", "telemetry", "command_flags"),
     ("cri", "host", "checkpoints"),
     ("config", "admission"),
     ("api",),
-    ("events",),
+    ("events", "object_manager"),
     ("volumes", "container_manager", "allocation", "stats"),
     ("kuberuntime",),
     ("pleg", "status"),

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 from places import ROOT
+from result_files import case_line, head_line, write_lines, write_run
+
+from conformance.results_schema import RunEnd
 
 
 def render(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -31,6 +34,7 @@ def copy(tmp_path: Path) -> Path:
     for file in (
         "verified.md",
         "timewarp.md",
+        "kubelets.md",
         *(path.name for path in (ROOT / "docs").glob("*.json")),
     ):
         shutil.copy(ROOT / "docs" / file, docs)
@@ -94,61 +98,92 @@ def test_a_page_without_its_markers_is_an_error_that_names_them(copy: Path) -> N
     assert "wanted the line once: <!-- begin: pairs" in done.stderr
 
 
-def told(outcome: str, level: str = "must", detail: str = "") -> dict[str, str]:
-    return {"area": "backoff", "level": level, "outcome": outcome, "detail": detail}
+def told(verdict: str, level: str = "must", messages: str = "") -> dict[str, Any]:
+    return {"level": level, "verdict": verdict, "messages": messages}
 
 
 def test_a_run_of_an_older_kubelet_becomes_a_line_of_its_own(copy: Path, tmp_path: Path) -> None:
+    bug = "it stops (kubernetes/kubernetes#1, fixed in 1.9)"
     older = "needs kubelet 1.35 or newer, this one is 1.33"
     cases = {
         "good": told("passed"),
-        "bad": told("failed", detail="expected: a start"),
-        "late": told("skipped", detail=older),
-        "elsewhere": told("skipped", detail="needs cgroup v2"),
-        "buggy": told("known bug", detail="it stops (kubernetes/kubernetes#1, fixed in 1.9)\nmore"),
+        "bad": told("failed", messages="expected: a start"),
+        "late": told("skipped", messages=older),
+        "elsewhere": told("skipped", messages="needs cgroup v2"),
+        "buggy": told("known bug", messages=f"{bug}\nmore"),
         "not-binding": told("failed", level="detail"),
     }
-    areas = {"backoff": {"case_s": 900.0, "real_s": 260.0}}
-    run = {"date": "2030-01-02", "real_s": 130.0, "areas": areas, "cases": cases}
-    (tmp_path / "run.json").write_text(json.dumps(run))
+    write_run(tmp_path / "run.json", cases, real_s=130.0)
     keep = [str(ROOT / "docs/keep_minor.py"), "1.7.9", str(tmp_path / "run.json")]
-    record = str(copy / "minors.json")
-    subprocess.run([sys.executable, *keep, "--record", record], check=True)
+    subprocess.run([sys.executable, *keep, "--docs", str(copy)], check=True)
     assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "verified.md").read_text()
+    page = (copy / "kubelets.md").read_text()
     assert "| 1.7.9 | backoff | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
     assert "\n- buggy: it stops (kubernetes/kubernetes#1, fixed in 1.9)\n" in page
     assert "\n1.7.9 did not pass bad.\n" in page
+
+
+def test_fixtures_are_red_or_green_for_each_kubelet(copy: Path, tmp_path: Path) -> None:
+    (copy / "fixtures.json").write_text("{}")
+    outcomes = {
+        "1.7.9": {"12": "known bug", "3": "known bug", "oddity": "failed"},
+        "1.10.2": {"12": "passed", "3": "known bug", "oddity": "skipped"},
+    }
+    for kubelet, of in outcomes.items():
+        cases = {
+            name: told(verdict, messages="" if verdict == "passed" else "why\nmore")
+            | {"area": "bugs", "title": f"title of {name}"}
+            for name, verdict in of.items()
+        }
+        file = write_run(tmp_path / f"{kubelet}.json", cases)
+        keep = [str(ROOT / "docs/keep_minor.py"), kubelet, str(file), "--docs", str(copy)]
+        subprocess.run([sys.executable, *keep], check=True)
+    assert render("--docs", str(copy)).returncode == 0
+    page = (copy / "kubelets.md").read_text()
+    rows = [line for line in page.splitlines() if "../fixtures/bugs/" in line]
+    assert rows == [
+        "| [3](../fixtures/bugs/3.yaml) | title of 3 | red | red |",
+        "| [12](../fixtures/bugs/12.yaml) | title of 12 | red | green |",
+        "| [oddity](../fixtures/bugs/oddity.yaml) | title of oddity | **failed** |  |",
+    ]
+    assert "\nRed on one kubelet and green on a newer one (1): 12 (1.7.9 to 1.10.2).\n" in page
+    assert "\nRed on 1.10.2, the newest here (1): 3.\n" in page
+    assert "\n- oddity on 1.7.9: why\n" in page
+    assert "1.7.9" not in json.loads((copy / "minors.json").read_text())
 
 
 def kept_by(*words: str) -> None:
     subprocess.run([sys.executable, str(ROOT / "docs/keep_runs.py"), *words], check=True)
 
 
-def run_file(file: Path, **told: object) -> str:
-    shown = {"date": "2030-01-02", "real_s": 61.0, "load": 2.5, "jobs": 2, "level": "must"}
-    file.write_text(json.dumps({**shown, "latency": 1.0, **told}))
+def run_file(file: Path, cases: dict[str, dict[str, Any]]) -> str:
+    write_run(file, cases, real_s=61.0, load=2.5)
     return str(file)
 
 
 def test_runs_with_many_seeds_become_a_line_for_each_latency(copy: Path, tmp_path: Path) -> None:
-    counts = {"3": {"passed": 2}, "4": {"passed": 1, "failed": 1}}
-    cases = {"good": told("passed"), "bad": told("failed", detail="seed 4: too late")}
-    file = run_file(tmp_path / "seeds.json", seeds=counts, cases=cases)
-    kept_by("--docs", str(copy), "seeds", file)
+    file = write_lines(
+        tmp_path / "seeds.json",
+        head_line(seeds=(3, 4)),
+        *(case_line("good", seed=seed) for seed in (3, 4)),
+        case_line("bad", seed=3),
+        case_line("bad", "failed", seed=4, messages="too late"),
+        RunEnd(61.0, 2.5),
+    )
+    kept_by("--docs", str(copy), "seeds", str(file))
     assert render("--docs", str(copy)).returncode == 0
     page = (copy / "verified.md").read_text()
     line = "| 1 | 3 to 4 | must | 2 | 3 | 1 | 1 min 01 s at a load of 2.5 | 2030-01-02 |\n"
     assert line in page
-    assert "\nLatency 1, bad: seed 4: too late\n" in page
+    assert "\nLatency 1, bad: too late\n" in page
 
 
 def test_runs_of_one_thing_name_the_cases_that_ended_in_two_ways(
     copy: Path, tmp_path: Path
 ) -> None:
     steady = {"good": told("passed"), "bad": told("failed"), "left": told("skipped")}
-    first = run_file(tmp_path / "1.json", cases={**steady, "now-and-then": told("passed")})
-    second = run_file(tmp_path / "2.json", cases={**steady, "now-and-then": told("failed")})
+    first = run_file(tmp_path / "1.json", {**steady, "now-and-then": told("passed")})
+    second = run_file(tmp_path / "2.json", {**steady, "now-and-then": told("failed")})
     kept_by("--docs", str(copy), "repeats", "a kubelet", first, second)
     assert render("--docs", str(copy)).returncode == 0
     page = (copy / "verified.md").read_text()

@@ -1,0 +1,78 @@
+"""The documentation holds together: every page has its place in the site, every link leads
+somewhere, every rule has an anchor. `tox -e docs` builds it with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from places import ROOT
+from rules_in_tree import rules_of
+
+from conformance.rule_texts import DEFINED
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+FENCE = re.compile(r"^```.*?^```", re.S | re.M)
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+
+
+def nav(entries: Any) -> Iterator[str]:
+    """The pages that a part of the navigation names."""
+    for entry in entries:
+        value = entry if isinstance(entry, str) else next(iter(entry.values()))
+        yield from nav(value) if isinstance(value, list) else [value]
+
+
+def test_every_page_has_its_place_in_the_site() -> None:
+    named = list(nav(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    made = [name for name in named if name.startswith("api/")]
+    pages = [str(page.relative_to(DOCS)) for page in PAGES]
+    assert sorted(named) == sorted([*pages, *made])
+    packages = re.findall(r'^    "(\w+)": "', (DOCS / "docs_hooks.py").read_text(), re.M)
+    assert made == [f"api/{package}.md" for package in packages]
+
+
+def slugs(page: Path) -> set[str]:
+    """The anchors of a page: of its headings, as GitHub and mkdocs make them, and of rules."""
+    text = FENCE.sub("", page.read_text())
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    plain = (re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", title) for title in titles)
+    made = {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in plain}
+    return made | {rule.lower() for rule in DEFINED.findall(text)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_to_pages_and_headings_that_there_are(page: Path) -> None:
+    made = {DOCS / "api" / f"{name}.md" for name in ("fakecri", "fakekubeapi", "simclock")}
+    wrong = []
+    for link in LINK.findall(FENCE.sub("", page.read_text())):
+        target, _, anchor = link.partition("#")
+        if ":" in target:
+            continue
+        file = (page.parent / target).resolve() if target else page
+        if file in made:
+            continue
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in slugs(file)):
+            wrong.append(link)
+    assert wrong == []
+
+
+def test_every_rule_is_defined_once_so_its_anchor_is_its_own() -> None:
+    rules = [rule.id for page in PAGES for rule in rules_of(page) if "/spec/" in str(page)]
+    assert len(rules) > 600
+    assert [rule for rule in set(rules) if rules.count(rule) > 1] == []
+
+
+def test_the_hook_makes_anchors_and_links_of_rules() -> None:
+    hooks = pytest.importorskip("docs_hooks", reason="mkdocs is not installed")
+    assert hooks.anchored("- **LIFE-143** MUST") == '- <a id="life-143"></a>**LIFE-143** MUST'
+    linked = hooks.linked("| LIFE-001 | MUST |\n| NO-999 | |", {"LIFE-001": "lifecycle.md"})
+    assert linked == "| [LIFE-001](spec/lifecycle.md#life-001) | MUST |\n| NO-999 | |"
+    homes = hooks.homes()
+    assert homes["LIFE-143"] == "lifecycle.md"
+    assert len(homes) > 600

@@ -17,6 +17,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).parent))  # rules_in_tree, also with PYTHONSAFEPATH
+
 from rules_in_tree import AREAS, ROOT, Found, Rule, look
 
 from conformance.results_file import document, read

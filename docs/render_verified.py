@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).parent))  # the two modules, also with PYTHONSAFEPATH
+
 from kubelet_tables import fixtures_table, minors_table
 from markdown_tables import by_version, duration, table
 

@@ -17,8 +17,9 @@ from conformance.results_schema import RunEnd
 
 
 def render(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As tox runs it: Python does not look for modules beside the script."""
     return subprocess.run(
-        [sys.executable, str(ROOT / "docs/render_verified.py"), *arguments],
+        [sys.executable, "-P", str(ROOT / "docs/render_verified.py"), *arguments],
         capture_output=True,
         text=True,
         check=False,

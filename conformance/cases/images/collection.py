@@ -18,7 +18,7 @@ from conformance.harness.limits import Span
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
-from conformance.registry import Feature, Level, conformance
+from conformance.registry import Feature, KnownBug, Level, conformance
 
 NEEDS = [Feature.STATUS, Feature.IMAGE_GC, Feature.VIRTUAL_TIME, Feature.RESTART, Feature.REGISTRY]
 DISK = [*NEEDS, Feature.FAULTS, Feature.NODE_RESOURCES]
@@ -313,6 +313,7 @@ async def images_that_are_unused_for_long_go(node: Node) -> None:
     rules=["GC-101.1"],
     needs=DISK,
     node_config={**SEVENTY_TO_FIFTY, "imageMaximumGCAge": "7m"},
+    bugs=[KnownBug("", "Images are collected for space that was free already.")],
 )
 async def the_age_rule_comes_before_the_usage_rule(node: Node) -> None:
     """When removing images that are too old brings the disk below the high threshold, no other

@@ -101,6 +101,11 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
         return {**self._about("getattr", path), "st_uid": os.getuid(), "st_gid": os.getgid()}
 
+    def readlink(self, path: str) -> str:
+        """Asked each time: a link may lead elsewhere for each one that follows it."""
+        target: str = self._ask("readlink", path)
+        return target
+
     def opendir(self, path: str) -> int:
         """Remember the path: with nullpath_ok `readdir` is called without one."""
         self._last += 1

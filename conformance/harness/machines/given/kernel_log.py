@@ -1,7 +1,8 @@
-"""/dev/kmsg of a fake machine: a named pipe in packets, so that each read is one record.
+"""/dev/kmsg of a fake machine: named pipes in packets, so that each read is one record.
 
-Whoever opens it gets all lines that the fake's log has, then those that come. What is not read in
-time is lost, as in the kernel's ring.
+The kernel gives each reader all lines; what is read from a pipe is gone for others, and a kubelet
+reads the log twice (its OOM watcher and cAdvisor do). So each opening gets a pipe of its own. What
+is not read in time is lost, as in the kernel's ring.
 """
 
 from __future__ import annotations
@@ -29,30 +30,51 @@ def record(number: int, message: KernelMessage, booted_ns: int) -> bytes:
     return f"{_PRIORITY},{number},{since_us},-;{message.text}\n".encode()
 
 
-class KernelLogPipe:
-    """The pipe at `path`, in step with `log` until `close`. `booted_ns`: when the machine started,
-    nanoseconds since 1970, in the log's time."""
+class KernelLogPipes:
+    """Pipes in `directory`, one for each reader, in step with `log` until `close`. `booted_ns`:
+    when the machine started, nanoseconds since 1970, in the log's time."""
 
-    def __init__(self, path: Path, log: KernelLog, booted_ns: int) -> None:
-        os.mkfifo(path)
-        self._fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        flags = fcntl.fcntl(self._fd, fcntl.F_GETFL)
-        fcntl.fcntl(self._fd, fcntl.F_SETFL, flags | os.O_DIRECT)
-        with suppress(PermissionError):  # a limit for users without privileges
-            fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    def __init__(self, directory: Path, log: KernelLog, booted_ns: int) -> None:
+        directory.mkdir()
+        self._directory = directory
+        self._log = log
         self._booted_ns = booted_ns
         self._number = 0
+        self._records: list[bytes] = []
+        self._pipes: list[int] = []
         for message in log.lines:
             self._say(message)
-        self._log = log
         log.listeners.append(self._say)
+
+    def new(self) -> Path:
+        """A pipe for one more reader, which gets all lines that the log has, then those that
+        come."""
+        path = self._directory / str(len(self._pipes))
+        os.mkfifo(path)
+        pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        flags = fcntl.fcntl(pipe, fcntl.F_GETFL)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, flags | os.O_DIRECT)
+        with suppress(PermissionError):  # a limit for users without privileges
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self._pipes.append(pipe)
+        for line in self._records:
+            _write(pipe, line)
+        return path
 
     def close(self) -> None:
         """No further line."""
         self._log.listeners.remove(self._say)
-        os.close(self._fd)
+        for pipe in self._pipes:
+            os.close(pipe)
 
     def _say(self, message: KernelMessage) -> None:
         self._number += 1
-        with suppress(BlockingIOError):
-            os.write(self._fd, record(self._number, message, self._booted_ns))
+        line = record(self._number, message, self._booted_ns)
+        self._records.append(line)
+        for pipe in self._pipes:
+            _write(pipe, line)
+
+
+def _write(pipe: int, line: bytes) -> None:
+    with suppress(BlockingIOError):
+        os.write(pipe, line)

@@ -7,8 +7,9 @@ error where it is refused.
 
 The plan is a JSON object: `binds`, pairs of what is to be seen and where, in which `{pid}` is the
 process; `empty`, directories that are to be empty first; `directories` to make after that;
-`shared`, mounts below which what the program mounts is seen by others, too; `socket`, where the
-listener goes.
+`devices`, a directory of devices (`place`) in which some are to be links that lead elsewhere
+(`links`, name -> target), the others as they are (they are bound to `real`); `shared`, mounts below
+which what the program mounts is seen by others, too; `socket`, where the listener goes.
 """
 
 import array
@@ -22,7 +23,7 @@ import sys
 from typing import Any, NamedTuple
 
 NEW_MOUNTS = 0x20000
-BIND, SLAVE = 0x1000, 1 << 19
+BIND, RECURSIVE, SLAVE = 0x1000, 0x4000, 1 << 19
 SET_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 CALL_AT, MACHINE_AT = 0, 4
@@ -101,6 +102,19 @@ def see(plan: Any) -> None:
     for source, place in plan["binds"]:
         place = place.format(pid=os.getpid())
         _mount(source, place, BIND, f"{source} at {place}")
+    exchange_devices(plan["devices"])
+
+
+def exchange_devices(devices: Any) -> None:
+    """Put links in the place of some devices. Raises Refused."""
+    place, real, links = devices["place"], devices["real"], devices["links"]
+    _mount(place, real, BIND | RECURSIVE, f"{place} at {real}")
+    _mount("tmpfs", place, 0, f"another {place}")
+    for name in os.listdir(real):
+        if name not in links:
+            os.symlink(os.path.join(real, name), os.path.join(place, name))
+    for name, target in links.items():
+        os.symlink(target, os.path.join(place, name))
 
 
 def listener() -> int:

@@ -1,8 +1,9 @@
 """The files of a given machine that change while the kubelet runs, for a FUSE mount: the cgroups of
-the fake node, and texts that are made when they are opened.
+the fake node, texts that are made when they are opened, and links whose target is made when they
+are followed.
 
-`/cgroup` is the fake's cgroup file system, everything else a text. What must never happen here: a
-number that is older than the opening of its file.
+`/cgroup` is the fake's cgroup file system, everything else a text or a link. What must never happen
+here: a number that is older than the opening of its file.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ _FIRST: Final = 1 << 32
 
 
 class LiveFiles:
-    """Does file operations on the cgroups `fs` and on `texts`: path -> what makes its text."""
+    """Does file operations on the cgroups `fs`, on `texts`: path -> what makes its text, and on
+    `links`: path -> what makes its target."""
 
-    def __init__(self, fs: CgroupFS, texts: Mapping[str, Callable[[], str]]) -> None:
+    def __init__(
+        self,
+        fs: CgroupFS,
+        texts: Mapping[str, Callable[[], str]],
+        links: Mapping[str, Callable[[], str]] | None = None,
+    ) -> None:
         self._cgroups = Requests(fs)
         self._texts = texts
+        self._links = links or {}
         self._open: dict[int, bytes] = {}
         self._next = _FIRST
 
@@ -44,7 +52,7 @@ class LiveFiles:
 
     def on_structure(self, told: Callable[[], None]) -> None:
         """From now on call `told` when directories or files of the cgroups have come or gone; the
-        texts are always there."""
+        texts and links are always there."""
         self._cgroups.on_structure(told)
 
     def close(self) -> None:
@@ -62,6 +70,8 @@ class LiveFiles:
                 self._next += 1
                 self._open[self._next] = self._texts[path]().encode()
                 return self._next
+            case "readlink" if path in self._links:
+                return self._links[path]()
         raise _refused(errno.EACCES)
 
     def _of_open(self, operation: str, number: int, *rest: Any) -> Any:
@@ -77,6 +87,8 @@ class LiveFiles:
     def _attributes(self, path: str) -> dict[str, int]:
         if path in self._texts:
             return {"st_mode": stat.S_IFREG | 0o444, "st_nlink": 1}
+        if path in self._links:
+            return {"st_mode": stat.S_IFLNK | 0o777, "st_nlink": 1}
         if path == "/" or self._names(path):
             return {"st_mode": stat.S_IFDIR | 0o555, "st_nlink": 2}
         raise _refused(errno.ENOENT)
@@ -87,7 +99,7 @@ class LiveFiles:
     def _names(self, path: str) -> set[str]:
         """What is directly below."""
         above = path.rstrip("/") + "/"
-        known = [*self._texts, CGROUP]
+        known = [*self._texts, *self._links, CGROUP]
         return {p.removeprefix(above).split("/")[0] for p in known if p.startswith(above)}
 
 

@@ -7,6 +7,7 @@ CPUs, NUMA nodes and huge pages are read when the kubelet starts.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ from conformance.harness.machines import fake_machine
 from conformance.harness.machines.given import launcher, proc_files, sys_files
 from conformance.harness.machines.given.answers import CallAnswers
 from conformance.harness.machines.given.disks import CGROUP_PLACE, KernelOfNode, disks_in_memory
-from conformance.harness.machines.given.kernel_log import KernelLogPipe
+from conformance.harness.machines.given.kernel_log import KernelLogPipes
 from conformance.harness.machines.given.live_files import LiveFiles
 from fakecri import FakeNode
 from fakecri.cgroupfs.outside import mount_requests, why_no_mount
@@ -36,7 +37,9 @@ LIVE_TEXTS: Final = ("meminfo", "loadavg")
 SERVICE: Final = "/system.slice/kubelet.service"
 """The kubelet's own cgroup with v2, as systemd makes it: the root has no memory.swap.max, by which
 kubelets see whether swap can be limited."""
-KERNEL_LOG: Final = "/dev/kmsg"
+DEVICES: Final = "/dev"
+KERNEL_LOG: Final = "kmsg"
+"""In DEVICES."""
 SYSTEMD: Final = "/etc/systemd"
 """Where a kubelet writes that shutdowns may be delayed for longer."""
 SECOND_NS: Final = 1_000_000_000
@@ -86,7 +89,7 @@ class GivenMachine:
         self._clock = clock
         self._base = base
         self.disks = [root, base / "images", base / "containers"]
-        self._log: KernelLogPipe | None = None
+        self._log: KernelLogPipes | None = None
 
     @property
     def live(self) -> Path:
@@ -122,7 +125,13 @@ class GivenMachine:
             return proc_files.meminfo(memory.total_bytes, used, swap, node.topology())
 
         texts = {"/meminfo": meminfo, "/loadavg": lambda: proc_files.loadavg(node.pids().running)}
-        return LiveFiles(node.cgroups, texts)
+        return LiveFiles(node.cgroups, texts, {f"/{KERNEL_LOG}": self._new_log_reader})
+
+    def _new_log_reader(self) -> str:
+        """Where one more program reads the kernel's log."""
+        if self._log is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return str(self._log.new())
 
     def prefix(self, binds: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """The words before the kubelet's. `binds`: further places -> what is to be seen there."""
@@ -149,7 +158,8 @@ class GivenMachine:
         (files / "systemd").mkdir()
         self._make_service()
         self.end_log()
-        self._log = KernelLogPipe(files / "kmsg", self._node.log, self._booted_ns())
+        (files / "devices").mkdir()
+        self._log = KernelLogPipes(files / "kmsg", self._node.log, self._booted_ns())
 
     def _make_service(self) -> None:
         """Make the kubelet's own cgroup, with all controllers."""
@@ -185,7 +195,6 @@ class GivenMachine:
         binds += [(str(self.live / name), PROC + name) for name in LIVE_TEXTS]
         there = {name: place for name, place in SYS_PLACES.items() if os.path.isdir(place)}
         binds += [(str(files / "sys" / name), place) for name, place in there.items()]
-        binds += [(str(files / "kmsg"), KERNEL_LOG)]
         if os.path.isdir(SYSTEMD):
             binds.append((str(files / "systemd"), SYSTEMD))
         binds += [(what, place) for place, what in further.items()]
@@ -196,6 +205,11 @@ class GivenMachine:
             "empty": [CGROUP_PLACE] if trees else [],
             "directories": list(places.values()),
             "binds": binds,
+            "devices": {
+                "place": DEVICES,
+                "real": str(files / "devices"),
+                "links": {KERNEL_LOG: str(self.live / KERNEL_LOG)},
+            },
             "shared": [str(disk) for disk in self.disks],
             "socket": str(self.socket),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from conformance.harness.kubelets.mounts import mounted_below
 from conformance.harness.machines import fake_machine
 from conformance.harness.machines.given import answers, launcher
-from conformance.harness.machines.given.kernel_log import KernelLogPipe
+from conformance.harness.machines.given.kernel_log import KernelLogPipes
 from conformance.harness.machines.given.live_files import LiveFiles
 from conformance.harness.machines.given.machine import (
     GivenMachine,
@@ -52,15 +53,19 @@ disks = {}
 for name, path in (("root", root), ("images", images)):
     found = os.statvfs(path)
     disks[name] = [found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize, found.f_ffree]
-with open("/dev/kmsg", "rb", buffering=0) as log:
-    line = log.read(8192).decode()
+lines = []
+for _ in range(2):  # each reader gets all
+    with open("/dev/kmsg", "rb", buffering=0) as log:
+        lines.append(log.read(8192).decode())
+with open("/dev/null", "w") as nothing:
+    nothing.write("a device of the real machine")
 print(json.dumps({
     "memory": text("/proc/meminfo").split()[1],
     "tasks": text("/proc/loadavg").split()[3],
     "pids": text("/proc/sys/kernel/pid_max").strip(),
     "cpus": text("/sys/devices/system/cpu/online").strip(),
     "cgroup": text("/proc/self/cgroup"),
-    "disks": disks, "log": line, "stranger": stranger,
+    "disks": disks, "log": lines, "stranger": stranger,
 }))
 """
 
@@ -105,7 +110,8 @@ async def test_a_program_sees_the_numbers_of_the_node_and_changes_its_cgroups(
     disks = seen["disks"]
     assert disks["root"] == [100 * GIB, 80 * GIB, 6_553_600 - 500_000]
     assert disks["images"][:2] == [100 * GIB, GIB + 1]
-    assert str(seen["log"]).endswith(",-;oom-kill: one\n")
+    assert len(seen["log"]) == 2
+    assert all(line.endswith(",-;oom-kill: one\n") for line in seen["log"])
     assert seen["stranger"] == "gone", "processes of this machine must not be reached"
     assert limit == f"{64 << 20}\n"
     assert mounted_below(tmp_path) == {}
@@ -167,21 +173,32 @@ def test_only_the_caller_and_its_children_may_be_reached() -> None:
         child.wait()
 
 
-def test_the_log_is_a_record_for_each_read(tmp_path: Path) -> None:
+def test_the_log_is_a_record_for_each_read_and_whole_for_each_reader(tmp_path: Path) -> None:
     log = KernelLog()
     log.say(2_000_000, "before")
-    pipe = KernelLogPipe(tmp_path / "kmsg", log, booted_ns=1_000_000)
-    reader = os.open(tmp_path / "kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    pipes = KernelLogPipes(tmp_path / "kmsg", log, booted_ns=1_000_000)
+    readers = [os.open(pipes.new(), os.O_RDONLY | os.O_NONBLOCK) for _ in range(2)]
     try:
         log.say(3_000_000, "after")
-        assert os.read(reader, 8192) == b"6,1,1000,-;before\n"
-        assert os.read(reader, 8192) == b"6,2,2000,-;after\n"
-        with pytest.raises(BlockingIOError):
-            os.read(reader, 8192)
+        for reader in readers:
+            assert os.read(reader, 8192) == b"6,1,1000,-;before\n"
+            assert os.read(reader, 8192) == b"6,2,2000,-;after\n"
+            with pytest.raises(BlockingIOError):
+                os.read(reader, 8192)
     finally:
-        os.close(reader)
-        pipe.close()
+        for reader in readers:
+            os.close(reader)
+        pipes.close()
     assert log.listeners == []
+
+
+def test_a_link_may_lead_elsewhere_each_time_it_is_followed() -> None:
+    number = iter(range(10))
+    files = LiveFiles(FakeNode().cgroups, {}, {"/log": lambda: f"/logs/{next(number)}"})
+    assert stat.S_ISLNK(files.answer("getattr", "/log")["st_mode"])
+    assert [files.answer("readlink", "/log") for _ in range(2)] == ["/logs/0", "/logs/1"]
+    with pytest.raises(PermissionError):
+        files.answer("readlink", "/other")
 
 
 def test_texts_are_made_when_they_are_opened_and_cannot_be_written() -> None:

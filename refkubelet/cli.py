@@ -100,6 +100,18 @@ def _parser() -> argparse.ArgumentParser:
         help="let the main port listen beyond loopback addresses even if everybody may do "
         "everything there",
     )
+    run.add_argument(
+        "--image-credential-provider-config",
+        metavar="PATH",
+        default="",
+        help="file or directory of CredentialProviderConfig: programs that know logins for images",
+    )
+    run.add_argument(
+        "--image-credential-provider-bin-dir",
+        metavar="DIR",
+        default="",
+        help="where those programs are",
+    )
     run.add_argument("--seed", type=int, help="seed of all random choices, to repeat a run")
     run.add_argument("--node-labels", action="append", metavar="LABELS", default=[], help=LABELS)
     run.add_argument(

@@ -123,10 +123,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "bootstrap-kubeconfig": "no client certificate is asked for; give --kubeconfig a file with "
     "credentials",
     "cloud-provider": "the node is not left to a cloud controller; leave it out",
-    "image-credential-provider-config": "credential provider plug-ins are not there; use pull "
-    "secrets or a Docker configuration (BACK-209)",
-    "image-credential-provider-bin-dir": "credential provider plug-ins are not there; use pull "
-    "secrets or a Docker configuration (BACK-209)",
     "lock-file": "nothing is locked; start one kubelet only for each runtime",
     "exit-on-lock-contention": "nothing is locked; start one kubelet only for each runtime",
 }

@@ -26,6 +26,8 @@ from refkubelet.config import (
     KubeletConfiguration,
     load_config,
 )
+from refkubelet.config.credential_provider_files import load_credential_providers
+from refkubelet.config.credential_providers import GATE as SERVICE_ACCOUNT_TOKENS
 from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.container_manager.devices.manager import DIRECTORY as DEVICE_PLUGINS
@@ -37,8 +39,9 @@ from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.own_process import allow_files, set_oom_score_adj
+from refkubelet.host.programs import Processes
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
-from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.labels import NodeLabelError, node_labels
@@ -80,6 +83,7 @@ async def run(options: argparse.Namespace) -> int:
     config = configuration(options)
     _log_as_configured(config, options)
     labels = node_labels(options.node_labels)
+    plugins = credential_plugins(config, options)
     check_servers(config, has_api=bool(options.kubeconfig), insecure=options.insecure_server)
     clock = RealClock()
     machine = RealMachine(clock)
@@ -120,6 +124,7 @@ async def run(options: argparse.Namespace) -> int:
             ),
             shutdown_source=Logind() if shutdown_groups(config) else None,
             login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
+            credential_plugins=plugins,
             device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             mounts=mounts_for(config.container_runtime_endpoint),
             spans=spans,
@@ -184,6 +189,18 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
     except ThresholdError as e:
         raise ConfigError(f"{options.config or 'configuration'}: {e}") from None
     return replace(config, seccomp_default=True) if options.seccomp_default else config
+
+
+def credential_plugins(
+    config: KubeletConfiguration, options: argparse.Namespace
+) -> NodePlugins | None:
+    """The credential provider plug-ins that the flags name (CFG-014). Raises `ConfigErrors`."""
+    providers = load_credential_providers(
+        options.image_credential_provider_config,
+        options.image_credential_provider_bin_dir,
+        tokens_on=config.feature_gates.get(SERVICE_ACCOUNT_TOKENS, True),
+    )
+    return NodePlugins(providers, Processes(), dict(os.environ)) if providers else None
 
 
 def _log_as_configured(config: KubeletConfiguration, options: argparse.Namespace) -> None:

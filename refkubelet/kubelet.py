@@ -19,7 +19,7 @@ from refkubelet.kuberuntime.common.reasons import EVENT_CHECK_RESOLV_CONF
 from refkubelet.model.objects import Pod
 from refkubelet.pods.mirror import fast_static_pods_registration
 from refkubelet.wiring.admission import build_admission
-from refkubelet.wiring.base import KubeletDeps, Later, build_base
+from refkubelet.wiring.base import KubeletDeps, Later, NodePlugins, build_base
 from refkubelet.wiring.loop import build_loop
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 from refkubelet.wiring.node import build_node
@@ -32,7 +32,7 @@ from refkubelet.wiring.stats import build_stats
 from refkubelet.wiring.upkeep import build_upkeep
 from refkubelet.wiring.work import build_work
 
-__all__ = ["Kubelet", "KubeletDeps"]
+__all__ = ["Kubelet", "KubeletDeps", "NodePlugins"]
 
 
 class Kubelet:
@@ -98,7 +98,7 @@ class Kubelet:
         )
 
     def _measured(self) -> MeasuredParts:
-        devices = self.resources.devices
+        devices, logins = self.resources.devices, self.runtime.login_plugins
         return MeasuredParts(
             pods=self.sources.pods,
             workers=self.work.workers,
@@ -111,6 +111,7 @@ class Kubelet:
             shutdown=self.node.shutdown,
             evented=self.runtime.pleg.evented,
             devices=devices.metrics if devices is not None else None,
+            login_plugins=logins.metrics if logins is not None else None,
         )
 
     # Running

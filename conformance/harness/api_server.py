@@ -60,11 +60,12 @@ class ApiServer:
         store.remove(key)
         self.fake.compact()
 
-    async def request(self, method: str, path: str, **arguments: Any) -> None:
-        """Send a request as a user; `arguments` of `FakeApi.request`. Raises RuntimeError with the
-        server's message when it is refused."""
+    async def request(self, method: str, path: str, **arguments: Any) -> Any:
+        """Send a request as a user, for the body of its answer; `arguments` of `FakeApi.request`.
+        Raises RuntimeError with the server's message when it is refused."""
         self.by_users.add(self.fake.request_count + 1)
         answer = await self.fake.request(method, path, **arguments)
         if answer.status >= 300:
             said = answer.body.get("message") if isinstance(answer.body, dict) else answer.body
             raise RuntimeError(f"{method} {path} was refused with {answer.status}: {said}")
+        return answer.body

@@ -13,7 +13,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
-from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
+from lightkube.models.core_v1 import (
+    ConfigMap,
+    PersistentVolumeClaim,
+    Secret,
+    Service,
+    ServiceAccount,
+)
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
@@ -34,6 +40,7 @@ decode_node: Final = _decoder(Node)
 decode_runtime_class: Final = _decoder(RuntimeClass)
 decode_secret: Final = _decoder(Secret)
 decode_service: Final = _decoder(Service)
+decode_service_account: Final = _decoder(ServiceAccount)
 decode_trust_bundle: Final = _decoder(ClusterTrustBundle)
 
 

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
-from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
+from lightkube.models.core_v1 import (
+    ConfigMap,
+    PersistentVolumeClaim,
+    Secret,
+    Service,
+    ServiceAccount,
+)
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.model.objects import Node, Pod
@@ -128,6 +134,8 @@ class ApiClient(Protocol):
     def watch_config_map(
         self, namespace: str, name: str, resource_version: str
     ) -> AsyncIterator[WatchEvent[ConfigMap]]: ...
+
+    async def get_service_account(self, namespace: str, name: str) -> ServiceAccount: ...
 
     async def create_token(
         self, namespace: str, service_account: str, request: Mapping[str, Any]

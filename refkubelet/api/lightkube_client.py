@@ -22,7 +22,13 @@ from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
-from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
+from lightkube.models.core_v1 import (
+    ConfigMap,
+    PersistentVolumeClaim,
+    Secret,
+    Service,
+    ServiceAccount,
+)
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.api import paths
@@ -33,6 +39,7 @@ from refkubelet.api.answers import (
     decode_runtime_class,
     decode_secret,
     decode_service,
+    decode_service_account,
     decode_trust_bundle,
     error_of,
     every,
@@ -210,6 +217,10 @@ class LightkubeApiClient:
         params = paths.named(name) | paths.watching(resource_version)
         async for kind, value in self._watch(paths.config_maps(namespace), params):
             yield watch_event(decode_config_map, kind, value)
+
+    async def get_service_account(self, namespace: str, name: str) -> ServiceAccount:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}"
+        return one(decode_service_account, await self._json("GET", path))
 
     async def create_token(
         self, namespace: str, service_account: str, request: Mapping[str, Any]

@@ -22,6 +22,7 @@ GATES: Final = (
     "KubeletEnsureSecretPulledImages",
     "KubeletFineGrainedAuthz",
     "KubeletInUserNamespace",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "LoggingAlphaOptions",
     "MemoryQoS",
     "NodeDeclaredFeatures",

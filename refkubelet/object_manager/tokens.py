@@ -71,11 +71,9 @@ class _Wanted:
         """The body of the TokenRequest."""
         bound = {"kind": "Pod", "apiVersion": "v1", "name": self.pod_name, "uid": self.pod_uid}
         audiences = [self.audience] if self.audience else None
-        spec = {
-            "audiences": audiences,
-            "expirationSeconds": self.expiration_s,
-            "boundObjectRef": bound,
-        }
+        spec: dict[str, Any] = {"audiences": audiences, "boundObjectRef": bound}
+        if self.expiration_s is not None:
+            spec["expirationSeconds"] = self.expiration_s
         return {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
 
     def __str__(self) -> str:
@@ -102,8 +100,8 @@ class TokenManager:
                 del self._tokens[wanted]
 
     async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
-        """A token of the pod's service account; `audience` "": the server's own. Raises
-        `ApiError`."""
+        """A token of the pod's service account; `audience` "": the server's own; `expiration_s`
+        None: the server's default. Raises `ApiError`."""
         name, namespace = name_and_namespace(pod)
         wanted = _Wanted(
             pod_uid=uid(pod),

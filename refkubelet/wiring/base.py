@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from refkubelet.api.client import ApiClient
+from refkubelet.config.credential_provider_files import CredentialProviders
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory
@@ -19,6 +20,7 @@ from refkubelet.cri.traced import traced
 from refkubelet.events.queued_recorder import QueuedEventRecorder, SendLimits
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network
+from refkubelet.host.programs import Programs
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
@@ -31,6 +33,15 @@ from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids, Rng
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlugins:
+    """Credential provider plug-ins, and who runs their programs with which environment."""
+
+    config: CredentialProviders
+    programs: Programs
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,8 @@ class KubeletDeps:
     """None: this kubelet does not keep the Node object."""
     login_dirs: LoginDirs | None = None
     """None: the node's registry credentials are looked for in `root_dir` alone (BACK-209)."""
+    credential_plugins: NodePlugins | None = None
+    """None: no plug-in knows logins for registries (BACK-214)."""
     device_plugins: PluginDirectory | None = None
     """None: no plugin can register (CG-084)."""
     shutdown_source: ShutdownSource | None = None

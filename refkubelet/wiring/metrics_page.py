@@ -11,6 +11,7 @@ from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.preemption import Preemptor
 from refkubelet.kuberuntime.images.gc import ImageGC
+from refkubelet.kuberuntime.images.plugins import PluginMetrics
 from refkubelet.model.pod import is_mirror, is_static, uid
 from refkubelet.node.shutdown_manager import NodeShutdownManager
 from refkubelet.pleg.evented import EventedPLEG
@@ -49,6 +50,8 @@ class MeasuredParts:
     """None: the gate EventedPLEG is off."""
     devices: DeviceMetrics | None = None
     """None: no plugin can register."""
+    login_plugins: PluginMetrics | None = None
+    """None: there are no credential provider plug-ins."""
 
 
 def metrics_page(parts: MeasuredParts) -> MetricsPage:
@@ -84,6 +87,10 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
         name, text = "device_plugin_registration_total", "Registrations of device plugins."
         numbers.append(counts(name, text, "resource_name", parts.devices.registrations))
         histograms.append(_of_allocations(parts.devices))
+    if parts.login_plugins is not None:
+        name, text = "credential_provider_plugin_errors", "Runs of plug-ins that failed."
+        numbers.append(counts(name, text, "plugin_name", parts.login_plugins.errors))
+        histograms.append(_of_login_plugins(parts.login_plugins))
     return MetricsPage(numbers, dict[str, Durations](durations), histograms)
 
 
@@ -93,6 +100,15 @@ def _of_allocations(counted: DeviceMetrics) -> Histograms:
         "How long device plugins took to allocate.",
         "resource_name",
         lambda: counted.allocations,
+    )
+
+
+def _of_login_plugins(counted: PluginMetrics) -> Histograms:
+    return Histograms(
+        "credential_provider_plugin_duration",
+        "How long credential provider plug-ins ran.",
+        "plugin_name",
+        lambda: counted.durations,
     )
 
 

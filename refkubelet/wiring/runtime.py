@@ -8,6 +8,8 @@ from refkubelet.container_manager.cgroups.build import before_the_first_pod
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
+from refkubelet.kuberuntime.images.callers import Callers
+from refkubelet.kuberuntime.images.plugins import CredentialPlugins, PluginDeps
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.object_source import VariableObjects
 from refkubelet.kuberuntime.options_from_config import (
@@ -51,6 +53,8 @@ class RuntimeParts:
     pod_runtimes: PodRuntimes  # handler and user namespace of each pod
     variables: VariableObjects | None
     """Services, ConfigMaps and Secrets for variables; None: no API server."""
+    login_plugins: CredentialPlugins | None
+    """None: there are no credential provider plug-ins."""
     pleg: Pleg  # tells what changed
     state: RuntimeState  # whether the runtime can be worked with
     watch: RuntimeWatch  # asks the runtime how it is
@@ -70,7 +74,15 @@ def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> 
         lambda: state.handlers,
         UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
     )
-    runtime_deps = _deps(base, resources, objects, variables=variables, pod_runtimes=pod_runtimes)
+    login_plugins = _login_plugins(base, objects)
+    runtime_deps = _deps(
+        base,
+        resources,
+        objects,
+        variables=variables,
+        pod_runtimes=pod_runtimes,
+        login_plugins=login_plugins,
+    )
     options = _options(base)
     manager = RuntimeManager(base.client, runtime_deps, options)
     pleg = _pleg(base, manager, options)
@@ -89,6 +101,7 @@ def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> 
         deletions=ContainerDeletor(base.client, options, deps.clock),
         pod_runtimes=pod_runtimes,
         variables=variables,
+        login_plugins=login_plugins,
         pleg=pleg,
         state=state,
         watch=watch,
@@ -103,6 +116,7 @@ def _deps(
     *,
     variables: VariableObjects | None,
     pod_runtimes: PodRuntimes,
+    login_plugins: CredentialPlugins | None,
 ) -> RuntimeDeps:
     deps = base.deps
     return RuntimeDeps(
@@ -115,6 +129,7 @@ def _deps(
         shortened=base.later.shortened,
         last_status=base.later.status,
         secrets=objects.of_pods if objects is not None else None,
+        login_plugins=login_plugins,
         claims=deps.api,
         devices=resources.devices,
         placements=resources.managers,
@@ -123,6 +138,24 @@ def _deps(
         spans=deps.spans,
         runtimes=pod_runtimes,
         mounts=deps.mounts,
+    )
+
+
+def _login_plugins(base: Base, objects: Objects | None) -> CredentialPlugins | None:
+    deps = base.deps
+    if deps.credential_plugins is None:
+        return None
+    given = deps.credential_plugins
+    callers = Callers(deps.api, objects.tokens) if objects is not None else Callers()
+    return CredentialPlugins(
+        given.config.providers,
+        PluginDeps(
+            given.programs,
+            deps.clock,
+            callers,
+            bin_dir=given.config.bin_dir,
+            environment=given.environment,
+        ),
     )
 
 

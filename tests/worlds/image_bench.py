@@ -18,7 +18,7 @@ from pods import IMAGE, make_pod
 from runtime_doubles import IMAGE_ID, Events, Failure, ScriptedTarget
 
 from refkubelet.cri.client import CriClient
-from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import LoginPlugins, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import (
     ImageOptions,
     RuntimeOptions,
@@ -46,11 +46,12 @@ class Bench:
         self.clock = loop.clock
         self.target = ScriptedTarget(**answers)
         self.events = Events()
+        self.plugins: LoginPlugins | None = None
         self.restart()
 
     def restart(self) -> None:
         """As a kubelet that starts again over the same directory."""
-        deps = RuntimeDeps(self.clock, Ids(Rng(0)), self.events)
+        deps = RuntimeDeps(self.clock, Ids(Rng(0)), self.events, login_plugins=self.plugins)
         options = RuntimeOptions(root_dir=self.root, images=self.options)
         self.images = ImageManager(CriClient(self.target), deps, options)
 

@@ -46,6 +46,16 @@ class NodePaths:
         """The kubelet's configuration file."""
         return self.base / "kubelet.yaml"
 
+    @property
+    def login_config(self) -> Path:
+        """The file of credential provider plug-ins, in cases that have some."""
+        return self.base / "login-plugins.json"
+
+    @property
+    def login_programs(self) -> Path:
+        """The directory of their programs."""
+        return self.base / "login-programs"
+
     def make(self) -> None:
         """Create the directories."""
         for path in (self.manifests, self.root, self.logs, self.log_links):

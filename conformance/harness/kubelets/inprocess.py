@@ -23,14 +23,17 @@ from conformance.harness.kubelets.base import (
     NodePaths,
 )
 from conformance.harness.kubelets.fake_network import FakeNetwork
+from conformance.harness.login_plugins import PlayedScripts
 from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import ConfigError, load_config
+from refkubelet.config.credential_provider_files import load_credential_providers
+from refkubelet.config.credential_providers import GATE as SERVICE_ACCOUNT_TOKENS
 from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
-from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
 from refkubelet.server.authentication import NotConfigured
@@ -114,10 +117,21 @@ class InProcessKubelet:
             host_ips=(HOST_IP,),
             container_logs_dir=self._paths.log_links,
             node_facts=facts,
+            credential_plugins=self._login_plugins(config),
             device_plugins=world.device_plugins,
             shutdown_source=world.machine.logind,
             mounts=SimulatedMounts(),
         )
+
+    def _login_plugins(self, config: KubeletConfiguration) -> NodePlugins | None:
+        """As the flags of a process name them. Raises ConfigError."""
+        paths = self._paths
+        if not paths.login_config.exists():
+            return None
+        on = config.feature_gates.get(SERVICE_ACCOUNT_TOKENS, True)
+        file, programs = str(paths.login_config), str(paths.login_programs)
+        providers = load_credential_providers(file, programs, tokens_on=on)
+        return NodePlugins(providers, PlayedScripts(paths)) if providers else None
 
     async def stop(self) -> None:
         """As SIGTERM; returns when it has ended."""

@@ -174,6 +174,9 @@ class ProcessKubelet:
         ]
         for flag, directory in self._program.own_flags.items():
             command.append(f"{flag}={self._paths.base / directory}")
+        if self._paths.login_config.exists():
+            command.append(f"--image-credential-provider-config={self._paths.login_config}")
+            command.append(f"--image-credential-provider-bin-dir={self._paths.login_programs}")
         if self._kubeconfig is not None:
             command.append(f"--kubeconfig={self._kubeconfig}")
         return command

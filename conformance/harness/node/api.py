@@ -204,6 +204,18 @@ class NodeApi:
         arguments = {"content_type": content_type} if content_type else {}
         await self._parts.the_api().request(method, path, body=dict(body), **arguments)
 
+    async def user_of_token(self, token: str, audience: str) -> dict[str, Any]:
+        """The user whose token it is for that audience, as a TokenReview tells; {} if it is
+        nobody's."""
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token, "audiences": [audience]},
+        }
+        path = "/apis/authentication.k8s.io/v1/tokenreviews"
+        review = await self._parts.the_api().request("POST", path, body=body)
+        return dict(review["status"].get("user") or {})
+
     # --- users ----------------------------------------------------------------------------
 
     def add_user(self, token: str, name: str, *groups: str) -> None:

@@ -2,7 +2,7 @@
 
 On the node itself are static pods, time, and what every kubelet shows: its CRI calls, its pods, its
 events. What else a case can do is sorted by subject into facets: `node.api`, `node.kubelet`,
-`node.runtime`, `node.machine`, `node.cgroups`, `node.plugins`.
+`node.runtime`, `node.machine`, `node.cgroups`, `node.plugins`, `node.logins`.
 
 All that is shown is from the last snapshot, taken at each tick of `run_until` and `run_for`, so
 conditions are plain functions.
@@ -22,6 +22,7 @@ from conformance.harness.manifests import PodPlan
 from conformance.harness.node.api import NodeApi
 from conformance.harness.node.cgroups import NodeCgroups
 from conformance.harness.node.kubelet import NodeKubelet
+from conformance.harness.node.logins import NodeLogins
 from conformance.harness.node.machine import NodeMachine
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.plugins import NodePlugins
@@ -47,6 +48,7 @@ class Node:
         self.runtime = NodeRuntime(parts, self._watch)
         self.machine = NodeMachine(parts, self._watch, self.kubelet)
         self.plugins = NodePlugins(parts, self._watch)
+        self.logins = NodeLogins(parts, self.kubelet)
 
     @property
     def cgroups(self) -> NodeCgroups:

@@ -13,6 +13,7 @@ from refkubelet.container_manager.devices.types import ContainerSettings
 from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
+from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod, PodStatus
@@ -49,6 +50,15 @@ class SecretReader(Protocol):
 
     async def get_secret(self, namespace: str, name: str) -> Secret:
         """The Secret. Raises `ApiError`."""
+        ...
+
+
+class LoginPlugins(Protocol):
+    """The credential provider plug-ins (BACK-214)."""
+
+    async def lookup(self, pod: Pod, repository: str) -> tuple[Credential, ...]:
+        """Their credentials for an image (a full name without tag) of that pod; none of those that
+        fail. Never raises."""
         ...
 
 
@@ -141,6 +151,8 @@ class RuntimeDeps:
     """The status of the pod with that UID as last generated."""
     secrets: SecretReader | None = None
     """For pull secrets; None: standalone, so all of them are missing."""
+    login_plugins: LoginPlugins | None = None
+    """None: there are none."""
     claims: ResourceClaimReader | None = None
     """For resource claims; None: standalone, so none can be read."""
     devices: ContainerDevices | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from refkubelet.config.image_policies import VerificationPolicy
@@ -23,8 +23,9 @@ from refkubelet.kuberuntime.images.pull_records import (
     Access,
     PulledRecord,
     access_with,
+    accounts_of,
     merged,
-    needs_secrets,
+    needs_credentials,
     secret_use,
     verify,
 )
@@ -32,7 +33,7 @@ from simclock import Clock
 
 log = logging.getLogger(__name__)
 
-CredentialsOf = Callable[[], tuple[Credential, ...]]
+CredentialsOf = Callable[[], Awaitable[tuple[Credential, ...]]]
 
 
 class EveryoneMay:
@@ -44,7 +45,7 @@ class EveryoneMay:
     async def recover(self) -> None:
         """Nothing to do."""
 
-    def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
+    async def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
         return False
 
     def begin(self, image: str) -> None:
@@ -97,7 +98,7 @@ class ImageAccess:
                     self._record(name, image.id, None)
                     self._files.delete_intent(name)
 
-    def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
+    async def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
         """Whether the pod must pull a present image to prove that it may use it. `credentials_of`
         is called only if the answer depends on it."""
         try:
@@ -108,9 +109,9 @@ class ImageAccess:
         pulled = record is not None or self._is_being_pulled(image)
         if not self._policy.verifies(image, pulled_by_kubelet=pulled):
             return False
-        credentials = credentials_of() if needs_secrets(record, image) else ()
+        credentials = await credentials_of() if needs_credentials(record, image) else ()
         secrets = [use for c in credentials if (use := secret_use(c)) is not None]
-        verdict = verify(record, image, secrets)
+        verdict = verify(record, image, secrets, accounts_of(credentials))
         if verdict.learned is not None:
             self._record(image, image_ref, Access(secrets=(verdict.learned,)))
         return verdict.must_pull

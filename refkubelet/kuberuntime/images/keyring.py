@@ -44,13 +44,22 @@ class SecretSource:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceAccountSource:
+    """The service account for which a plug-in gave the credential."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Credential:
     """User and password for a registry. `source` None: the node's own, for every pod."""
 
     username: str
     password: str = field(repr=False)
     email: str = ""
-    source: SecretSource | None = None
+    source: SecretSource | ServiceAccountSource | None = None
 
     @property
     def hash(self) -> str:

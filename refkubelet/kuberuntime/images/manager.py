@@ -9,8 +9,8 @@ Upstream: pkg/kubelet/images/image_manager.go: EnsureImageExists.
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
@@ -86,6 +86,19 @@ class ImageRequest:
         )
 
 
+class _FoundOnce:
+    """The credentials of one request, looked for when they are first asked for."""
+
+    def __init__(self, find: Callable[[], Awaitable[tuple[Credential, ...]]]) -> None:
+        self._find = find
+        self._found: tuple[Credential, ...] | None = None
+
+    async def get(self) -> tuple[Credential, ...]:
+        if self._found is None:
+            self._found = await self._find()
+        return self._found
+
+
 class ImageManager:
     """Does the image step, and keeps the back-off of pulls."""
 
@@ -95,6 +108,7 @@ class ImageManager:
         self._events = deps.events
         self._puller = ImagePuller(client, deps.clock, options.images)
         self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_files)
+        self._plugins = deps.login_plugins
         policy = options.images.verification
         self.access = (
             ImageAccess(client, deps.clock, options.root_dir, policy) if policy else EveryoneMay()
@@ -113,9 +127,11 @@ class ImageManager:
             self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.INVALID_IMAGE_NAME, message) from None
         policy = request.policy or default_policy(image)
-        credentials = cache(lambda: self._credentials(request, image))
+        credentials = _FoundOnce(lambda: self._credentials(request, image))
         present = await self._present(request, image) if policy != ALWAYS else None
-        if present is not None and not self.access.must_pull(request.name, present.id, credentials):
+        if present is not None and not await self.access.must_pull(
+            request.name, present.id, credentials.get
+        ):
             message = reasons.already_present(request.name, verified=self.access.verifies)
             self._tell(request, reasons.EVENT_PULLED, message)
             return present.id
@@ -124,7 +140,7 @@ class ImageManager:
             message = reasons.not_present(request.name)
             self._warn(request, reasons.EVENT_ERR_IMAGE_NEVER_PULL, message)
             raise ImageError(reasons.ERR_IMAGE_NEVER_PULL, message)
-        return await self._noted_pull(request, image, credentials())
+        return await self._noted_pull(request, image, await credentials.get())
 
     async def image_of(self, container: Container) -> ImageRecord:
         """The runtime's record of the image, for the image's user (BACK-213). Raises
@@ -143,15 +159,18 @@ class ImageManager:
             self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.IMAGE_INSPECT_ERROR, message) from None
 
-    def _credentials(self, request: ImageRequest, image: str) -> tuple[Credential, ...]:
-        """The fitting credentials: of the pull secrets, then of the node (BACK-209). Raises
-        `ImageError`."""
+    async def _credentials(self, request: ImageRequest, image: str) -> tuple[Credential, ...]:
+        """The fitting credentials: of the pull secrets, then of the node, then of the plug-ins
+        (BACK-209). Raises `ImageError`."""
         name = repository(image)
         try:
             from_secrets = keyring(credentials_of(request.pull_secrets))
         except CredentialError as error:
             raise ImageError(str(error), str(error)) from None
-        return from_secrets.lookup(name) + self._node_credentials.lookup(name)
+        found = from_secrets.lookup(name) + self._node_credentials.lookup(name)
+        if self._plugins is None:
+            return found
+        return found + await self._plugins.lookup(request.pod, name)
 
     async def _noted_pull(
         self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
+from refkubelet.kuberuntime.images.keyring import ServiceAccountSource
 from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
 from simclock import format_rfc3339
 from simclock.clock import NANOSECONDS
@@ -111,12 +112,17 @@ def record_fields(record: PulledRecord) -> dict[str, Any]:
 def _access_fields(access: Access) -> dict[str, Any]:
     if access.every_pod:
         return {"nodePodsAccessible": True}
-    return {
-        "kubernetesSecrets": [
+    fields: dict[str, Any] = {}
+    if access.secrets or not access.accounts:
+        fields["kubernetesSecrets"] = [
             {"uid": s.uid, "namespace": s.namespace, "name": s.name, "credentialHash": s.hash}
             for s in access.secrets
         ]
-    }
+    if access.accounts:
+        fields["kubernetesServiceAccounts"] = [
+            {"uid": a.uid, "namespace": a.namespace, "name": a.name} for a in access.accounts
+        ]
+    return fields
 
 
 def record_of(value: dict[str, Any]) -> PulledRecord:
@@ -141,5 +147,9 @@ def _access(value: dict[str, Any]) -> Access:
         secrets=tuple(
             SecretUse(s["namespace"], s["name"], s["uid"], s.get("credentialHash", ""))
             for s in value.get("kubernetesSecrets") or ()
-        )
+        ),
+        accounts=tuple(
+            ServiceAccountSource(a["namespace"], a["name"], a["uid"])
+            for a in value.get("kubernetesServiceAccounts") or ()
+        ),
     )

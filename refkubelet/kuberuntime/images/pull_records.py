@@ -13,7 +13,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from refkubelet.kuberuntime.images.keyring import Credential
+from refkubelet.kuberuntime.images.keyring import (
+    Credential,
+    SecretSource,
+    ServiceAccountSource,
+)
 from refkubelet.model.image_names import without_tag
 
 SECRETS_KEPT: Final = 100  # a verification adds no secret to a record with this many
@@ -38,10 +42,11 @@ class SecretUse:
 @dataclass(frozen=True, slots=True)
 class Access:
     """How an image was pulled under one name. `every_pod`: anonymously or with credentials of the
-    node; then there are no secrets."""
+    node; then there are no secrets and no service accounts."""
 
     every_pod: bool = False
     secrets: tuple[SecretUse, ...] = ()
+    accounts: tuple[ServiceAccountSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +68,25 @@ class PullVerdict:
     learned: SecretUse | None = None
 
 
-def needs_secrets(record: PulledRecord | None, image: str) -> bool:
-    """Whether the verdict depends on the pod's secrets."""
+def needs_credentials(record: PulledRecord | None, image: str) -> bool:
+    """Whether the verdict depends on the pod's credentials."""
     access = record.access.get(without_tag(image)) if record else None
-    return bool(access and not access.every_pod and access.secrets)
+    return bool(access and not access.every_pod and (access.secrets or access.accounts))
 
 
-def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]) -> PullVerdict:
+def verify(
+    record: PulledRecord | None,
+    image: str,
+    secrets: Iterable[SecretUse],
+    accounts: Iterable[ServiceAccountSource] = (),
+) -> PullVerdict:
     """Whether a pod must pull an image to verify that it may use it. It need not if every pod may
-    use the image, or if one of its secrets equals a recorded one by content or by name."""
+    use the image, if its service account is a recorded one, or if one of its secrets equals a
+    recorded one by content or by name."""
     access = record.access.get(without_tag(image)) if record else None
     if access is None:
         return PullVerdict(must_pull=True)
-    if access.every_pod:
+    if access.every_pod or any(account in access.accounts for account in accounts):
         return PullVerdict(must_pull=False)
     room = len(access.secrets) < SECRETS_KEPT
     for mine in secrets:
@@ -96,7 +107,7 @@ def merged(
     if record is None:
         named = {without_tag(image): access} if access is not None else {}
         return PulledRecord(image_ref, now_ns, MappingProxyType(named))
-    if access is None or not (access.every_pod or access.secrets):
+    if access is None or not (access.every_pod or access.secrets or access.accounts):
         return record
     name = without_tag(image)
     before = record.access.get(name)
@@ -109,22 +120,34 @@ def merged(
 
 
 def _joined(before: Access, new: Access) -> Access:
-    """Both accesses as one: every secret once, with its newest hash; every pod if one says so."""
+    """Both accesses as one: every secret once, with its newest hash, and every account once; every
+    pod if one says so."""
     if before.every_pod or new.every_pod:
         return Access(every_pod=True)
     secrets = {(s.namespace, s.name, s.uid): s for s in (*before.secrets, *new.secrets)}
-    return Access(secrets=tuple(secrets[key] for key in sorted(secrets)))
+    accounts = {(a.namespace, a.name, a.uid): a for a in (*before.accounts, *new.accounts)}
+    return Access(
+        secrets=tuple(secrets[key] for key in sorted(secrets)),
+        accounts=tuple(accounts[key] for key in sorted(accounts)),
+    )
 
 
 def access_with(used: Credential | None) -> Access:
     """The access after a successful pull with these credentials; None: it was anonymous."""
+    if used is not None and isinstance(used.source, ServiceAccountSource):
+        return Access(accounts=(used.source,))
     secret = secret_use(used) if used is not None else None
     return Access(secrets=(secret,)) if secret is not None else Access(every_pod=True)
 
 
 def secret_use(credential: Credential) -> SecretUse | None:
-    """The secret of a credential; None for the node's own credentials."""
+    """The secret of a credential; None for one of the node or of a service account."""
     source = credential.source
-    if source is None:
+    if not isinstance(source, SecretSource):
         return None
     return SecretUse(source.namespace, source.name, source.uid, credential.hash)
+
+
+def accounts_of(credentials: Iterable[Credential]) -> list[ServiceAccountSource]:
+    """The service accounts for which plug-ins gave credentials."""
+    return [c.source for c in credentials if isinstance(c.source, ServiceAccountSource)]

@@ -131,3 +131,20 @@ def test_what_a_selector_selects_NODE_213(selector: Any, wanted: bool) -> None:
         one = LabelSelectorRequirement(key="a", operator=selector[0], values=selector[1])
         selector = LabelSelector(matchExpressions=[one])
     assert selects(selector, {"a": "1"}) is wanted
+
+
+@pytest.mark.virtual_time
+async def test_a_token_of_the_usual_life_is_asked_for_without_one_NODE_207() -> None:
+    clock = virtual_loop().clock
+
+    class Usual(Server):
+        async def create_token(
+            self, namespace: str, service_account: str, request: dict[str, Any]
+        ) -> dict[str, Any]:
+            assert "expirationSeconds" not in request["spec"]
+            request["spec"]["expirationSeconds"] = 3600
+            return await super().create_token(namespace, service_account, request)
+
+    tokens = TokenManager(Usual(clock), clock, Rng(1))
+    assert await tokens.get(pod(), "a", None) == "t1"
+    assert await tokens.get(pod(), "a", None) == "t1"

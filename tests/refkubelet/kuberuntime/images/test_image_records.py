@@ -18,7 +18,7 @@ from refkubelet.config.image_policies import (
     VerificationPolicy,
     is_allowlist_entry,
 )
-from refkubelet.kuberuntime.images.keyring import Credential
+from refkubelet.kuberuntime.images.keyring import Credential, ServiceAccountSource
 from refkubelet.kuberuntime.images.pull_record_files import (
     PullRecordFiles,
     record_fields,
@@ -29,7 +29,10 @@ from refkubelet.kuberuntime.images.pull_records import (
     PulledRecord,
     PullVerdict,
     SecretUse,
+    access_with,
+    accounts_of,
     merged,
+    needs_credentials,
     verify,
 )
 
@@ -245,3 +248,35 @@ def test_notes_of_pulls(tmp_path: Path) -> None:
     files.delete_intent("a:1")
     files.delete_intent("a:1")
     assert not files.has_intent("a:1")
+
+
+ANN = ServiceAccountSource("ns", "ann", "u1")
+BOB = ServiceAccountSource("ns", "bob", "u2")
+
+
+def test_pods_of_a_recorded_account_need_no_pull_BACK_216() -> None:
+    used = Credential("user", "pass", source=ANN)
+    record = merged(None, "sha256:1", IMAGE, access_with(used), now_ns=1)
+    assert needs_credentials(record, IMAGE)
+    assert accounts_of([Credential("x", "y"), used]) == [ANN]
+    assert not verify(record, IMAGE, [], [BOB, ANN]).must_pull
+    remade = ServiceAccountSource("ns", "ann", "u9")
+    assert verify(record, IMAGE, [MINE], [BOB, remade]).must_pull
+
+
+def test_records_of_accounts_are_merged_and_stored_BACK_216() -> None:
+    record: PulledRecord | None = None
+    for access in (Access(accounts=(BOB,)), Access(secrets=(MINE,)), Access(accounts=(ANN, BOB))):
+        record = merged(record, "sha256:1", IMAGE, access, now_ns=1)
+    assert record is not None
+    assert record.access[NAME] == Access(secrets=(MINE,), accounts=(ANN, BOB))
+    fields = record_fields(record)
+    assert fields["credentialMapping"][NAME]["kubernetesServiceAccounts"] == [
+        {"uid": "u1", "namespace": "ns", "name": "ann"},
+        {"uid": "u2", "namespace": "ns", "name": "bob"},
+    ]
+    assert record_of(json.loads(json.dumps(fields))).access == record.access
+    alone = merged(None, "sha256:1", IMAGE, Access(accounts=(ANN,)), now_ns=1)
+    assert "kubernetesSecrets" not in record_fields(alone)["credentialMapping"][NAME]
+    opened = merged(record, "sha256:1", IMAGE, Access(every_pod=True), now_ns=2)
+    assert opened.access[NAME] == Access(every_pod=True)

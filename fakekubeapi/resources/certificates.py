@@ -101,6 +101,11 @@ def is_approved(obj: Object) -> bool:
     return APPROVED in types and not {DENIED, FAILED} & set(types) and not _certificate(obj)
 
 
+def is_undecided(obj: Object) -> bool:
+    """Whether nobody has approved or denied the request yet, and it did not fail."""
+    return not _types(obj)
+
+
 def request_pem(obj: Object) -> bytes:
     """The PEM text of the request."""
     return base64.b64decode(obj["spec"]["request"])

@@ -21,6 +21,7 @@ import httpx2
 from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
+from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import ConfigMap, PersistentVolumeClaim, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
@@ -33,6 +34,7 @@ from refkubelet.api.answers import (
     decode_runtime_class,
     decode_secret,
     decode_service,
+    decode_signing_request,
     decode_trust_bundle,
     error_of,
     every,
@@ -255,6 +257,23 @@ class LightkubeApiClient:
     ) -> dict[str, Any]:
         path = f"/api/v1/namespaces/{namespace}/events/{name}"
         return await self._json("PATCH", path, body=patch)
+
+    # -- certificates --------------------------------------------------------------------------
+
+    async def create_signing_request(self, request: Mapping[str, Any]) -> CertificateSigningRequest:
+        value = await self._json("POST", paths.SIGNING_REQUESTS, body=request)
+        return one(decode_signing_request, value)
+
+    async def list_signing_requests(self, name: str) -> ObjectList[CertificateSigningRequest]:
+        value = await self._json("GET", paths.SIGNING_REQUESTS, params=paths.named(name))
+        return every(decode_signing_request, value)
+
+    async def watch_signing_requests(
+        self, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[CertificateSigningRequest]]:
+        params = paths.named(name) | paths.watching(resource_version)
+        async for kind, value in self._watch(paths.SIGNING_REQUESTS, params):
+            yield watch_event(decode_signing_request, kind, value)
 
     # -- reviews -------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE REQUEST-----"
 class CertificateRequestStrategy(Strategy):
     """The rules of certificatesigningrequests."""
 
+    any_name: ClassVar[bool] = True
     field_labels: ClassVar[tuple[str, ...]] = ("spec.signerName",)
 
     def prepare_create(self, obj: Object) -> None:

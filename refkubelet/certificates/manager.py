@@ -27,7 +27,13 @@ from refkubelet.certificates.deadlines import (
     pause_s,
     rotation_due,
 )
-from refkubelet.certificates.following import RequestError, SigningApi, issued, name_of
+from refkubelet.certificates.following import (
+    SIGNED_WITHIN_S,
+    RequestError,
+    SigningApi,
+    issued,
+    name_of,
+)
 from refkubelet.certificates.metrics import CertificateMetrics
 from refkubelet.certificates.pem import PemError, new_key, request_for
 from refkubelet.certificates.requests import Purpose, signing_request
@@ -64,6 +70,8 @@ class CertificateSettings:
     """Whether `wanted` may say another thing later; then it is asked every second."""
     forced: bool = False
     """Ask at once, whatever is there: it was not made for this kubelet."""
+    signed_within_s: float = SIGNED_WITHIN_S
+    """How long a request may wait until it counts as failed."""
     renewed: Callable[[Pair], Awaitable[None]] = _nothing
     """Told where a new certificate is."""
 
@@ -87,7 +95,7 @@ class CertificateManager:
         self._forced = settings.forced
         self._complaints = Complaints(log, clock)
         self.metrics = CertificateMetrics()
-        self.server_answers = True
+        self.server_answers = False
         """Whether the API server gave sensible answers last: it is up, and may refuse us."""
 
     @property
@@ -204,14 +212,29 @@ class CertificateManager:
             await asyncio.gather(waiting, change, return_exceptions=True)
 
     async def _created(self, body: Mapping[str, Any]) -> CertificateSigningRequest:
-        """Raises `ApiError`."""
+        """The request, made now or found: one that has a name of its own may be there. Raises
+        `ApiError`, `RequestError`."""
         api = self._settings.api()
         try:
             return await api.create_signing_request(body)
         except ApiError as error:
             self.server_answers = error.status in _ANSWERS
-            raise
+            name = body["metadata"].get("name")
+            if not (error.conflict and name):
+                raise
+        # of an earlier start: that of this key, as the name is made of it
+        listed = await api.list_signing_requests(name)
+        if not listed.items:
+            raise RequestError(f"certificate signing request {name} was deleted")
+        return listed.items[0]
 
     async def _issued(self, request: CertificateSigningRequest) -> bytes:
         """Raises `RequestError`."""
-        return await issued(self._settings.api(), request, self._clock, self._complaints)
+        settings = self._settings
+        return await issued(
+            settings.api(),
+            request,
+            self._clock,
+            self._complaints,
+            within_s=settings.signed_within_s,
+        )

@@ -98,13 +98,14 @@ def _rotating(
 ) -> ApiAccess:
     """A client that shows the certificate of --cert-dir, else that of its kubeconfig (SRV-005.2).
     Raises `ConfigError`, `CertificateError`."""
-    from refkubelet.api.lightkube_client import LightkubeApiClient
+    from refkubelet.api.lightkube_client import KEEP, LightkubeApiClient
     from refkubelet.certificates.bootstrap import named_files, own_data
 
     files, data = named_files(config), own_data(config)
     store = asked.store(clock, files)
     store.load()
-    api = LightkubeApiClient.from_config(config, asked.kubeconfig, pair=store.pair())
+    pair = store.pair() or (KEEP if data is not None else None)
+    api = LightkubeApiClient.from_config(config, asked.kubeconfig, pair=pair)
     stack.push_async_callback(api.aclose)
 
     async def renewed(pair: Pair) -> None:

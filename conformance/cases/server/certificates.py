@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,6 @@ from fakekubeapi import CertificateAuthority
 
 API, STATUS, RESTART, LONG = Feature.API, Feature.STATUS, Feature.RESTART, Feature.VIRTUAL_TIME
 CSRS = "/certificatesigningrequests$"
-FOLLOWED = "/certificatesigningrequests"
 SERVING = "kubernetes.io/kubelet-serving"
 CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
 CURRENT = "kubelet-server-current.pem"
@@ -169,6 +169,58 @@ async def a_certificate_is_kept_over_a_restart(node: Node) -> None:
     await node.run_for(ASKS_S)
     expect_equal(node, len(posted(node)), 1, "requests")
     expect_equal(node, link.resolve(), file, "current file")
+
+
+def lay_certificate(node: Node, addresses: list[str]) -> None:
+    """Let the kubelet find a certificate for serving, of this node and these addresses."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+        x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{node.name}"),
+    ]
+    names: list[Any] = [x509.DNSName(node.name), x509.DNSName("another.example")]
+    names += [x509.IPAddress(ip_address(each)) for each in addresses]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
+    builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    now = datetime.fromtimestamp(node.unix_s, UTC)
+    usages = ("digital signature", "server auth")
+    certificate = CertificateAuthority.make(now).sign(pem, usages, now)
+    secret = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    file = node.kubelet.certificate_file(CURRENT)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(certificate.encode() + secret)
+
+
+@conformance(
+    id="certificate-lacks-address",
+    rules=["SRV-004.3", "SRV-006.4"],
+    needs=[API, STATUS, RESTART],
+)
+async def one_that_lacks_an_address_is_replaced_at_once(node: Node) -> None:
+    """A stored certificate without an address of the node is replaced at once; one with a name too
+    many is not."""
+    await node.run_until(lambda: node.api.node_status("addresses"), within_s=ASKS_S)
+    rows = node.api.node_status("addresses")
+    addresses = [row["address"] for row in rows if row["type"] == "InternalIP"]
+    await node.kubelet.stop()
+    lay_certificate(node, [*addresses, "192.0.2.99"])
+    await node.kubelet.start(serverTLSBootstrap=True)
+    await node.run_for(ASKS_S)
+    expect_equal(node, len(posted(node)), 0, "requests with a certificate that has all")
+    await node.kubelet.stop()
+    lay_certificate(node, ["192.0.2.99"])
+    await node.kubelet.start()
+    await asked(node)
 
 
 @conformance(

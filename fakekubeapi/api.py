@@ -16,6 +16,7 @@ from typing import Any
 from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
 from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.access.settings import AccessSettings
+from fakekubeapi.access.signing import Signing
 from fakekubeapi.bodies import decode_body
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
@@ -176,6 +177,12 @@ class FakeApi:
     @authority.setter
     def authority(self, authority: CertificateAuthority | None) -> None:
         self._settings.authority = authority
+
+    @property
+    def signing(self) -> Signing:
+        """Which certificate requests are approved or denied without anybody's doing; none at
+        first."""
+        return self._settings.signing
 
     def admit_service_accounts(self) -> None:
         """From now on give new pods a service account and the volume with its token, as

@@ -1,12 +1,14 @@
 """The fake API server on a TCP port, for clients in other processes (real time only).
 
-Plain HTTP, no authentication: bind it to a loopback address. JSON only; a kubelet has to be told
+Plain HTTP or TLS, no authentication: bind it to a loopback address. With TLS a client may show a
+certificate, which says who it is. JSON only; a kubelet has to be told
 `contentType: application/json`, since its default is protobuf.
 """
 
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -15,6 +17,7 @@ from typing import Any, Final, Self
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from fakekubeapi.access import User
 from fakekubeapi.api import FakeApi
 from fakekubeapi.bodies import encode
 from fakekubeapi.discovery.documents import discovery_document
@@ -37,7 +40,7 @@ class HttpServer:
     """A running server. As an async context manager it is closed at the end of the block."""
 
     url: str
-    """Where it listens, as a kubeconfig needs it: `http://HOST:PORT`."""
+    """Where it listens, as a kubeconfig needs it: `http://HOST:PORT`, with TLS `https://`."""
     _runner: web.AppRunner
 
     async def close(self) -> None:
@@ -56,8 +59,16 @@ class HttpServer:
         await self.close()
 
 
-async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
-    """Serve `api` on `host`:`port` (0: a free port) until the returned server is closed.
+async def serve(
+    api: FakeApi,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    tls: ssl.SSLContext | None = None,
+) -> HttpServer:
+    """Serve `api` on `host`:`port` (0: a free port) until the returned server is closed. `tls`: how
+    to speak TLS; None: plain HTTP. A certificate that the context has verified names the client:
+    its common name is the user, its organizations are the groups.
 
     Raises: OSError when the address cannot be bound.
     """
@@ -80,14 +91,15 @@ async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpSer
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
+        site = web.TCPSite(runner, host, port, ssl_context=tls)
         await site.start()
     except OSError:
         await runner.cleanup()
         raise
     bound = runner.addresses[0][1]
     shown = f"[{host}]" if ":" in host else host
-    return HttpServer(f"http://{shown}:{bound}", runner)
+    scheme = "https" if tls is not None else "http"
+    return HttpServer(f"{scheme}://{shown}:{bound}", runner)
 
 
 def _log_of_requests() -> logging.Logger:
@@ -114,7 +126,7 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
             params=dict(request.query),
             body=(await request.read() or None) if reads else None,
             content_type=request.headers.get("Content-Type", "application/json"),
-            user=api.client_of(request.headers.get("Authorization", "")),
+            user=_owner(request) or api.client_of(request.headers.get("Authorization", "")),
         )
         shown = shape if response.ok else _unchanged
         if response.events is not None:
@@ -129,6 +141,17 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
         return _refused(error)
     except web.HTTPRequestEntityTooLarge:
         return _refused(StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}"))
+
+
+def _owner(request: web.Request) -> User | None:
+    """Whom the client's certificate names; None: it has shown none."""
+    shown = request.transport.get_extra_info("peercert") if request.transport is not None else None
+    if not shown:
+        return None
+    said = [pair for part in shown["subject"] for pair in part]
+    groups = tuple(value for key, value in said if key == "organizationName")
+    name = next((value for key, value in said if key == "commonName"), "")
+    return User(name, groups=(*groups, "system:authenticated"))
 
 
 def _refused(error: StatusError) -> web.Response:

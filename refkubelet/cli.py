@@ -82,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--kubeconfig", metavar="FILE", help="how to reach the API server; none = standalone"
     )
+    run.add_argument(
+        "--bootstrap-kubeconfig",
+        metavar="FILE",
+        default="",
+        help="how to ask for a client certificate, where --kubeconfig has none that is valid; "
+        "then that file is written",
+    )
     run.add_argument("--hostname-override", metavar="NAME", default="", help="name of this node")
     run.add_argument(
         "--node-ip", metavar="IP", default="", help="address of this node, for hostNetwork pods"
@@ -92,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--cert-dir",
         metavar="DIR",
-        help="where the certificate of the main port is made (default: pki below --root-dir)",
+        help="where the kubelet's certificates are kept (default: pki below --root-dir)",
     )
     run.add_argument(
         "--insecure-server",

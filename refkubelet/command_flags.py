@@ -120,8 +120,6 @@ NOT_DEPRECATED: Final = frozenset(
 """Told nothing about. The two endpoints are deprecated in the kubelet; here they are what one says
 to try refkubelet on a runtime."""
 REFUSED: Final[Mapping[str, str]] = {
-    "bootstrap-kubeconfig": "no client certificate is asked for; give --kubeconfig a file with "
-    "credentials",
     "cloud-provider": "the node is not left to a cloud controller; leave it out",
     "lock-file": "nothing is locked; start one kubelet only for each runtime",
     "exit-on-lock-contention": "nothing is locked; start one kubelet only for each runtime",

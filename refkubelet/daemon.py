@@ -18,8 +18,9 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from refkubelet.certificates.store import CertificateError
 from refkubelet.config import (
     ConfigError,
     Given,
@@ -53,15 +54,14 @@ from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.telemetry.log_format import log_to_stderr, verbosity_of
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import mounts_for
+from refkubelet.wiring.api_access import Asked, open_access
 from simclock import Clock, Ids, RealClock, Rng
 from simclock.distribution import not_installed
-
-if TYPE_CHECKING:
-    from refkubelet.api.lightkube_client import LightkubeApiClient
 
 log = logging.getLogger(__name__)
 
 USER_ERRORS: Final = (
+    CertificateError,
     ConfigError,
     ContainerManagerError,
     EndpointError,
@@ -93,9 +93,15 @@ async def run(options: argparse.Namespace) -> int:
     name = node_name(options.hostname_override)
     async with contextlib.AsyncExitStack() as stack:
         spans = stack.enter_context(_spans(config, name, clock, rng))
-        api = _api_client(options.kubeconfig)
-        if api is not None:
-            stack.push_async_callback(api.aclose)
+        asked = Asked(
+            kubeconfig=options.kubeconfig or "",
+            bootstrap=options.bootstrap_kubeconfig,
+            directory=certificate_directory(options),
+            node_name=name,
+            rotate=config.rotate_certificates,
+        )
+        access = await open_access(asked, clock, rng, stack)
+        api = access.api
         runtime = await stack.enter_async_context(_runtime(config, spans))
         config = await with_cgroup_driver(config, runtime.client, clock)
         check_driver(config, systemd_is_here=SYSTEMD.is_dir())
@@ -127,15 +133,21 @@ async def run(options: argparse.Namespace) -> int:
             credential_plugins=plugins,
             device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             mounts=mounts_for(config.container_runtime_endpoint),
+            certificates=access.certificates,
             spans=spans,
         )
-        certificates = options.cert_dir or str(root_dir / "pki")
-        return await _serve(config, deps, certificates)
+        return await _serve(config, deps, str(asked.directory))
+
+
+def certificate_directory(options: argparse.Namespace) -> Path:
+    """`--cert-dir`, or its default."""
+    return Path(options.cert_dir or Path(options.root_dir) / "pki").absolute()
 
 
 async def _serve(config: KubeletConfiguration, deps: KubeletDeps, certificates: str) -> int:
     """The kubelet with its servers around it, until a signal or a failure of a part."""
     kubelet = Kubelet(config, deps)
+    serving = kubelet.certificates.serving
     ports = Ports(lambda: kubelet.servers.main, lambda: kubelet.servers.read_only)
     servers = KubeletServers(
         config,
@@ -143,6 +155,7 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps, certificates: 
         deps.clock,
         certificates=certificates,
         host_name=deps.node_name,
+        asked_for=serving.pair if serving is not None else None,
     )
     await servers.start()
     monitors = PodResourcesServer(deps.root_dir, kubelet.resources.pod_resources, deps.clock)
@@ -254,15 +267,6 @@ def _spans(config: KubeletConfiguration, host: str, clock: Clock, rng: Rng) -> I
         yield spans
     finally:
         spans.close()
-
-
-def _api_client(kubeconfig: str | None) -> LightkubeApiClient | None:
-    if not kubeconfig:
-        return None
-    # Here, not above: a standalone kubelet goes without it.
-    from refkubelet.api.lightkube_client import LightkubeApiClient
-
-    return LightkubeApiClient.from_kubeconfig(kubeconfig)
 
 
 def _root_dir(path: str) -> Path:

@@ -20,6 +20,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.pods.mirror import fast_static_pods_registration
 from refkubelet.wiring.admission import build_admission
 from refkubelet.wiring.base import KubeletDeps, Later, NodePlugins, build_base
+from refkubelet.wiring.certificates import build_certificates
 from refkubelet.wiring.loop import build_loop
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 from refkubelet.wiring.node import build_node
@@ -42,7 +43,7 @@ class Kubelet:
     `metrics` is the page at /metrics."""
 
     def __init__(self, config: KubeletConfiguration, deps: KubeletDeps) -> None:
-        """Raises `ConfigError`, `ContainerManagerError`."""
+        """Raises `ConfigError`, `ContainerManagerError`, `CertificateError`."""
         self.config = config
         self.deps = deps
         base = build_base(config, deps, self._later())
@@ -75,6 +76,7 @@ class Kubelet:
             work=work,
             admission=admission,
         )
+        self.certificates = build_certificates(base)
         self.metrics = metrics_page(self._measured())
         served = ServedParts(
             sources=sources,
@@ -112,6 +114,7 @@ class Kubelet:
             evented=self.runtime.pleg.evented,
             devices=devices.metrics if devices is not None else None,
             login_plugins=logins.metrics if logins is not None else None,
+            certificates=self.certificates,
         )
 
     # Running
@@ -198,6 +201,7 @@ class Kubelet:
             yield Part("pod CIDR", node.pod_cidrs.run)
         if node.shutdown is not None:
             yield Part("shutdowns", after_runtime(node.shutdown.run))
+        yield from self.certificates.parts()
 
     async def _first_mirrors(self, informer: NodeInformer) -> None:
         sources = self.sources

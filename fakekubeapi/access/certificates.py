@@ -65,6 +65,10 @@ class CertificateAuthority:
             .not_valid_before(now - _BACKDATE)
             .not_valid_after(now + timedelta(seconds=10 * YEAR_S))
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_key_usage(("digital signature", "cert sign")), critical=True)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
             .sign(key, hashes.SHA256())
         )
         pem = certificate.public_bytes(serialization.Encoding.PEM).decode()
@@ -98,6 +102,10 @@ class CertificateAuthority:
             .not_valid_after(now + timedelta(seconds=lasts_s))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(usages), critical=True)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
         )
         wanted = [extended[usage] for usage in usages if usage in extended]
         if wanted:
@@ -119,7 +127,7 @@ def _key_usage(usages: Sequence[str]) -> Any:
         key_encipherment=encipherment,
         data_encipherment=data,
         key_agreement=agreement,
-        key_cert_sign=False,
+        key_cert_sign="cert sign" in usages,
         crl_sign=False,
         encipher_only=False,
         decipher_only=False,

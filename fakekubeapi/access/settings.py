@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.access.policy import AccessPolicy
+from fakekubeapi.access.signing import Signing
 from fakekubeapi.access.users import Users
 
 
@@ -20,6 +21,8 @@ class AccessSettings:
     kube-root-ca.crt."""
     authority: CertificateAuthority | None = None
     """Signs approved certificate requests; None: they stay without a certificate."""
+    signing: Signing = field(default_factory=Signing)
+    """Which requests are approved or denied, and for how long certificates are valid."""
 
     def __post_init__(self) -> None:
         self.access.is_known = self.users.knows

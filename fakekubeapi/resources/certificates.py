@@ -26,6 +26,7 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE REQUEST-----"
 class CertificateRequestStrategy(Strategy):
     """The rules of certificatesigningrequests."""
 
+    any_name: ClassVar[bool] = True
     field_labels: ClassVar[tuple[str, ...]] = ("spec.signerName",)
 
     def prepare_create(self, obj: Object) -> None:
@@ -99,6 +100,11 @@ def is_approved(obj: Object) -> bool:
     none yet."""
     types = _types(obj)
     return APPROVED in types and not {DENIED, FAILED} & set(types) and not _certificate(obj)
+
+
+def is_undecided(obj: Object) -> bool:
+    """Whether nobody has approved or denied the request yet, and it did not fail."""
+    return not _types(obj)
 
 
 def request_pem(obj: Object) -> bytes:

@@ -48,6 +48,8 @@ class Strategy:
     """Whether metadata.generation counts changes of spec and the request for deletion."""
     graceful: ClassVar[bool] = False
     """Whether a deletion is marked in the object even if it is carried out at once."""
+    any_name: ClassVar[bool] = False
+    """Whether a name may be anything that can be a part of a path, not only a subdomain."""
     field_labels: ClassVar[tuple[str, ...]] = ()
     """The fields that field selectors may name beside metadata.name and metadata.namespace."""
 
@@ -62,7 +64,7 @@ class Strategy:
 
     def validate_create(self, obj: Object) -> list[Cause]:
         """The wrong fields of a new object."""
-        return validate_metadata(obj)
+        return validate_metadata(obj, any_name=self.any_name)
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         """Put back into `new` the parts of `old` that this request may not change: one to /status
@@ -79,7 +81,7 @@ class Strategy:
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         """The fields of a changed object that are wrong, or may not change so."""
-        return validate_metadata(new)
+        return validate_metadata(new, any_name=self.any_name)
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
         """The grace period of a delete that asks for `asked_s` seconds (None: it names none); 0:
@@ -87,14 +89,23 @@ class Strategy:
         return 0
 
 
-def validate_metadata(obj: Object) -> list[Cause]:
-    """The wrong fields of the metadata: a name that is missing or malformed, labels and annotations
-    that are not strings."""
+def is_path_segment(name: str) -> bool:
+    """Whether the name can be a part of a path."""
+    return name not in (".", "..") and not {"/", "%"} & set(name)
+
+
+def validate_metadata(obj: Object, *, any_name: bool = False) -> list[Cause]:
+    """The wrong fields of the metadata: a name that is missing or malformed (`any_name`: that can
+    be no part of a path), labels and annotations that are not strings."""
     metadata = obj["metadata"]
     name = metadata.get("name", "")
     causes: list[Cause] = []
     if not name:
         causes.append(required("metadata.name", "name or generateName is required"))
+    elif any_name:
+        if not is_path_segment(name):
+            shown = "may not be '.' or '..', and may not contain '/' or '%'"
+            causes.append(invalid_value("metadata.name", name, shown))
     elif not is_subdomain(name):
         causes.append(invalid_value("metadata.name", name, SUBDOMAIN_RULE))
     for field in ("labels", "annotations"):

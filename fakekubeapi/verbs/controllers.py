@@ -1,5 +1,6 @@
 """What the controllers of a cluster do, done here at once: an account and the certificate
-authority for each new namespace, certificates for approved requests.
+authority for each new namespace, verdicts on certificate requests and certificates for those that
+are approved.
 
 In a cluster kube-controller-manager does these, some milliseconds after the request.
 """
@@ -9,19 +10,15 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from fakekubeapi.access.certificates import UNSIGNED_ROOT, YEAR_S
+from fakekubeapi.access.certificates import UNSIGNED_ROOT
+from fakekubeapi.access.kubelet_requests import problem_of
 from fakekubeapi.access.settings import AccessSettings
-from fakekubeapi.resources.certificates import is_approved, request_pem
+from fakekubeapi.access.signing import SIGNERS
+from fakekubeapi.resources.certificates import is_approved, is_undecided, request_pem
 from fakekubeapi.resources.service_accounts import DEFAULT_ACCOUNT, ROOT_CA
 from fakekubeapi.storage.store import Key, Object, Store
 from simclock import Clock, Ids, format_rfc3339
 
-_SIGNERS: Final = (
-    "kubernetes.io/kube-apiserver-client",
-    "kubernetes.io/kube-apiserver-client-kubelet",
-    "kubernetes.io/kubelet-serving",
-)
-"""Whose requests are signed; those of other signers are for programs of their own."""
 _ABOUT_ROOT: Final = {
     "kubernetes.io/description": "The certificate authority of this API server, for its clients."
 }
@@ -44,6 +41,7 @@ class Controllers:
         elif key.resource == "serviceaccounts" and key.name == DEFAULT_ACCOUNT:
             self._add_account(key.namespace)
         elif key.resource == _CERTIFICATES:
+            self._decide(key)
             self._sign(key)
 
     def _fill_namespace(self, name: str) -> None:
@@ -81,29 +79,45 @@ class Controllers:
             }
             self._store.put(key, {**obj, "metadata": metadata})
 
+    def _decide(self, key: Key) -> None:
+        """Approve or deny a new request, if a test wants that of its signer."""
+        request = self._store.get(key)
+        if request is None or not is_undecided(request):
+            return
+        verdict = self._settings.signing.verdict(request["spec"]["signerName"])
+        if verdict is not None:
+            rows = [self._condition(verdict.type, verdict.reason, verdict.message)]
+            status = {**request.get("status", {}), "conditions": rows}
+            self._store.put(key, {**request, "status": status})
+
     def _sign(self, key: Key) -> None:
         """Give an approved request its certificate, or the condition Failed that says why not."""
         request, authority = self._store.get(key), self._settings.authority
         if request is None or authority is None or not is_approved(request):
             return
         spec, status = request["spec"], dict(request["status"])
-        if spec["signerName"] not in _SIGNERS:
+        if spec["signerName"] not in SIGNERS:
             return
         try:
-            lasts_s = spec.get("expirationSeconds") or YEAR_S
+            lasts_s = spec.get("expirationSeconds") or self._settings.signing.lasts_s
             usages = spec["usages"]
+            if problem := problem_of(spec["signerName"], usages, request_pem(request)):
+                raise ValueError(problem)
             pem = authority.sign(request_pem(request), usages, self._clock.now(), lasts_s)
             status["certificate"] = base64.b64encode(pem.encode()).decode()
         except ValueError as error:
-            status["conditions"] = [*status["conditions"], self._failed(str(error))]
+            status["conditions"] = [
+                *status["conditions"],
+                self._condition("Failed", "SignerValidationFailure", str(error)),
+            ]
         self._store.put(key, {**request, "status": status})
 
-    def _failed(self, message: str) -> dict[str, Any]:
+    def _condition(self, kind: str, reason: str, message: str) -> dict[str, Any]:
         now = format_rfc3339(self._clock.wall_ns())
         return {
-            "type": "Failed",
+            "type": kind,
             "status": "True",
-            "reason": "SignerValidationFailure",
+            "reason": reason,
             "message": message,
             "lastUpdateTime": now,
             "lastTransitionTime": now,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
+from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
@@ -41,6 +42,7 @@ decode_runtime_class: Final = _decoder(RuntimeClass)
 decode_secret: Final = _decoder(Secret)
 decode_service: Final = _decoder(Service)
 decode_service_account: Final = _decoder(ServiceAccount)
+decode_signing_request: Final = _decoder(CertificateSigningRequest)
 decode_trust_bundle: Final = _decoder(ClusterTrustBundle)
 
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
@@ -166,6 +167,18 @@ class ApiClient(Protocol):
     async def patch_event(
         self, namespace: str, name: str, patch: Mapping[str, Any]
     ) -> dict[str, Any]: ...
+
+    async def create_signing_request(
+        self, request: Mapping[str, Any]
+    ) -> CertificateSigningRequest: ...
+
+    async def list_signing_requests(self, name: str) -> ObjectList[CertificateSigningRequest]:
+        """The certificate signing requests of that name, to follow a single one (SRV-006)."""
+        ...
+
+    def watch_signing_requests(
+        self, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[CertificateSigningRequest]]: ...
 
     async def create_review(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """POST of a TokenReview or SubjectAccessReview; the answer has its status (SRV-013)."""

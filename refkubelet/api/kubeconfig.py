@@ -53,6 +53,20 @@ def read_kubeconfig(path: str | Path) -> SingleConfig:
     return config
 
 
+def showing(config: SingleConfig, pair: tuple[Path, Path] | None) -> SingleConfig:
+    """The same server and user, with the client certificate of these files in place of its own;
+    None: without a certificate."""
+    certificate, key = map(str, pair) if pair is not None else (None, None)
+    user = msgspec.structs.replace(
+        config.user or User(),
+        client_cert=certificate,
+        client_key=key,
+        client_cert_data=None,
+        client_key_data=None,
+    )
+    return config._replace(user=user)
+
+
 def _check_token(path: str | Path, file: str) -> None:
     """The file of a token must be readable at the start; later it may be missing for a moment.
     Raises `ConfigError`."""

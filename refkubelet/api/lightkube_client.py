@@ -21,6 +21,7 @@ import httpx2
 from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context, User
+from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
@@ -40,6 +41,7 @@ from refkubelet.api.answers import (
     decode_secret,
     decode_service,
     decode_service_account,
+    decode_signing_request,
     decode_trust_bundle,
     error_of,
     every,
@@ -50,12 +52,14 @@ from refkubelet.api.answers import (
 )
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.credential_plugin import PluginAuth
-from refkubelet.api.kubeconfig import read_kubeconfig
+from refkubelet.api.kubeconfig import read_kubeconfig, showing
 from refkubelet.config import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
+KEEP: Final = Path(), Path()
+"""No files: what the kubeconfig says stays."""
 WATCH_SILENCE_S: Final = (
     paths.WATCH_LASTS_S + REQUEST_TIMEOUT_S
 )  # after this the connection is taken for dead
@@ -64,9 +68,10 @@ WATCH_SILENCE_S: Final = (
 class LightkubeApiClient:
     """`ApiClient` over HTTP; make one with `from_kubeconfig` or `in_process`."""
 
-    def __init__(self, http: httpx2.AsyncClient, server: str) -> None:
-        self._http = http
-        self.server = server
+    def __init__(self, config: SingleConfig, transport: httpx2.AsyncBaseTransport | None) -> None:
+        self._config = config
+        self._http = _http(config, transport)
+        self.server = config.cluster.server
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path) -> LightkubeApiClient:
@@ -74,9 +79,17 @@ class LightkubeApiClient:
 
         Raises `ConfigError` naming the file when it cannot be used.
         """
-        config = read_kubeconfig(path)
+        return cls.from_config(read_kubeconfig(path), path, pair=KEEP)
+
+    @classmethod
+    def from_config(
+        cls, config: SingleConfig, path: str | Path, pair: tuple[Path, Path] | None = KEEP
+    ) -> LightkubeApiClient:
+        """A client for what `read_kubeconfig` read of that file. `pair`: the files of certificate
+        and key to show in place of those that it names; None: show none. Raises `ConfigError`
+        naming the file."""
         try:
-            return cls._from_config(config, transport=None)
+            return cls(config if pair is KEEP else showing(config, pair), transport=None)
         except Exception as e:  # files and certificates that it names, kinds of logins
             raise ConfigError(f"kubeconfig {path}: cannot be used: {e}") from None
 
@@ -91,22 +104,16 @@ class LightkubeApiClient:
             cluster=Cluster(server=server, insecure=True),
             user=User(),
         )
-        return cls._from_config(config, transport=transport)
+        return cls(config, transport)
 
-    @classmethod
-    def _from_config(
-        cls, config: SingleConfig, transport: httpx2.AsyncBaseTransport | None
-    ) -> LightkubeApiClient:
-        """A client with the credentials and TLS of `config`."""
-        params = ConnectionParams(
-            timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
-            trust_env=False,
-            transport=transport,  # type: ignore[arg-type]  # typed for the sync client only
-        )
-        http = AsyncClient(config, params)
-        if config.user is not None and config.user.exec is not None:
-            http.auth = PluginAuth(config.user.exec)
-        return cls(http, config.cluster.server)
+    async def use_certificate(self, pair: tuple[Path, Path]) -> None:
+        """Show the certificate of these files from now on. Connections with another are closed:
+        requests and watches on them fail (SRV-005.3). Raises OSError and ssl.SSLError for files
+        that cannot be used; then nothing is changed."""
+        config = showing(self._config, pair)
+        fresh = _http(config, transport=None)
+        self._config, before, self._http = config, self._http, fresh
+        await before.aclose()
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -267,6 +274,23 @@ class LightkubeApiClient:
         path = f"/api/v1/namespaces/{namespace}/events/{name}"
         return await self._json("PATCH", path, body=patch)
 
+    # -- certificates --------------------------------------------------------------------------
+
+    async def create_signing_request(self, request: Mapping[str, Any]) -> CertificateSigningRequest:
+        value = await self._json("POST", paths.SIGNING_REQUESTS, body=request)
+        return one(decode_signing_request, value)
+
+    async def list_signing_requests(self, name: str) -> ObjectList[CertificateSigningRequest]:
+        value = await self._json("GET", paths.SIGNING_REQUESTS, params=paths.named(name))
+        return every(decode_signing_request, value)
+
+    async def watch_signing_requests(
+        self, name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[CertificateSigningRequest]]:
+        params = paths.named(name) | paths.watching(resource_version)
+        async for kind, value in self._watch(paths.SIGNING_REQUESTS, params):
+            yield watch_event(decode_signing_request, kind, value)
+
     # -- reviews -------------------------------------------------------------------------------
 
     async def create_review(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,6 +351,19 @@ class LightkubeApiClient:
             raise
         except Exception as e:
             raise no_answer(f"watch of {self.server}{path}", e) from e
+
+
+def _http(config: SingleConfig, transport: httpx2.AsyncBaseTransport | None) -> httpx2.AsyncClient:
+    """A client with the credentials and TLS of `config`."""
+    params = ConnectionParams(
+        timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
+        trust_env=False,
+        transport=transport,  # type: ignore[arg-type]  # typed for the sync client only
+    )
+    http = AsyncClient(config, params)
+    if config.user is not None and config.user.exec is not None:
+        http.auth = PluginAuth(config.user.exec)
+    return http
 
 
 def no_answer(what: str, error: Exception) -> ApiError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
+SIGNING_REQUESTS: Final = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 TRUST_BUNDLES: Final = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
 
 

@@ -11,8 +11,6 @@ from typing import Final
 
 NOT_ACTED_ON: Final[Mapping[str, str]] = {
     "tlsCurvePreferences": "Python sets one curve only",
-    "rotateCertificates": "no client certificates are asked for",
-    "serverTLSBootstrap": "no certificate is asked for; a self-signed one is used",
     "enableContentionProfiling": "there is no profile of locks",
     "enableDebugFlagsHandler": "there is no /debug/flags/v",
     "enableSystemLogQuery": "/logs/ answers no queries",

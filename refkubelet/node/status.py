@@ -169,15 +169,19 @@ def flip_events(
     return reasons
 
 
+def node_addresses(facts: NodeFacts) -> list[dict[str, str]]:
+    """The addresses in the Node's status."""
+    addresses = [{"type": "InternalIP", "address": facts.internal_ip}] if facts.internal_ip else []
+    return [*addresses, {"type": "Hostname", "address": facts.name}]
+
+
 def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The status to write, with `rows` as its conditions."""
-    addresses = [{"type": "InternalIP", "address": facts.internal_ip}] if facts.internal_ip else []
-    addresses.append({"type": "Hostname", "address": facts.name})
     return {
         "capacity": quantities(facts.capacity),
         "allocatable": quantities(facts.allocatable),
         "conditions": list(rows),
-        "addresses": addresses,
+        "addresses": node_addresses(facts),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.kubelet_port}},
         "nodeInfo": {**dict.fromkeys(_NODE_INFO, ""), **facts.info},
     }

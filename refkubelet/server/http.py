@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from refkubelet.certificates.store import Pair
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.server.authentication import NotConfigured
 from refkubelet.server.authorization import ALWAYS_ALLOW
@@ -59,6 +60,11 @@ def check_servers(config: KubeletConfiguration, *, has_api: bool, insecure: bool
     (SRV-011), and for one that would have to ask an API server that there is not (SRV-014)."""
     if not config.enable_server:
         return
+    if not has_api and config.server_tls_bootstrap:
+        raise ServerError(
+            "serverTLSBootstrap: there is no API server to ask for a certificate\n"
+            "  give --kubeconfig, or set serverTLSBootstrap: false (or enableServer: false)"
+        )
     if not has_api and (config.authentication.webhook.enabled or _asks_api(config)):
         what = "authentication" if config.authentication.webhook.enabled else "authorization"
         raise ServerError(
@@ -94,7 +100,8 @@ def is_loopback(address: str) -> bool:
 
 class KubeletServers:
     """Starts and stops the configured servers. `certificates`: the directory of the certificate
-    that is made where none is configured."""
+    that is made where none is configured. `asked_for`: where the one is that comes from the API
+    server; None: none comes from there."""
 
     def __init__(
         self,
@@ -104,12 +111,14 @@ class KubeletServers:
         *,
         certificates: str,
         host_name: str,
+        asked_for: Callable[[], Pair | None] | None = None,
     ) -> None:
         self._config = config
         self._ports = ports
         self._clock = clock
         self._certificates = certificates
         self._host_name = host_name
+        self._asked_for = asked_for
         self._runners: list[web.ServerRunner] = []
 
     async def start(self) -> None:
@@ -136,7 +145,9 @@ class KubeletServers:
         found = []
         if c.enable_server:
             main = self._ports.main()
-            tls = server_context(c, self._certificates, self._host_name, self._clock)
+            tls = server_context(
+                c, self._certificates, self._host_name, self._clock, asked_for=self._asked_for
+            )
             found.append(_Endpoint("port", c.address, c.port, main, tls))
         if c.read_only_port:
             found.append(

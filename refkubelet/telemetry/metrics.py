@@ -22,19 +22,23 @@ Values = Mapping[Labels, float]
 
 @dataclass(slots=True)
 class Durations:
-    """A histogram of seconds with the usual bounds."""
+    """A histogram of seconds, with the usual bounds unless others are given."""
 
-    in_bucket: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    bounds_s: tuple[float, ...] = BUCKETS_S
+    in_bucket: list[int] = field(default_factory=list)
     sum_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        self.in_bucket = self.in_bucket or [0] * (len(self.bounds_s) + 1)
+
     def add(self, took_s: float) -> None:
-        self.in_bucket[bisect_left(BUCKETS_S, took_s)] += 1
+        self.in_bucket[bisect_left(self.bounds_s, took_s)] += 1
         self.sum_s += took_s
 
     def cumulative(self) -> list[tuple[str, float]]:
         """(upper bound, how many were at most that long), as Prometheus wants it."""
         found, total = [], 0
-        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), self.in_bucket, strict=True):
+        for bound, count in zip((*map(str, self.bounds_s), "+Inf"), self.in_bucket, strict=True):
             total += count
             found.append((bound, float(total)))
         return found

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from refkubelet.api.client import ApiClient
+from refkubelet.certificates.following import SigningApi
+from refkubelet.certificates.store import Pair
 from refkubelet.config.credential_provider_files import CredentialProviders
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
@@ -33,6 +35,26 @@ from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids, Rng
+
+
+async def _stays(pair: Pair) -> None:
+    """For an API client that shows no certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateDeps:
+    """Where certificates are kept, and what the kubelet has of client certificates at its start."""
+
+    directory: Path
+    """`--cert-dir`."""
+    client_files: Pair | None = None
+    """Certificate and key that the kubeconfig names."""
+    client_data: tuple[bytes, bytes] | None = None
+    """Certificate and key that are in the kubeconfig itself, as PEM."""
+    bootstrap: SigningApi | None = None
+    """Whom to ask for the first one; None: the kubelet's own client."""
+    renewed: Callable[[Pair], Awaitable[None]] = _stays
+    """Makes the API client show the certificate in these files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +99,8 @@ class KubeletDeps:
     """None: no plugin can register (CG-084)."""
     shutdown_source: ShutdownSource | None = None
     """None: shutdowns of the node are not noticed (NODE-060)."""
+    certificates: CertificateDeps | None = None
+    """None: no certificates are asked for, whatever the configuration says."""
     spans: Spans = NO_SPANS
     """Who keeps spans of syncs, CRI calls and garbage collection."""
     mounts: Mounts = field(default_factory=NoMounts)

@@ -1,5 +1,5 @@
 """The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036,
-EVIC-096, CG-084)."""
+EVIC-096, CG-084, SRV-006)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from refkubelet.telemetry.metrics import (
     counts,
     one,
 )
+from refkubelet.wiring.certificates import Certificates
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class MeasuredParts:
     """None: no plugin can register."""
     login_plugins: PluginMetrics | None = None
     """None: there are no credential provider plug-ins."""
+    certificates: Certificates | None = None
+    """None: they are not shown."""
 
 
 def metrics_page(parts: MeasuredParts) -> MetricsPage:
@@ -81,6 +84,9 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
             parts.images.removed,
         ),
     ]
+    if (certificates := parts.certificates) is not None:
+        numbers += certificates.numbers()
+        durations |= certificates.durations()
     numbers += _of_shutdowns(parts.shutdown) if parts.shutdown is not None else []
     histograms = [_ages(parts.evictions)]
     if parts.devices is not None:

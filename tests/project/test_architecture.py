@@ -45,7 +45,7 @@ FLOORS = (
     ("cri", "host", "checkpoints"),
     ("config", "admission"),
     ("api",),
-    ("events", "object_manager"),
+    ("events", "object_manager", "certificates"),
     ("volumes", "container_manager", "allocation", "stats"),
     ("kuberuntime",),
     ("pleg", "status"),

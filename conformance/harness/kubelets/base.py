@@ -42,6 +42,11 @@ class NodePaths:
         return self.base / "clients" / "ca.crt"
 
     @property
+    def pki(self) -> Path:
+        """Where the kubelet keeps its certificates (--cert-dir)."""
+        return self.base / "pki"
+
+    @property
     def config(self) -> Path:
         """The kubelet's configuration file."""
         return self.base / "kubelet.yaml"

@@ -27,6 +27,7 @@ from conformance.harness.login_plugins import PlayedScripts
 from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.certificates.store import CertificateError
 from refkubelet.config import ConfigError, load_config
 from refkubelet.config.credential_provider_files import load_credential_providers
 from refkubelet.config.credential_providers import GATE as SERVICE_ACCOUNT_TOKENS
@@ -41,9 +42,17 @@ from refkubelet.server.exchange import Answer, ClientCertificate, Request
 from refkubelet.server.port import Port, healthz_port
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 from refkubelet.volumes.mounting import SimulatedMounts
+from refkubelet.wiring.base import CertificateDeps
 from simclock import Clock, Ids, Rng
 
 HOST_IP: Final = "192.0.2.1"
+_REFUSALS: Final = (
+    CertificateError,
+    ConfigError,
+    ContainerManagerError,
+    NotConfigured,
+    ThresholdError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ class InProcessKubelet:
             loaded = load_config(self._paths.config)
             self._kubelet = Kubelet(loaded, self._deps(loaded))
             _ = self._kubelet.servers.main
-        except (ConfigError, ThresholdError, ContainerManagerError, NotConfigured) as refused:
+        except _REFUSALS as refused:
             raise KubeletDied(f"the kubelet does not start: {refused}") from None
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
 
@@ -119,6 +128,7 @@ class InProcessKubelet:
             node_facts=facts,
             credential_plugins=self._login_plugins(config),
             device_plugins=world.device_plugins,
+            certificates=CertificateDeps(self._paths.pki),
             shutdown_source=world.machine.logind,
             mounts=SimulatedMounts(),
         )

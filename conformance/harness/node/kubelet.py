@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from conformance.harness import limits
@@ -86,6 +87,10 @@ class NodeKubelet:
     def client_authority(self) -> str:
         """The path of a file with an authority for client certificates: clientCAFile."""
         return str(make_authority(self._parts.paths.client_ca.parent))
+
+    def certificate_file(self, name: str) -> Path:
+        """A file in the directory where the kubelet keeps its certificates; it may be missing."""
+        return self._parts.paths.pki / name
 
     async def summary(self) -> dict[str, Any]:
         """The statistics of the node and its pods, as `/stats/summary` shows them now. Raises

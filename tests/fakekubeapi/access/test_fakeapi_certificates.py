@@ -135,3 +135,100 @@ async def test_requests_of_other_signers_are_left_alone() -> None:
     await create(api, CSRS, csr(signerName="example.com/mine"))
     await approve(api)
     assert "certificate" not in ok(await api.request("GET", f"{CSRS}/csr-1"))["status"]
+
+
+KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"
+USAGES = ["digital signature", "client auth"]
+
+
+def signing_api() -> FakeApi:
+    return FakeApi(authority=CertificateAuthority.make(RealClock().now()))
+
+
+async def conditions(api: FakeApi, body: dict[str, Any]) -> list[dict[str, Any]]:
+    await create(api, CSRS, body)
+    status = ok(await api.request("GET", f"{CSRS}/csr-1"))["status"]
+    return list(status.get("conditions") or [])
+
+
+@pytest.mark.virtual_time
+async def test_requests_of_kubelets_are_approved_and_signed_when_a_test_wants_it() -> None:
+    api = signing_api()
+    api.signing.approve()
+    api.signing.lasts_s = 7200
+    (row,) = await conditions(api, csr())
+    assert (row["type"], row["status"], row["reason"]) == ("Approved", "True", "AutoApproved")
+    status = ok(await api.request("GET", f"{CSRS}/csr-1"))["status"]
+    certificate = x509.load_pem_x509_certificate(base64.b64decode(status["certificate"]))
+    lasts = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    assert lasts.total_seconds() == 7200 + 300
+
+
+@pytest.mark.virtual_time
+async def test_a_test_chooses_signers_and_may_deny_or_leave() -> None:
+    api = signing_api()
+    api.signing.approve(KUBELET_CLIENT)
+    assert await conditions(api, csr()) == []
+    api = signing_api()
+    api.signing.deny(SERVING, reason="Why", message="not you")
+    (row,) = await conditions(api, csr())
+    assert (row["type"], row["reason"], row["message"]) == ("Denied", "Why", "not you")
+    assert "certificate" not in ok(await api.request("GET", f"{CSRS}/csr-1"))["status"]
+    api = signing_api()
+    api.signing.approve()
+    api.signing.leave(SERVING)
+    assert await conditions(api, csr()) == []
+    assert api.signing.verdict(KUBELET_CLIENT) is not None
+
+
+def pem_of(group: str = "system:nodes", name: str = "system:node:n", names: Any = ()) -> bytes:
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    subject = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
+        x509.NameAttribute(NameOID.COMMON_NAME, name),
+    ]
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    signed = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return bytes(signed.public_bytes(serialization.Encoding.PEM))
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("signer", "pem", "usages", "said"),
+    [
+        (SERVING, pem_of(), ["digital signature", "server auth"], "is required"),
+        (SERVING, request_pem(), USAGES, "usages did not match"),
+        (SERVING, request_pem("kubelet"), ["digital signature", "server auth"], "common name"),
+        (
+            SERVING,
+            pem_of(names=[x509.DNSName("n"), x509.RFC822Name("a@b.c")]),
+            ["digital signature", "server auth"],
+            "only DNS and IP",
+        ),
+        (KUBELET_CLIENT, request_pem(), USAGES, "not allowed"),
+        (KUBELET_CLIENT, pem_of(group="other"), USAGES, "organization"),
+        (KUBELET_CLIENT, pem_of(), ["client auth"], "usages did not match"),
+    ],
+)
+async def test_the_signers_of_kubelets_refuse_what_kubelets_do_not_ask(
+    signer: str, pem: bytes, usages: list[str], said: str
+) -> None:
+    api = signing_api()
+    api.signing.approve()
+    rows = await conditions(api, csr(pem, signerName=signer, usages=usages))
+    assert [row["type"] for row in rows] == ["Approved", "Failed"]
+    assert said in rows[1]["message"]
+
+
+@pytest.mark.virtual_time
+async def test_the_signer_of_kubelets_signs_with_and_without_encipherment() -> None:
+    for usages in (USAGES, [*USAGES, "key encipherment"]):
+        api = signing_api()
+        api.signing.approve()
+        rows = await conditions(api, csr(pem_of(), signerName=KUBELET_CLIENT, usages=usages))
+        assert [row["type"] for row in rows] == ["Approved"]

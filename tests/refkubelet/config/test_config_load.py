@@ -331,10 +331,10 @@ def test_zero_means_the_default_where_the_kubelet_takes_it_so() -> None:
 
 
 def test_fields_that_are_not_acted_on_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    config("hairpinMode: none\nserverTLSBootstrap: true\nport: 1\n", "k.yaml")
+    config("hairpinMode: none\nenableSystemLogQuery: true\nport: 1\n", "k.yaml")
     assert caplog.messages == [
-        "k.yaml: accepted, but refkubelet does not act on: serverTLSBootstrap (no certificate is "
-        "asked for; a self-signed one is used), hairpinMode (the network plug-in decides)"
+        "k.yaml: accepted, but refkubelet does not act on: enableSystemLogQuery (/logs/ answers "
+        "no queries), hairpinMode (the network plug-in decides)"
     ]
     assert "port" not in NOT_ACTED_ON
 

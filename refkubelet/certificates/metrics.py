@@ -1,0 +1,38 @@
+"""What is counted of a certificate: failures to renew it, and how old its predecessors became.
+
+Rules: SRV-006. Upstream: pkg/kubelet/certificate/kubelet.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from refkubelet.telemetry.metrics import Durations
+
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 24 * 3600.0
+LIVES_S: Final = (
+    _MINUTE,
+    _HOUR,
+    4 * _HOUR,
+    6 * _HOUR,
+    12 * _HOUR,
+    _DAY,
+    2 * _DAY,
+    4 * _DAY,
+    7 * _DAY,
+    30 * _DAY,
+    90 * _DAY,
+    180 * _DAY,
+    365 * _DAY,
+    4 * 365 * _DAY,
+)
+"""Bounds of the histogram of lives."""
+
+
+@dataclass(slots=True)
+class CertificateMetrics:
+    """Counted by one certificate manager."""
+
+    failures: int = 0
+    lives: Durations = field(default_factory=lambda: Durations(LIVES_S))

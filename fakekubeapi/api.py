@@ -63,6 +63,10 @@ class FakeApi:
     ServiceAccount is switched off. It is off here unless asked for: the recorded runs are of a
     server without it, and a kubelet without projected volumes runs no pod that has one.
     `authority` signs approved certificate requests; None: they wait for a signer.
+    `field_managers`: whether each object says in `metadata.managedFields` who owns its fields, as
+    in a kube-apiserver and in `fakeapi serve`; writes take two or three times as long then. False:
+    only those that are applied (server-side apply) do; what they had before is owned by
+    `before-first-apply`.
     """
 
     def __init__(
@@ -75,11 +79,14 @@ class FakeApi:
         latency: Latency | None = None,
         service_account_admission: bool = False,
         authority: CertificateAuthority | None = None,
+        field_managers: bool = False,
     ) -> None:
         self._latency = None if latency is None or latency.none else latency
         self.store = Store(history)
         self._settings = AccessSettings(
-            service_account_admission=service_account_admission, authority=authority
+            service_account_admission=service_account_admission,
+            authority=authority,
+            field_managers=field_managers,
         )
         self._dispatcher = Dispatcher(
             self.store,
@@ -104,13 +111,15 @@ class FakeApi:
         body: Any = None,
         content_type: str = "application/json",
         user: User = ADMIN,
+        user_agent: str = "",
     ) -> Response:
         """Carry out one request; a refusal is an answer, too, with a `metav1.Status` as its body.
 
         `path` has no query; `params` is the query. `body`: a JSON value, or bytes as they come over
         a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. `user`: who
         sends it (`client_of`); nobody is refused anything, but it is noted in certificate requests
-        and counts in reviews of oneself. With
+        and counts in reviews of oneself. `user_agent`: the program that sends it, which owns the
+        fields that it writes unless `params` has a `fieldManager`. With
         `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
         server is `down`.
         """
@@ -130,7 +139,7 @@ class FakeApi:
         try:
             try:
                 record = replace(record, body=decode_body(method, body, content_type))
-                response = await self._answer(record, user)
+                response = await self._answer(record, user, user_agent)
             except (StatusError, RecursionError) as error:
                 response = _refused(error)
             record = replace(record, status=response.status)
@@ -264,7 +273,7 @@ class FakeApi:
 
     # -- parts -----------------------------------------------------------------------------------
 
-    async def _answer(self, request: RequestRecord, user: User) -> Response:
+    async def _answer(self, request: RequestRecord, user: User, user_agent: str) -> Response:
         """Let the rules decide when the request arrives, and carry it out inside its latency. A
         refusal takes that time, too."""
         outage = self._outages
@@ -276,7 +285,7 @@ class FakeApi:
             await self._faults.strike(request.method, request.path)
             await _pass_time(delay.before_s)
             left_s = delay.after_s
-            response = self._carry_out(request, outage, user)
+            response = self._carry_out(request, outage, user=user, user_agent=user_agent)
         except StatusError:
             await _pass_time(left_s)
             raise
@@ -284,7 +293,9 @@ class FakeApi:
         self._require_no_other(outage)
         return response
 
-    def _carry_out(self, request: RequestRecord, outage: int, user: User) -> Response:
+    def _carry_out(
+        self, request: RequestRecord, outage: int, *, user: User, user_agent: str
+    ) -> Response:
         self._require_no_other(outage)
         return self._dispatcher.answer(
             request.method,
@@ -294,6 +305,7 @@ class FakeApi:
             content_type=request.content_type,
             connected=lambda: self._outages == outage,
             user=user,
+            user_agent=user_agent,
         )
 
     def _require_no_other(self, outage: int) -> None:

@@ -131,7 +131,7 @@ async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    api = FakeApi(ids=Ids(Rng.from_system()))
+    api = FakeApi(ids=Ids(Rng.from_system()), field_managers=True)
     try:
         server = await serve(api, host, port)
     except OSError as error:

@@ -115,6 +115,7 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
             body=(await request.read() or None) if reads else None,
             content_type=request.headers.get("Content-Type", "application/json"),
             user=api.client_of(request.headers.get("Authorization", "")),
+            user_agent=request.headers.get("User-Agent", ""),
         )
         shown = shape if response.ok else _unchanged
         if response.events is not None:

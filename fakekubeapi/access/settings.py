@@ -21,5 +21,8 @@ class AccessSettings:
     authority: CertificateAuthority | None = None
     """Signs approved certificate requests; None: they stay without a certificate."""
 
+    field_managers: bool = False
+    """Whether all objects have `managedFields`, and not only those that are applied."""
+
     def __post_init__(self) -> None:
         self.access.is_known = self.users.knows

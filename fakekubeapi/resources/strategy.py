@@ -48,6 +48,9 @@ class Strategy:
     """Whether metadata.generation counts changes of spec and the request for deletion."""
     graceful: ClassVar[bool] = False
     """Whether a deletion is marked in the object even if it is carried out at once."""
+    admitted: ClassVar[tuple[str, ...]] = ()
+    """The fields that the server adds to a new object after its owner has been noted; who sends
+    them owns them."""
     field_labels: ClassVar[tuple[str, ...]] = ()
     """The fields that field selectors may name beside metadata.name and metadata.namespace."""
 

@@ -75,14 +75,6 @@ async def test_unknown_fields_are_refused_where_strictness_is_asked_for() -> Non
     assert refused(answer, 400, "BadRequest").endswith('error: unknown field "statuss"')
 
 
-async def test_server_side_apply_is_another_type_of_patch() -> None:
-    api = FakeApi()
-    await create(api, PODS, pod())
-    yaml = b"metadata:\n  labels: {x: y}\n"
-    answer = await patch(api, f"{PODS}/a", yaml, "application/apply-patch+yaml")
-    assert "application/apply-patch+yaml" in refused(answer, 415, "UnsupportedMediaType")
-
-
 async def test_what_leaves_a_selection_is_told_as_it_was() -> None:
     api = FakeApi()
     events: list[dict[str, Any]] = []

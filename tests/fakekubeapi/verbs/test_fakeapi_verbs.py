@@ -294,7 +294,7 @@ async def test_patch_types_on_one_object() -> None:
     assert made["data"] == {"k": "v", "a": "1"}
     made = ok(await patch(api, path, [{"op": "remove", "path": "/data/k"}], JSON_PATCH))
     assert made["data"] == {"a": "1"}
-    unknown = await patch(api, path, {}, "application/apply-patch+yaml")
+    unknown = await patch(api, path, b"{}", "application/apply-patch+cbor")
     message = refused(unknown, 415, "UnsupportedMediaType")
     assert "application/strategic-merge-patch+json" in message
 

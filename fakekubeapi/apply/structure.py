@@ -145,6 +145,28 @@ def shape_of(module: str, kind: str) -> Struct:
     return Struct(resource)
 
 
+def is_atomic(model: Any) -> bool:
+    """Whether the objects of a lightkube type are owned as a whole."""
+    return model.__name__ in _ATOMIC
+
+
+def topology(owner: str, name: str, wanted: Any) -> dict[str, Any]:
+    """What OpenAPI says of the parts of a field of the type `owner`: its `x-kubernetes-list-type`,
+    `-list-map-keys` and `-map-type`."""
+    if (owner, name) in _ATOMIC_FIELDS:
+        return {"x-kubernetes-map-type": "atomic"}
+    if (owner, name) in _GRANULAR_FIELDS:
+        return {"x-kubernetes-map-type": "granular"}
+    if typing.get_origin(_real(wanted)) is not list:
+        return {}
+    keys = _LISTS.get(_SAME_LISTS.get(owner, owner), {}).get(name)
+    if keys is None:
+        return {"x-kubernetes-list-type": "atomic"}
+    if not keys:
+        return {"x-kubernetes-list-type": "set"}
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+
+
 @functools.cache
 def _fields(model: Any) -> Mapping[str, Shape]:
     found = {}

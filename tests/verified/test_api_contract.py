@@ -252,3 +252,13 @@ async def test_bodies_may_be_yaml(api: ApiSide) -> None:
     kind = "application/apply-patch+yaml"
     found = await api.done("PATCH", f"{api.configmaps}/c", applied, kind=kind, params=params)
     assert found["data"] == {"b": "yes", "d": "x"}
+
+
+async def test_openapi_v2_is_json_for_who_takes_it(api: ApiSide) -> None:
+    document = await api.done("GET", "/openapi/v2")
+    assert document["swagger"] == "2.0"
+    spec = document["definitions"]["io.k8s.api.core.v1.PodSpec"]["properties"]
+    assert spec["containers"]["x-kubernetes-list-type"] == "map"
+    assert spec["containers"]["x-kubernetes-list-map-keys"] == ["name"]
+    assert spec["tolerations"]["x-kubernetes-list-type"] == "atomic"
+    assert spec["nodeSelector"]["x-kubernetes-map-type"] == "atomic"

@@ -355,4 +355,4 @@ async def test_discovery_lists_what_is_stored() -> None:
     assert found["pods/status"]["verbs"] == ["get", "patch", "update"]
     assert not found["nodes"]["namespaced"]
     assert (await get(api, "/version"))["minor"] == "36"
-    refused(await api.request("GET", "/openapi/v2"), 404, "NotFound")
+    refused(await api.request("GET", "/openapi/v1"), 404, "NotFound")

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
@@ -67,6 +68,9 @@ class FakeApi:
     in a kube-apiserver and in `fakeapi serve`; writes take two or three times as long then. False:
     only those that are applied (server-side apply) do; what they had before is owned by
     `before-first-apply`.
+    `data`: a directory in which all objects are kept, so that a server that is started with it
+    again goes on where the last one ended, crash or not; None: in memory alone. Raises
+    `storage.journal.DataError` for a directory that cannot be used.
     """
 
     def __init__(
@@ -80,9 +84,10 @@ class FakeApi:
         service_account_admission: bool = False,
         authority: CertificateAuthority | None = None,
         field_managers: bool = False,
+        data: Path | None = None,
     ) -> None:
         self._latency = None if latency is None or latency.none else latency
-        self.store = Store(history)
+        self.store = Store(history, data)
         self._settings = AccessSettings(
             service_account_admission=service_account_admission,
             authority=authority,
@@ -270,6 +275,10 @@ class FakeApi:
         """Forget the history of changes, so that a watch from an older resourceVersion gets 410
         Expired."""
         self.store.compact()
+
+    def close(self) -> None:
+        """Let go of the data directory, if there is one; nothing can be written any more."""
+        self.store.close()
 
     # -- parts -----------------------------------------------------------------------------------
 

@@ -30,8 +30,8 @@ _OTHER_GROUPS: Final = {"eviction": "policy", "token": "authentication.k8s.io"}
 
 
 def discovery_document(path: str) -> dict[str, Any] | None:
-    """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v2`, `/openapi/v3`); None
-    if there is none, as for the path of an object or a collection."""
+    """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v2`,
+    `/openapi/v3`); None if there is none, as for the path of an object or a collection."""
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
         return dict(VERSION)

@@ -24,7 +24,7 @@ from fakekubeapi.requests.parameters import (
 from fakekubeapi.requests.routes import Route, parse_route
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
-from fakekubeapi.storage.store import Store
+from fakekubeapi.storage.store import Key, Store
 from fakekubeapi.storage.watch import WatchOptions, watch_events
 from fakekubeapi.verbs.operations import Operations
 from fakekubeapi.verbs.ownership import Writer
@@ -269,8 +269,9 @@ class Dispatcher:
         if first:
             namespaces = parse_route("POST", "/api/v1/namespaces")
             for name in SYSTEM_NAMESPACES:
-                body = {"metadata": {"name": name}}
-                self._operations.create(namespaces, body, dry_run=False)
+                if self._store.get(Key("namespaces", "", name)) is None:
+                    body = {"metadata": {"name": name}}
+                    self._operations.create(namespaces, body, dry_run=False)
         return self._operations
 
     def _clock_now(self) -> Clock:

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
@@ -64,6 +65,13 @@ class FakeApi:
     ServiceAccount is switched off. It is off here unless asked for: the recorded runs are of a
     server without it, and a kubelet without projected volumes runs no pod that has one.
     `authority` signs approved certificate requests; None: they wait for a signer.
+    `field_managers`: whether each object says in `metadata.managedFields` who owns its fields, as
+    in a kube-apiserver and in `fakeapi serve`; writes take two or three times as long then. False:
+    only those that are applied (server-side apply) do; what they had before is owned by
+    `before-first-apply`.
+    `data`: a directory in which all objects are kept, so that a server that is started with it
+    again goes on where the last one ended, crash or not; None: in memory alone. Raises
+    `storage.journal.DataError` for a directory that cannot be used.
     """
 
     def __init__(
@@ -76,11 +84,15 @@ class FakeApi:
         latency: Latency | None = None,
         service_account_admission: bool = False,
         authority: CertificateAuthority | None = None,
+        field_managers: bool = False,
+        data: Path | None = None,
     ) -> None:
         self._latency = None if latency is None or latency.none else latency
-        self.store = Store(history)
+        self.store = Store(history, data)
         self._settings = AccessSettings(
-            service_account_admission=service_account_admission, authority=authority
+            service_account_admission=service_account_admission,
+            authority=authority,
+            field_managers=field_managers,
         )
         self._dispatcher = Dispatcher(
             self.store,
@@ -105,13 +117,15 @@ class FakeApi:
         body: Any = None,
         content_type: str = "application/json",
         user: User = ADMIN,
+        user_agent: str = "",
     ) -> Response:
         """Carry out one request; a refusal is an answer, too, with a `metav1.Status` as its body.
 
         `path` has no query; `params` is the query. `body`: a JSON value, or bytes as they come over
         a wire. `content_type`: what bytes are; for a PATCH always the kind of patch. `user`: who
         sends it (`client_of`); nobody is refused anything, but it is noted in certificate requests
-        and counts in reviews of oneself. With
+        and counts in reviews of oneself. `user_agent`: the program that sends it, which owns the
+        fields that it writes unless `params` has a `fieldManager`. With
         `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
         server is `down`.
         """
@@ -131,7 +145,7 @@ class FakeApi:
         try:
             try:
                 record = replace(record, body=decode_body(method, body, content_type))
-                response = await self._answer(record, user)
+                response = await self._answer(record, user, user_agent)
             except (StatusError, RecursionError) as error:
                 response = _refused(error)
             record = replace(record, status=response.status)
@@ -269,9 +283,13 @@ class FakeApi:
         Expired."""
         self.store.compact()
 
+    def close(self) -> None:
+        """Let go of the data directory, if there is one; nothing can be written any more."""
+        self.store.close()
+
     # -- parts -----------------------------------------------------------------------------------
 
-    async def _answer(self, request: RequestRecord, user: User) -> Response:
+    async def _answer(self, request: RequestRecord, user: User, user_agent: str) -> Response:
         """Let the rules decide when the request arrives, and carry it out inside its latency. A
         refusal takes that time, too."""
         outage = self._outages
@@ -283,7 +301,7 @@ class FakeApi:
             await self._faults.strike(request.method, request.path)
             await _pass_time(delay.before_s)
             left_s = delay.after_s
-            response = self._carry_out(request, outage, user)
+            response = self._carry_out(request, outage, user=user, user_agent=user_agent)
         except StatusError:
             await _pass_time(left_s)
             raise
@@ -291,7 +309,9 @@ class FakeApi:
         self._require_no_other(outage)
         return response
 
-    def _carry_out(self, request: RequestRecord, outage: int, user: User) -> Response:
+    def _carry_out(
+        self, request: RequestRecord, outage: int, *, user: User, user_agent: str
+    ) -> Response:
         self._require_no_other(outage)
         return self._dispatcher.answer(
             request.method,
@@ -301,6 +321,7 @@ class FakeApi:
             content_type=request.content_type,
             connected=lambda: self._outages == outage,
             user=user,
+            user_agent=user_agent,
         )
 
     def _require_no_other(self, outage: int) -> None:

@@ -1,4 +1,5 @@
-"""JSON bodies: from bytes to values that the rest of the server can work with, and back to bytes.
+"""Bodies, JSON or YAML: from bytes to values that the rest of the server can work with, and back to
+bytes.
 
 Bytes that are not UTF-8, and unpaired surrogates, are read as U+FFFD, as the API server reads
 them; whole numbers that do not fit 64 bits become floating-point numbers. A body nested more than
@@ -15,40 +16,44 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from fakekubeapi.errors import StatusError, bad_request, unsupported_media_type
+from fakekubeapi.yaml_bodies import decode_yaml
 
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+YAML: Final = "application/yaml"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 MAX_DEPTH: Final = 200
 """How many levels of lists and objects a body may have. A kube-apiserver allows 10,000, but its
 objects have about twenty at most."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_IN_YAML: Final = frozenset((YAML, APPLY_PATCH))
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def decode_body(method: str, body: Any, content_type: str) -> Any:
-    """A copy of a request's JSON body that nothing else refers to; bytes are decoded, None (no
+    """A copy of a request's body that nothing else refers to; bytes are decoded, None (no
     body) stays None.
 
     `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
-    JSON or empty. Raises: StatusError 415 for another type, 400 that says where the JSON is broken
-    or that it is nested too deeply."""
+    JSON, YAML or empty. Raises: StatusError 415 for another type, 400 that says where the text is
+    broken or that it is nested too deeply."""
     if not isinstance(body, bytes):
         require_shallow(body)
         return copy_json(body)
     media_type = content_type.partition(";")[0].strip()
-    known = PATCH_TYPES if method == "PATCH" else ("", JSON)
+    known = PATCH_TYPES if method == "PATCH" else ("", JSON, YAML)
     if media_type not in known or (not media_type and content_type.strip()):
         refusal = unsupported_media_type(media_type, [name for name in known if name])
         if media_type == PROTOBUF:
             refusal.message += (
-                "; this server speaks JSON only: set contentType: application/json, or use "
+                "; this server speaks JSON and YAML: set contentType: application/json, or use "
                 "kubectl apply"
             )
         raise refusal
-    value = _decoded(body)
+    value = decode_yaml(body, MAX_DEPTH) if media_type in _IN_YAML else _decoded(body)
     require_shallow(value)
     return _small(value)
 

@@ -76,6 +76,13 @@ def _parser() -> argparse.ArgumentParser:
         help="write a kubeconfig for kubelets and kubectl here once the server listens",
     )
     serve.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="keep all objects in this directory, and go on with those that are there "
+        "(default: in memory alone)",
+    )
+    serve.add_argument(
         "--clock-page",
         metavar="FILE",
         help="live in the time of this clock page, with the programs and fakes that name it, too "
@@ -93,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         host, port = parse_listen(options.listen)
         with asyncio.Runner(loop_factory=_loop_factory(options.clock_page)) as runner:
-            runner.run(_serve(host, port, options.kubeconfig_out))
+            runner.run(_serve(host, port, options.kubeconfig_out, options.data))
     except UsageError as error:
         print(f"fakeapi: {error}", file=sys.stderr)
         return 2
@@ -117,7 +124,7 @@ def _loop_factory(clock_page: str | None) -> Callable[[], asyncio.AbstractEventL
     return lambda: WarpedLoop(page)
 
 
-async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:
+async def _serve(host: str, port: int, kubeconfig_out: Path | None, data: Path | None) -> None:
     """Serve until SIGTERM or SIGINT; write the kubeconfig, if any, once the port is open."""
     # Here, not above: `fakeapi --help` shall not wait for the server's modules.
     import asyncio
@@ -125,13 +132,17 @@ async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:
 
     from fakekubeapi.api import FakeApi
     from fakekubeapi.http import serve
+    from fakekubeapi.storage.journal import DataError
     from simclock import Ids, Rng
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    api = FakeApi(ids=Ids(Rng.from_system()))
+    try:
+        api = FakeApi(ids=Ids(Rng.from_system()), field_managers=True, data=data)
+    except DataError as error:
+        raise UsageError(f"--data: {error}") from None
     try:
         server = await serve(api, host, port)
     except OSError as error:
@@ -145,6 +156,7 @@ async def _serve(host: str, port: int, kubeconfig_out: Path | None) -> None:
             _write_kubeconfig(kubeconfig_out, server.url)
         print(f"fakeapi: serving on {server.url}", flush=True)
         await stop.wait()
+    api.close()
 
 
 def _write_kubeconfig(path: Path, url: str) -> None:

@@ -49,7 +49,7 @@ class StatusError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-        self.reason = reason or _REASONS.get(code, "Unknown")
+        self.reason = _REASONS.get(code, "Unknown") if reason is None else reason
         self.details = details
 
     def body(self) -> dict[str, Any]:

@@ -127,6 +127,7 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
             body=(await request.read() or None) if reads else None,
             content_type=request.headers.get("Content-Type", "application/json"),
             user=_owner(request) or api.client_of(request.headers.get("Authorization", "")),
+            user_agent=request.headers.get("User-Agent", ""),
         )
         shown = shape if response.ok else _unchanged
         if response.events is not None:
@@ -163,7 +164,12 @@ def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """The function that turns what a GET finds into the form the client wants: the objects as they
     are, their metadata alone, or a Table (for `kubectl get`). Raises: StatusError 406 for another
     form, 404 or 405 as `parse_route` does."""
-    if request.method != "GET" or discovery_document(request.path) is not None:
+    if request.method != "GET":
+        return _unchanged
+    if request.path == "/openapi/v2":
+        form_of(request.headers.get("Accept", ""))  # kubectl wants protobuf and can do without
+        return _unchanged
+    if discovery_document(request.path) is not None:
         return _unchanged
     form = form_of(request.headers.get("Accept", ""))
     if form == AS_IS:

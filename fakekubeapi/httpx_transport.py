@@ -36,6 +36,7 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
                 body=await request.aread() or None,
                 content_type=request.headers.get("Content-Type", "application/json"),
                 user=self._api.client_of(request.headers.get("Authorization", "")),
+                user_agent=request.headers.get("User-Agent", ""),
             )
         except ApiUnreachable as error:
             raise httpx2.ConnectError(str(error), request=request) from error

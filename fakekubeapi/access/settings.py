@@ -24,5 +24,8 @@ class AccessSettings:
     signing: Signing = field(default_factory=Signing)
     """Which requests are approved or denied, and for how long certificates are valid."""
 
+    field_managers: bool = False
+    """Whether all objects have `managedFields`, and not only those that are applied."""
+
     def __post_init__(self) -> None:
         self.access.is_known = self.users.knows

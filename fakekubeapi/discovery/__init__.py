@@ -1,3 +1,3 @@
 """The documents that describe the server itself: `documents` (versions, groups, resources),
-`openapi` (OpenAPI v3, for kubectl), `schemas` (the types of the stored kinds).
+`openapi` (OpenAPI v3, for kubectl), `openapi_v2`, `schemas` (the types of the stored kinds).
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.discovery.openapi import openapi_document
+from fakekubeapi.discovery.openapi_v2 import openapi_v2
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
 
 VERSION: Final = {
@@ -29,11 +30,13 @@ _OTHER_GROUPS: Final = {"eviction": "policy", "token": "authentication.k8s.io"}
 
 
 def discovery_document(path: str) -> dict[str, Any] | None:
-    """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v3`); None
-    if there is none, as for the path of an object or a collection."""
+    """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v2`,
+    `/openapi/v3`); None if there is none, as for the path of an object or a collection."""
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
         return dict(VERSION)
+    if parts == ["openapi", "v2"]:
+        return openapi_v2()
     if parts[:1] == ["openapi"]:
         return openapi_document(parts[1:])
     if parts == ["api"]:

@@ -42,7 +42,6 @@ def _prefix(group: str, version: str) -> str:
 
 def _path(resource: Resource) -> tuple[str, dict[str, Any]]:
     """The entry of `paths` for one object: its path, and that it can be patched."""
-    place = "namespaces/{namespace}/" if resource.namespaced else ""
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     patch = {
         "x-kubernetes-action": "patch",
@@ -50,5 +49,10 @@ def _path(resource: Resource) -> tuple[str, dict[str, Any]]:
         "parameters": _PARAMETERS,
         "responses": {"200": {"description": "OK"}},
     }
-    path = f"/{_prefix(resource.group, resource.version)}/{place}{resource.plural}/{{name}}"
-    return path, {"patch": patch}
+    return resource_path(resource), {"patch": patch}
+
+
+def resource_path(resource: Resource) -> str:
+    """The path of one object, as the documents write it."""
+    place = "namespaces/{namespace}/" if resource.namespaced else ""
+    return f"/{_prefix(resource.group, resource.version)}/{place}{resource.plural}/{{name}}"

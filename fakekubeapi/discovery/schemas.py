@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fakekubeapi.apply.structure import is_atomic, topology
 from fakekubeapi.resources import Resource
 
 Schema = dict[str, Any]
@@ -30,6 +31,7 @@ _PLAIN: Final[dict[Any, Schema]] = {
     datetime: {"type": "string", "format": "date-time"},
 }
 _FIELD: Final = re.compile(r"\* \*\*(\w+)\*\* ``[^`]*``(?: - )?")
+REFERENCE: Final = "#/components/schemas/"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta"
 
 
@@ -61,11 +63,14 @@ def _add(found: dict[str, Schema], model: Any) -> str:
     for field in msgspec.structs.fields(model):
         shape = _shape(found, field.type)
         text = descriptions.get(field.encode_name, "")
+        shape |= topology(model.__name__, field.encode_name, field.type)
         if "$ref" in shape:
             shape = {"allOf": [shape], "default": {}}
         properties[field.encode_name] = {**shape, "description": text} if text else shape
     needed = [f.encode_name for f in msgspec.structs.fields(model) if f.required]
     schema |= {"description": summary, "properties": properties}
+    if is_atomic(model):
+        schema["x-kubernetes-map-type"] = "atomic"
     if needed:
         schema["required"] = needed
     return name
@@ -87,7 +92,7 @@ def _shape(found: dict[str, Schema], wanted: Any) -> Schema:
             return {"type": "string", "format": "int-or-string"}
         return _shape(found, real[0])
     if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        return {"$ref": f"#/components/schemas/{_add(found, wanted)}"}
+        return {"$ref": f"{REFERENCE}{_add(found, wanted)}"}
     if origin is list:
         return {"type": "array", "items": _shape(found, members[0])}
     if origin is dict:

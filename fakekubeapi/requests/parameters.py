@@ -15,12 +15,15 @@ from fakekubeapi.errors import (
     bad_request,
     forbidden_field,
     invalid,
+    invalid_value,
+    required,
     unsupported_value,
 )
 
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UNSIGNED: Final = re.compile(r"[0-9]+", re.ASCII)
 _META: Final = "meta.k8s.io"
+_MAX_MANAGER_BYTES: Final = 128
 _MATCHES: Final = ("Exact", "NotOlderThan")
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _KINDS: Final = {"POST": "Create", "PUT": "Update", "PATCH": "Patch", "DELETE": "Delete"}
@@ -88,6 +91,25 @@ def dry_run(method: str, params: Mapping[str, str]) -> bool:
         causes.append(unsupported_value("fieldValidation", validation, _VALIDATIONS))
     _refuse(f"{_KINDS.get(method, 'Create')}Options", causes)
     return asked == "All"
+
+
+def field_manager(params: Mapping[str, str], method: str, *, applies: bool) -> str:
+    """The parameter fieldManager, "" if there is none. `applies`: whether this is a server-side
+    apply. Raises: StatusError 422 if it is missing in an apply, too long or not printable, and for
+    `force` in anything else."""
+    causes, name = list[Cause](), params.get("fieldManager", "")
+    if applies and not name:
+        causes.append(required("fieldManager", "is required for apply patch"))
+    if "force" in params and method == "PATCH" and not applies:
+        causes.append(forbidden_field("force", "may not be specified for non-apply patch"))
+    if len(name.encode()) > _MAX_MANAGER_BYTES:
+        message = f"Too long: may not be more than {_MAX_MANAGER_BYTES} bytes"
+        causes.append(Cause("fieldManager", message, "FieldValueTooLong"))
+    if not name.isprintable():
+        text = "should only contain printable characters"
+        causes.append(invalid_value("fieldManager", name, text))
+    _refuse(f"{_KINDS.get(method, 'Create')}Options", causes)
+    return name
 
 
 def _refuse(kind: str, causes: Sequence[Cause]) -> None:

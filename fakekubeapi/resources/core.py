@@ -22,6 +22,7 @@ class NodeStrategy(Strategy):
     node lifecycle controller removes it, here it stays, as in the recorded runs."""
 
     returns_deleted = True
+    admitted: ClassVar[tuple[str, ...]] = ("spec.taints",)
     field_labels: ClassVar[tuple[str, ...]] = ("spec.unschedulable",)
 
     def prepare_create(self, obj: Object) -> None:
@@ -48,6 +49,7 @@ class NamespaceStrategy(Strategy):
     """Namespaces are Active from the start. The objects in a deleted one are removed by the server
     (`Deletion`), as there is no namespace controller."""
 
+    admitted: ClassVar[tuple[str, ...]] = ("spec.finalizers",)
     field_labels: ClassVar[tuple[str, ...]] = ("status.phase",)
 
     def prepare_create(self, obj: Object) -> None:

@@ -31,6 +31,11 @@ class PodStrategy(Strategy):
     returns_deleted = True
     has_generation = True
     graceful = True
+    admitted: ClassVar[tuple[str, ...]] = (
+        "spec.tolerations",
+        "spec.priority",
+        "spec.preemptionPolicy",
+    )
     field_labels: ClassVar[tuple[str, ...]] = (
         "spec.nodeName",
         "spec.restartPolicy",

@@ -50,6 +50,9 @@ class Strategy:
     """Whether a deletion is marked in the object even if it is carried out at once."""
     any_name: ClassVar[bool] = False
     """Whether a name may be anything that can be a part of a path, not only a subdomain."""
+    admitted: ClassVar[tuple[str, ...]] = ()
+    """The fields that the server adds to a new object after its owner has been noted; who sends
+    them owns them."""
     field_labels: ClassVar[tuple[str, ...]] = ()
     """The fields that field selectors may name beside metadata.name and metadata.namespace."""
 

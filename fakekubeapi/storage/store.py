@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Any, Final, Literal
 
-from fakekubeapi.errors import expired
+from fakekubeapi.errors import StatusError, expired
+from fakekubeapi.storage.journal import Entry, Journal
 
 Object = dict[str, Any]
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -46,15 +48,24 @@ class Change:
 
 class Store:
     """The objects, their `revision` (the number of the last change; 0: none yet), and the last
-    `history` changes; older ones are forgotten."""
+    `history` changes; older ones are forgotten. `data`: a directory in which all of it is kept, and
+    from which it is read at the start; None: in memory alone. Raises: DataError."""
 
-    def __init__(self, history: int = DEFAULT_HISTORY) -> None:
+    def __init__(self, history: int = DEFAULT_HISTORY, data: Path | None = None) -> None:
         self.revision = 0
         self._objects: dict[Key, Object] = {}
         self._changes: deque[Change] = deque()
         self._history = history
         self._compacted = 0
         self._waiting: list[asyncio.Future[None]] = []
+        self._journal: Journal | None = None
+        if data is not None:
+            journal, entries, forgotten = Journal.open(data)
+            for entry in entries:
+                self._restore(entry, forgotten)
+            self.revision = max(self.revision, forgotten)
+            self._compacted = max(self._compacted, forgotten)
+            self._journal = journal
 
     def get(self, key: Key) -> Object | None:
         """The stored object itself, not to be changed; None if there is none."""
@@ -79,25 +90,26 @@ class Store:
 
     def put(self, key: Key, obj: Object) -> Object:
         """Store `obj`, new or changed, under the next revision; returns the stored object, whose
-        resourceVersion it is."""
+        resourceVersion it is. Raises: StatusError 500 if it cannot be kept in the data directory;
+        then nothing has changed."""
         previous = self._objects.get(key)
-        stored = self._stamp(obj)
-        self._objects[key] = stored
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
-        self._record(
-            Change(revision=self.revision, type=kind, key=key, object=stored, previous=previous)
-        )
+        stored = self._stamped(obj)
+        self._change(kind, key, stored, previous)
         return stored
 
     def remove(self, key: Key) -> Object:
         """Remove the object; returns its last state, with the revision of its removal as its
-        resourceVersion. Raises: KeyError if there is none."""
-        previous = self._objects.pop(key)
-        last = self._stamp(previous)
-        self._record(
-            Change(revision=self.revision, type="DELETED", key=key, object=last, previous=previous)
-        )
+        resourceVersion. Raises: KeyError if there is none, StatusError 500 as `put` does."""
+        previous = self._objects[key]
+        last = self._stamped(previous)
+        self._change("DELETED", key, last, previous)
         return last
+
+    def close(self) -> None:
+        """Let go of the data directory, if there is one."""
+        if self._journal is not None:
+            self._journal.close()
 
     def changes_since(self, revision: int) -> list[Change]:
         """All changes after `revision`, the oldest first. Raises: StatusError 410 (Expired) when
@@ -116,6 +128,8 @@ class Store:
         """Forget the whole history: a watch that has not seen all of it gets 410 Expired."""
         self._changes.clear()
         self._compacted = self.revision
+        if self._journal is not None:
+            self._journal.rewrite(map(_entry_of, self._objects.items()), self.revision)
 
     async def changed(self) -> None:
         """Wait for the next change, or for `wake`."""
@@ -134,13 +148,54 @@ class Store:
             if not future.done():
                 future.set_result(None)
 
-    def _stamp(self, obj: Object) -> Object:
-        self.revision += 1
-        metadata = {**obj["metadata"], "resourceVersion": str(self.revision)}
+    def _stamped(self, obj: Object) -> Object:
+        """The object as it is after the next change."""
+        metadata = {**obj["metadata"], "resourceVersion": str(self.revision + 1)}
         return {**obj, "metadata": metadata}
 
-    def _record(self, change: Change) -> None:
+    def _change(self, kind: ChangeType, key: Key, obj: Object, previous: Object | None) -> None:
+        """Keep a change where it is to be kept, then let it count. `obj` has its revision."""
+        revision = int(obj["metadata"]["resourceVersion"])
+        change = Change(revision=revision, type=kind, key=key, object=obj, previous=previous)
+        self._keep(change)
+        self.revision = change.revision
+        if change.type == "DELETED":
+            del self._objects[change.key]
+        else:
+            self._objects[change.key] = change.object
         self._changes.append(change)
         while len(self._changes) > self._history:
             self._compacted = self._changes.popleft().revision
         self.wake()
+
+    def _keep(self, change: Change) -> None:
+        if self._journal is None:
+            return
+        obj = None if change.type == "DELETED" else change.object
+        try:
+            if self._journal.has_far_more_than(len(self._objects)):
+                self._journal.rewrite(map(_entry_of, self._objects.items()), self.revision)
+            self._journal.append(Entry(change.revision, astuple(change.key), obj))
+        except OSError as error:
+            why = f"the change cannot be kept in the data directory: {error.strerror or error}"
+            raise StatusError(500, why) from None
+
+    def _restore(self, entry: Entry, forgotten: int) -> None:
+        """Let a kept change count; one up to the revision `forgotten` makes no history."""
+        key = Key(*entry.key)
+        previous = self._objects.get(key)
+        if entry.revision <= forgotten and entry.object is not None:
+            self._objects[key] = entry.object
+            return
+        if entry.object is not None:
+            kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
+            self._change(kind, key, entry.object, previous)
+        elif previous is not None:
+            version = {**previous["metadata"], "resourceVersion": str(entry.revision)}
+            last = {**previous, "metadata": version}
+            self._change("DELETED", key, last, previous)
+
+
+def _entry_of(item: tuple[Key, Object]) -> Entry:
+    key, obj = item
+    return Entry(int(obj["metadata"]["resourceVersion"]), astuple(key), obj)

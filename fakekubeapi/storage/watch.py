@@ -14,29 +14,13 @@ from typing import Any, Final
 from fakekubeapi.errors import ApiUnreachable, StatusError
 from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
+from fakekubeapi.resources.empty import ZERO_VALUES
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Change, Store
 from simclock import Latency
 
 Event = dict[str, Any]
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-_NODE_INFO: Final = (
-    *("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"),
-    *("kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"),
-)
-ZERO_VALUES: Final[dict[str, dict[str, Any]]] = {
-    "Pod": {"spec": {"containers": None}, "status": {}},
-    "Node": {
-        "spec": {},
-        "status": {
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
-            "nodeInfo": dict.fromkeys(_NODE_INFO, ""),
-        },
-    },
-}
-"""What the objects of bookmarks have beside kind, apiVersion and metadata, as kube-apiserver 1.36.2
-sends them: the fields that Go encodes even when they are empty. A client must not take such an
-object for a real one (SRC-051)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
-from fakekubeapi.bodies import copy_json
+from fakekubeapi.apply.managers import manager_name
+from fakekubeapi.bodies import APPLY_PATCH, copy_json
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import StatusError, bad_request
 from fakekubeapi.requests.parameters import (
     check_list_options,
     dry_run,
+    field_manager,
     is_true,
     resource_version,
     whole_number,
@@ -22,9 +24,10 @@ from fakekubeapi.requests.parameters import (
 from fakekubeapi.requests.routes import Route, parse_route
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
-from fakekubeapi.storage.store import Store
+from fakekubeapi.storage.store import Key, Store
 from fakekubeapi.storage.watch import WatchOptions, watch_events
 from fakekubeapi.verbs.operations import Operations
+from fakekubeapi.verbs.ownership import Writer
 from fakekubeapi.verbs.reviews import Reviews
 from simclock import Clock, Ids, Latency, RealClock
 
@@ -48,6 +51,28 @@ class Response:
     def ok(self) -> bool:
         """Whether the request was carried out: a status below 400."""
         return self.status < 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a request says beside its method and path."""
+
+    params: Mapping[str, str]
+    body: Any
+    content_type: str
+    user: User
+    user_agent: str
+
+    @property
+    def applies(self) -> bool:
+        """Whether this is a server-side apply, if it is a PATCH."""
+        return self.content_type.partition(";")[0].strip() == APPLY_PATCH
+
+    def writer(self, method: str) -> Writer:
+        """Who writes. Raises: StatusError 422 for a wrong fieldManager."""
+        applies = method == "PATCH" and self.applies
+        given = field_manager(self.params, method, applies=applies)
+        return Writer(manager_name(given, self.user_agent))
 
 
 class Dispatcher:
@@ -81,12 +106,13 @@ class Dispatcher:
         content_type: str,
         connected: Callable[[], bool],
         user: User = ADMIN,
+        user_agent: str = "",
     ) -> Response:
         """Carry out one request; nothing in the response is shared with the store.
 
         `path` has no query, `params` is the query, `body` a decoded JSON value, `user` who sends
-        it. A watch goes on while `connected()` is true. Raises: StatusError when the request is
-        refused.
+        it, with the program `user_agent`. A watch goes on while `connected()` is true. Raises:
+        StatusError when the request is refused.
         """
         known = discovery_document(path) if method == "GET" else None
         if known is not None:
@@ -94,22 +120,13 @@ class Dispatcher:
         route = parse_route(method, path)
         if method == "GET" and is_true(params.get("watch")):
             return self._open_watch(route, params, connected)
-        status, found = self._dispatch(
-            method, route, params=params, body=body, content_type=content_type, user=user
-        )
+        asked = _Asked(params, body, content_type, user, user_agent)
+        status, found = self._dispatch(method, route, asked)
         return Response(status, copy_json(found))
 
-    def _dispatch(
-        self,
-        method: str,
-        route: Route,
-        *,
-        params: Mapping[str, str],
-        body: Any,
-        content_type: str,
-        user: User,
-    ) -> tuple[int, dict[str, Any]]:
+    def _dispatch(self, method: str, route: Route, asked: _Asked) -> tuple[int, dict[str, Any]]:
         """The HTTP status and the body of the answer to anything but a watch."""
+        params, body = asked.params, asked.body
         do, unstored = self._verbs(), dry_run(method, params)
         if method == "GET" and route.name:
             return 200, do.get(route)
@@ -119,22 +136,36 @@ class Dispatcher:
             return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
         if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
             _require_known_fields(route, body)
+        writer = asked.writer(method)
         if method == "POST":
-            return 201, self._post(route, body, dry_run=unstored, user=user)
+            return 201, self._post(route, asked, dry_run=unstored, writer=writer)
         if method == "PUT":
-            obj, created = do.update(route, body, dry_run=unstored)
+            obj, created = do.update(route, body, dry_run=unstored, writer=writer)
+            return (201 if created else 200), obj
+        if method == "PATCH" and asked.applies:
+            obj, created = do.apply(
+                route,
+                body,
+                dry_run=unstored,
+                force=is_true(params.get("force")),
+                user=asked.user,
+                writer=writer,
+            )
             return (201 if created else 200), obj
         if method == "PATCH":
-            return 200, do.patch(route, body, content_type, dry_run=unstored)
+            kind = asked.content_type
+            return 200, do.patch(route, body, kind, dry_run=unstored, writer=writer)
         return self._delete(route, params, body, dry_run=unstored)
 
-    def _post(self, route: Route, body: Any, *, dry_run: bool, user: User) -> dict[str, Any]:
+    def _post(
+        self, route: Route, asked: _Asked, *, dry_run: bool, writer: Writer
+    ) -> dict[str, Any]:
         """Create an object, answer a review, bind a pod to a node, or evict it (delete it)."""
-        do = self._verbs()
+        do, body = self._verbs(), asked.body
         if route.subresource == "token":
             return self._reviews.token_request(route, body, self._clock_now())
         if not route.resource.stored:
-            return self._review(route, body, user)
+            return self._review(route, body, asked.user)
         if route.subresource == "binding":
             do.bind(route, body)
             return _success(route, None)
@@ -142,7 +173,7 @@ class Dispatcher:
             check_shape(body, "models.policy_v1", "Eviction")
             do.deletion.delete(route, (body or {}).get("deleteOptions"), dry_run=dry_run)
             return _success(route, None)
-        return do.create(route, body, dry_run=dry_run, user=user)
+        return do.create(route, body, dry_run=dry_run, user=asked.user, writer=writer)
 
     def _review(self, route: Route, body: Any, user: User) -> dict[str, Any]:
         if route.resource.kind == "TokenReview":
@@ -238,8 +269,9 @@ class Dispatcher:
         if first:
             namespaces = parse_route("POST", "/api/v1/namespaces")
             for name in SYSTEM_NAMESPACES:
-                body = {"metadata": {"name": name}}
-                self._operations.create(namespaces, body, dry_run=False)
+                if self._store.get(Key("namespaces", "", name)) is None:
+                    body = {"metadata": {"name": name}}
+                    self._operations.create(namespaces, body, dry_run=False)
         return self._operations
 
     def _clock_now(self) -> Clock:

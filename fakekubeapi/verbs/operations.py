@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+from dataclasses import replace
 from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
-from fakekubeapi.bodies import without_null
+from fakekubeapi.bodies import copy_json, without_null
 from fakekubeapi.errors import (
     StatusError,
     already_exists,
@@ -32,6 +33,7 @@ from fakekubeapi.storage.store import Key, Object, Store
 from fakekubeapi.verbs.admission import admit_service_account
 from fakekubeapi.verbs.controllers import Controllers
 from fakekubeapi.verbs.deletion import Deletion
+from fakekubeapi.verbs.ownership import SERVER, Owners, Writer
 from simclock import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (
@@ -58,12 +60,21 @@ class Operations:
         self._clock = clock
         self._ids = ids
         self._settings = settings
+        self._owners = Owners(settings)
         self.controllers = Controllers(store, clock, ids, settings)
         self.deletion = Deletion(store, clock)
 
-    def create(self, route: Route, body: Any, *, dry_run: bool, user: User = ADMIN) -> Object:
+    def create(
+        self,
+        route: Route,
+        body: Any,
+        *,
+        dry_run: bool,
+        user: User = ADMIN,
+        writer: Writer = SERVER,
+    ) -> Object:
         """Store a new object of `user`, completed with defaults and what the server sets; returns
-        it.
+        it. `writer`: who owns its fields from now on.
 
         With `dry_run` it is checked, but not stored. Raises: StatusError 400 for a body that does
         not fit the path, 404 for an unknown namespace, 409 if the object exists, 422 for wrong
@@ -79,10 +90,12 @@ class Operations:
         for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"):
             metadata.pop(field, None)
         metadata.pop("managedFields", None)
+        given = copy_json(obj)
         metadata.pop("generation", None)
         if resource.strategy.has_generation:
             metadata["generation"] = 1
         resource.strategy.prepare_create(obj)
+        owners = self._owners.of_new(route, given, obj, writer.at(metadata["creationTimestamp"]))
         resource.strategy.set_requester(obj, user.info())
         causes = resource.strategy.validate_create(obj)
         if not causes and resource.qualified == "pods" and self._settings.service_account_admission:
@@ -95,6 +108,8 @@ class Operations:
         key = Key(resource.qualified, namespace, name)
         if self._store.get(key) is not None:
             raise already_exists(resource.qualified, name)
+        if owners:
+            metadata["managedFields"] = owners
         if dry_run:
             return obj
         stored = self._store.put(key, obj)
@@ -134,7 +149,9 @@ class Operations:
             "items": items,
         }
 
-    def update(self, route: Route, body: Any, *, dry_run: bool) -> tuple[Object, bool]:
+    def update(
+        self, route: Route, body: Any, *, dry_run: bool, writer: Writer = SERVER
+    ) -> tuple[Object, bool]:
         """Replace the object (PUT); returns it as stored, and whether this created it.
 
         With `dry_run` nothing is stored. Raises: StatusError 400 for a body that does not fit the
@@ -146,15 +163,23 @@ class Operations:
         _check_name(new["metadata"].setdefault("name", name), name)
         old = self._store.get(route.key)
         if old is None and resource.strategy.allow_create_on_update and not route.subresource:
-            return self.create(route, body, dry_run=dry_run), True
+            return self.create(route, body, dry_run=dry_run, writer=writer), True
         if old is None:
             raise not_found(resource.qualified, name)
         if resource.strategy.needs_resource_version and not new["metadata"].get("resourceVersion"):
             cause = invalid_value("metadata.resourceVersion", "", "must be specified for an update")
             raise invalid(resource.kind, resource.group, name, [cause])
-        return self._replace(route, old, new, dry_run=dry_run), False
+        return self._replace(route, old, new, dry_run=dry_run, writer=writer), False
 
-    def patch(self, route: Route, body: Any, content_type: str, *, dry_run: bool) -> Object:
+    def patch(
+        self,
+        route: Route,
+        body: Any,
+        content_type: str,
+        *,
+        dry_run: bool,
+        writer: Writer = SERVER,
+    ) -> Object:
         """Apply a patch of the kind `content_type` says; returns the object as stored.
 
         With `dry_run` nothing is stored. Raises: StatusError as `update` does, and 415 for another
@@ -173,7 +198,32 @@ class Operations:
             if error.code != 400:
                 raise
             raise StatusError(422, f'"" is invalid: patch: {error.message}') from None
-        return self._replace(route, old, new, dry_run=dry_run)
+        return self._replace(route, old, new, dry_run=dry_run, writer=writer)
+
+    def apply(
+        self, route: Route, body: Any, *, dry_run: bool, force: bool, user: User, writer: Writer
+    ) -> tuple[Object, bool]:
+        """Apply an object (server-side apply); returns it as stored, and whether this created it.
+
+        `force`: take the fields of others that differ. With `dry_run` nothing is stored. Raises:
+        StatusError as `update` does, 400 for a body that is no object to be applied, 409 with its
+        causes for fields of others that would change, 500 for fields that the type does not have.
+        """
+        applied = self._appliable(route, body)
+        old = self._store.get(route.key)
+        if old is None:
+            if route.subresource:
+                raise not_found(route.resource.qualified, route.name)
+            _check_applied_as_new(route, applied)
+            owners = self._owners.of_applied(route, applied, writer.at(self._now_text()))
+            writer = replace(writer, owners=owners)
+            return self.create(route, applied, dry_run=dry_run, user=user, writer=writer), True
+        new, owners = self._owners.after_apply(
+            route, old, applied, writer.at(self._now_text()), force=force
+        )
+        writer = replace(writer, owners=owners)
+        checked = self._checked(route, new)
+        return self._replace(route, old, checked, dry_run=dry_run, writer=writer), False
 
     def bind(self, route: Route, body: Any) -> None:
         """Give an unbound pod its node, as a scheduler does (POST pods/binding). Raises:
@@ -204,6 +254,21 @@ class Operations:
 
     # -- parts ---------------------------------------------------------------------------------
 
+    def _appliable(self, route: Route, body: Any) -> Object:
+        """A copy of an applied object. Raises: StatusError 400 if it cannot be one."""
+        resource = route.resource
+        if not isinstance(body, dict):
+            raise bad_request(f"an applied object must be a {resource.kind} object, got {body!r}")
+        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+            if not body.get(field):
+                raise bad_request(f"error decoding YAML: {field} is missing: set it to {wanted}")
+        applied = self._checked(route, body)
+        if applied["metadata"].pop("managedFields", None):
+            raise bad_request("metadata.managedFields must be nil")
+        if applied["metadata"].get("name"):
+            _check_name(applied["metadata"]["name"], route.name)
+        return applied
+
     def _now_text(self) -> str:
         return format_rfc3339(self._clock.wall_ns())
 
@@ -233,7 +298,9 @@ class Operations:
             )
         return obj
 
-    def _replace(self, route: Route, old: Object, new: Object, *, dry_run: bool) -> Object:
+    def _replace(
+        self, route: Route, old: Object, new: Object, *, dry_run: bool, writer: Writer
+    ) -> Object:
         """Check `new` (a copy, changed here) against `old` and store it where they differ."""
         resource, name = route.resource, route.name
         was, now = old["metadata"], new["metadata"]
@@ -248,7 +315,7 @@ class Operations:
             now.pop(field, None)
             if field in was:
                 now[field] = was[field]
-        now.pop("managedFields", None)
+        given = now.pop("managedFields", None)
         resource.strategy.prepare_update(new, old, route.subresource)
         resource.strategy.set_times(new, old, self._now_text())
         new = without_null(new)
@@ -257,7 +324,10 @@ class Operations:
             raise invalid(resource.kind, resource.group, name, causes)
         if resource.strategy.has_generation and new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] = was.get("generation", 0) + 1
-        return old if new == old else self._commit(route, new, dry_run=dry_run)
+        owners = self._owners.after_write(route, old, new, writer.at(self._now_text()), given)
+        if owners:
+            new["metadata"]["managedFields"] = owners
+        return old if _same_but_times(new, old) else self._commit(route, new, dry_run=dry_run)
 
     def _commit(self, route: Route, new: Object, *, dry_run: bool) -> Object:
         """Store a changed object; one that is marked as deleted goes with its last finalizer."""
@@ -270,6 +340,34 @@ class Operations:
         if leaving and not metadata.get("deletionGracePeriodSeconds"):
             return self._store.remove(route.key)
         return stored
+
+
+def _check_applied_as_new(route: Route, applied: Object) -> None:
+    """Raise StatusError for an applied object that is not there, and cannot be made of this."""
+    metadata, name = applied["metadata"], route.name
+    if not metadata.get("name"):
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    if metadata.get("uid"):
+        raise conflict(
+            route.resource.qualified,
+            name,
+            f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing "
+            "object was found",
+        )
+
+
+def _same_but_times(new: Object, old: Object) -> bool:
+    """Whether a write changed nothing; that somebody has said again what he owns is no change."""
+
+    def timeless(obj: Object) -> Object:
+        entries = obj["metadata"].get("managedFields") or ()
+        shown = [{k: v for k, v in entry.items() if k != "time"} for entry in entries]
+        return {**obj, "metadata": {**obj["metadata"], "managedFields": shown}}
+
+    return bool(new == old) or timeless(new) == timeless(old)
 
 
 def _check_name(given: str, name: str) -> None:

@@ -26,6 +26,7 @@ from fakeapi_helpers import (
 
 from fakekubeapi import FakeApi
 from fakekubeapi.discovery.openapi import openapi_document
+from fakekubeapi.discovery.openapi_v2 import openapi_v2
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES
 from simclock import run_virtual
 
@@ -49,7 +50,7 @@ async def test_kubectl_finds_that_the_server_checks_fields_and_tries_requests() 
     assert kind == {"group": "coordination.k8s.io", "version": "v1", "kind": "Lease"}
     names = [row["name"] for row in operations["patch"]["parameters"]]
     assert names == ["dryRun", "fieldManager", "fieldValidation"]
-    for nowhere in ("/openapi/v2", "/openapi/v3/apis/apps/v1", "/openapi/v3/api"):
+    for nowhere in ("/openapi/v1", "/openapi/v3/apis/apps/v1", "/openapi/v3/api"):
         refused(await api.request("GET", nowhere), 404, "NotFound")
 
 
@@ -73,14 +74,6 @@ async def test_unknown_fields_are_refused_where_strictness_is_asked_for() -> Non
         content_type="application/strategic-merge-patch+json",
     )
     assert refused(answer, 400, "BadRequest").endswith('error: unknown field "statuss"')
-
-
-async def test_server_side_apply_is_another_type_of_patch() -> None:
-    api = FakeApi()
-    await create(api, PODS, pod())
-    yaml = b"metadata:\n  labels: {x: y}\n"
-    answer = await patch(api, f"{PODS}/a", yaml, "application/apply-patch+yaml")
-    assert "application/apply-patch+yaml" in refused(answer, 415, "UnsupportedMediaType")
 
 
 async def test_what_leaves_a_selection_is_told_as_it_was() -> None:
@@ -239,7 +232,15 @@ def test_schemas_of_all_kinds_lead_to_schemas() -> None:
         assert kinds == here
         for target in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found)):
             assert target in found
+    v2 = openapi_v2()
+    assert "#/components" not in json.dumps(v2)
+    for target in re.findall(r'"#/definitions/([^"]+)"', json.dumps(v2)):
+        assert target in v2["definitions"]
     core = openapi_document(["v3", "api", "v1"]) or {}
+    assert v2["paths"].keys() > core["paths"].keys()
+    ports = v2["definitions"]["io.k8s.api.core.v1.Container"]["properties"]["ports"]
+    assert ports["x-kubernetes-list-map-keys"] == ["containerPort", "protocol"]
+    assert ports["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.ContainerPort"}
     about = core["components"]["schemas"]["io.k8s.api.core.v1.Pod"]
     assert about["properties"]["kind"]["type"] == "string"
     assert "container" in about["description"]

@@ -76,6 +76,9 @@ async def test_health_discovery_and_refusals() -> None:
             assert (answer.status, await answer.text()) == (200, "ok")
         async with http.get("/api/v1") as answer:
             assert (await answer.json())["kind"] == "APIResourceList"
+        kubectl = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
+        async with http.get("/openapi/v2", headers=kubectl) as answer:
+            assert (answer.status, (await answer.json())["reason"]) == (406, "NotAcceptable")
         protobuf = {"Content-Type": "application/vnd.kubernetes.protobuf"}
         async with http.post(PODS, data=b"k8s\x00", headers=protobuf) as answer:
             assert answer.status == 415

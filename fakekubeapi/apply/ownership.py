@@ -1,0 +1,211 @@
+"""Who owns what after a write, what conflicts, and what an applied object makes of the stored one.
+Pure.
+
+An update (POST, PUT, other patches) takes every field that it changes from whoever owned it. An
+apply says all that its manager wants: it owns these fields from then on, together with others who
+want the same; a field that another manager owns and that would change is a conflict, unless it is
+forced; a field that it applied before and does not apply now is removed, unless somebody else owns
+it. Kubernetes documentation: reference/using-api/server-side-apply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakekubeapi.apply.field_sets import NONE, Fields, Path, path_text, without_below
+from fakekubeapi.apply.managers import (
+    BEFORE_FIRST_APPLY,
+    UPDATE,
+    Manager,
+    Managers,
+    Owned,
+)
+from fakekubeapi.apply.structure import Struct
+from fakekubeapi.apply.walk import difference, fields_of, merged, with_declared_parents, without
+
+_NOBODYS: Final = frozenset(
+    (
+        *(("f:apiVersion",), ("f:kind",), ("f:metadata",)),
+        *(
+            ("f:metadata", f"f:{name}")
+            for name in (
+                *("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName"),
+                *("generation", "managedFields", "resourceVersion"),
+            )
+        ),
+    )
+)
+"""What has no owner: an object's identity, and what the server alone writes."""
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KUBECTL: Final = "kubectl"
+
+
+class Conflicts(Exception):
+    """An apply that would change what others own."""
+
+    def __init__(self, found: Sequence[tuple[Manager, str, Path]]) -> None:
+        super().__init__("")
+        self.found = found
+        """The other manager, when it last wrote, and the field; by manager and field."""
+
+    @property
+    def message(self) -> str:
+        """What `kubectl apply --server-side` prints."""
+        texts = [(_named(manager, time), path_text(path)) for manager, time, path in self.found]
+        if len(texts) == 1:
+            name, path = texts[0]
+            return f"Apply failed with 1 conflict: conflict with {name}: {path}"
+        lines: list[str] = []
+        for name in sorted({name for name, _ in texts}):
+            lines.append(f"conflicts with {name}:")
+            lines += [f"- {path}" for other, path in texts if other == name]
+        return f"Apply failed with {len(texts)} conflicts: " + "\n".join(lines)
+
+    @property
+    def causes(self) -> list[dict[str, str]]:
+        """The `details.causes` of the Status."""
+        return [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {_named(manager, time)}",
+                "field": path_text(path),
+            }
+            for manager, time, path in self.found
+        ]
+
+
+def _named(manager: Manager, time: str) -> str:
+    return manager.text + (f" at {time}" if time and manager.operation == UPDATE else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Who writes, when, and which parts this request cannot change."""
+
+    manager: Manager
+    time: str
+    ignored: tuple[Path, ...] = ()
+    """Status, for one to the object; spec, for one to /status: nobody gets to own these."""
+
+
+def after_update(
+    managers: Managers, old: dict[str, Any], new: dict[str, Any], shape: Struct, write: Write
+) -> dict[Manager, Owned]:
+    """The managers after a write that is no apply. `old`: for a new object its empty form."""
+    change = difference(old, new, shape)
+    changed = _ownable(change.added | change.modified, write.ignored)
+    after = _released(managers, change.added | change.modified | change.removed, write.manager)
+    had = managers.get(write.manager, Owned(NONE, ""))
+    kept = (had.fields - change.removed) | changed
+    after[write.manager] = Owned(kept, write.time if changed else had.time)
+    return {manager: owned for manager, owned in after.items() if owned.fields}
+
+
+def after_apply(
+    managers: Managers,
+    live: dict[str, Any],
+    applied: dict[str, Any],
+    shape: Struct,
+    write: Write,
+    *,
+    force: bool,
+) -> tuple[dict[str, Any], dict[Manager, Owned]]:
+    """The object and its managers after an apply. `live` and `applied` have no managedFields.
+
+    Raises: Conflicts, unless `force`.
+    """
+    had = managers.get(write.manager, Owned(NONE, "")).fields
+    now, wanted = dict(managers), fields_of(applied, shape)
+    now[write.manager] = Owned(without_below(wanted, write.ignored), write.time)
+    new = _pruned(merged(live, applied, shape), had, now.values(), shape)
+    now[write.manager] = Owned(_ownable(wanted, write.ignored), write.time)
+    change = difference(live, new, shape)
+    taken = without_below(change.added | change.modified, write.ignored)
+    found = _conflicts(managers, taken, write.manager)
+    if found and not force:
+        found = _not_of_client_side_apply(found, live, shape, write.manager)
+        if found:
+            raise Conflicts(found)
+    after = _released(now, taken | change.removed, write.manager)
+    return new, {manager: owned for manager, owned in after.items() if owned.fields}
+
+
+def applied_as_new(applied: dict[str, Any], shape: Struct, write: Write) -> dict[Manager, Owned]:
+    """The managers of an object that an apply creates."""
+    owned = Owned(_ownable(fields_of(applied, shape), write.ignored), write.time)
+    return {write.manager: owned} if owned.fields else {}
+
+
+def before_first_apply(
+    empty: dict[str, Any], live: dict[str, Any], shape: Struct, write: Write
+) -> dict[Manager, Owned]:
+    """The managers of an object that has none when it is applied for the first time: all that it
+    has was somebody's. `empty`: the empty form of its kind."""
+    manager = Manager(BEFORE_FIRST_APPLY, UPDATE, write.manager.api_version)
+    return after_update({}, empty, live, shape, Write(manager, write.time, write.ignored))
+
+
+def _ownable(fields: Fields, ignored: tuple[Path, ...]) -> Fields:
+    return without_below(fields - _NOBODYS, ignored)
+
+
+def _released(managers: Managers, fields: Fields, writer: Manager) -> dict[Manager, Owned]:
+    """The managers where all but the writer have lost these fields."""
+    return {
+        manager: owned if manager == writer else Owned(owned.fields - fields, owned.time)
+        for manager, owned in managers.items()
+    }
+
+
+def _conflicts(
+    managers: Managers, taken: Fields, writer: Manager
+) -> list[tuple[Manager, str, Path]]:
+    found = [
+        (manager, owned.time, path)
+        for manager, owned in managers.items()
+        if manager != writer
+        for path in owned.fields & taken
+    ]
+    return sorted(found, key=lambda one: (one[0].name, one[0].operation, one[2]))
+
+
+def _not_of_client_side_apply(
+    found: list[tuple[Manager, str, Path]], live: dict[str, Any], shape: Struct, writer: Manager
+) -> list[tuple[Manager, str, Path]]:
+    """The conflicts that kubectl has not with itself: what `kubectl apply` set, as it noted in an
+    annotation, is its own when it goes over to server-side apply."""
+    noted = ((live.get("metadata") or {}).get("annotations") or {}).get(LAST_APPLIED)
+    if writer.name != _KUBECTL or not noted:
+        return found
+    try:
+        last = json.loads(noted)
+    except (ValueError, RecursionError):
+        return found
+    if not isinstance(last, dict) or last.get("apiVersion") != writer.api_version:
+        return found
+    change = difference(last, live, shape)
+    own = fields_of(last, shape) - change.added - change.modified - change.removed
+    return [one for one in found if one[2] not in own]
+
+
+def _pruned(
+    new: dict[str, Any], had: Fields, managers: Iterable[Owned], shape: Struct
+) -> dict[str, Any]:
+    """`new` without what its manager owned before, and nobody owns now. What nobody ever owned
+    goes with the object around it, or stays with it."""
+    if not had:
+        return new
+    before = with_declared_parents(had, shape)
+    owned: Fields = NONE.union(*(one.fields for one in managers))
+    present = with_declared_parents(fields_of(new, shape), shape)
+
+    def left(value: dict[str, Any]) -> Fields:
+        return with_declared_parents(fields_of(value, shape), shape)
+
+    rest = left(without(new, before, shape))
+    rest = left(without(new, present - rest - with_declared_parents(owned, shape), shape))
+    result: dict[str, Any] = without(new, (present - rest) & before, shape)
+    return result

@@ -1,0 +1,158 @@
+"""What the verbs do with `managedFields`: read them, let `apply` decide, write them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fakekubeapi.access.settings import AccessSettings
+from fakekubeapi.apply.field_sets import Path
+from fakekubeapi.apply.managers import APPLY, UPDATE, Manager, Owned, decode, encode
+from fakekubeapi.apply.ownership import (
+    Conflicts,
+    Write,
+    after_apply,
+    after_update,
+    applied_as_new,
+    before_first_apply,
+)
+from fakekubeapi.apply.structure import Struct, shape_of
+from fakekubeapi.apply.walk import BadObject, check
+from fakekubeapi.bodies import copy_json
+from fakekubeapi.errors import StatusError
+from fakekubeapi.requests.routes import Route
+from fakekubeapi.resources.empty import empty_object
+from fakekubeapi.storage.store import Object
+
+Owners_ = dict[Manager, Owned]
+Entries = list[dict[str, Any]]
+_STATUS: Final[Path] = ("f:status",)
+_SPEC: Final[Path] = ("f:spec",)
+_IGNORED: Final[dict[str, tuple[Path, ...]]] = {
+    "": (_STATUS,),
+    "status": (_SPEC,),
+    "approval": (_SPEC,),
+    "resize": (_STATUS,),
+    "ephemeralcontainers": (_STATUS,),
+}
+"""What a request to a subresource cannot change, and so cannot own."""
+_RESET: Final[Entries] = [{}]
+"""The `managedFields` with which a client says that nobody shall own anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who sends a request that writes."""
+
+    name: str
+    """As `managedFields` names him (`manager_name`)."""
+    time: str = ""
+    owners: Owners_ | None = None
+    """The owners as an apply has decided them; None: this is an update."""
+
+    def at(self, time: str) -> Writer:
+        """The same, at that time (RFC 3339)."""
+        return replace(self, time=time)
+
+
+SERVER: Final = Writer("kube-apiserver")
+"""Who writes what no client asked for."""
+
+
+class Owners:
+    """Finds the owners of fields; with `settings.field_managers` off, of those objects alone that
+    are applied."""
+
+    def __init__(self, settings: AccessSettings) -> None:
+        self._settings = settings
+
+    def of_new(self, route: Route, given: Object, made: Object, writer: Writer) -> Entries:
+        """The `managedFields` of a new object. `given`: as it was sent; `made`: with defaults."""
+        if writer.owners is not None:
+            return encode(writer.owners)
+        if not self._settings.field_managers:
+            return []
+        before, after = empty_object(route.resource), dict(made)
+        for path in route.resource.strategy.admitted:
+            group, field = path.split(".")
+            if field not in (given.get(group) or {}) and field in (after.get(group) or {}):
+                after[group] = {k: v for k, v in after[group].items() if k != field}
+        return encode(after_update({}, before, after, _shape(route), _write(route, writer, UPDATE)))
+
+    def of_applied(self, route: Route, applied: Object, writer: Writer) -> Owners_:
+        """The owners of a new object that is applied. Raises: StatusError 500 for what its type
+        does not have."""
+        _check_applied(route, applied)
+        return applied_as_new(applied, _shape(route), _write(route, writer, APPLY))
+
+    def after_apply(
+        self, route: Route, old: Object, applied: Object, writer: Writer, *, force: bool
+    ) -> tuple[Object, Owners_]:
+        """The object that an apply makes of `old`, and its owners. Raises: StatusError 409 for
+        conflicts, 500 for what the type does not have."""
+        _check_applied(route, applied)
+        shape, write = _shape(route), _write(route, writer, APPLY)
+        live, owners = _without_entries(old), _decoded(old["metadata"].get("managedFields")) or {}
+        if not owners:
+            owners = before_first_apply(empty_object(route.resource), live, shape, write)
+        try:
+            return after_apply(owners, live, applied, shape, write, force=force)
+        except Conflicts as conflicts:
+            details = {"causes": conflicts.causes}
+            raise StatusError(409, conflicts.message, details=details) from None
+
+    def after_write(
+        self, route: Route, old: Object, new: Object, writer: Writer, given: Any
+    ) -> Entries:
+        """The `managedFields` of a changed object; `given`: those that the client sent with it.
+
+        They count where they can be read and the request is to the object itself; an object
+        without any stays so."""
+        if writer.owners is not None:
+            return encode(writer.owners)
+        stored = old["metadata"].get("managedFields")
+        if not route.subresource and given == _RESET:
+            return []
+        owners = _decoded(given) if given and not route.subresource else None
+        owners = owners or _decoded(stored)
+        if not owners:
+            return []
+        write = _write(route, writer, UPDATE)
+        before, after = _without_entries(old), _without_entries(new)
+        return encode(after_update(owners, before, after, _shape(route), write))
+
+
+def _shape(route: Route) -> Struct:
+    return shape_of(route.resource.module, route.resource.kind)
+
+
+def _write(route: Route, writer: Writer, operation: str) -> Write:
+    manager = Manager(writer.name, operation, route.resource.api_version, route.subresource)
+    return Write(manager, writer.time, _IGNORED.get(route.subresource, ()))
+
+
+def _decoded(entries: Any) -> Owners_ | None:
+    """The owners that these entries name; None if they cannot be read."""
+    try:
+        return decode(entries)
+    except (ValueError, AttributeError):
+        return None
+
+
+def _without_entries(obj: Object) -> Object:
+    metadata = {k: v for k, v in obj["metadata"].items() if k != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
+def _check_applied(route: Route, applied: Object) -> None:
+    try:
+        check(copy_json(applied), _shape(route))
+    except BadObject as error:
+        resource = route.resource
+        place = f"{route.namespace}/{route.name}" if route.namespace else f"/{route.name}"
+        raise StatusError(
+            500,
+            f"failed to create typed patch object ({place}; {resource.api_version}, "
+            f"Kind={resource.kind}): {error}",
+            reason="",
+        ) from None

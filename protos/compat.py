@@ -30,6 +30,7 @@ from importlib.metadata import version
 import grpc
 from kubecri.deviceplugin import api_pb2 as devices, api_pb2_grpc as devices_grpc
 from kubecri.health import api_pb2 as health
+from kubecri.pluginregistration import api_pb2 as registration
 from kubecri.podresources import api_pb2 as resources
 from kubecri.v1 import api_pb2, api_pb2_grpc
 from kubecri.v1alpha2 import api_pb2 as alpha, api_pb2_grpc as alpha_grpc
@@ -55,6 +56,7 @@ assert alpha_grpc.RuntimeServiceStub
 assert devices_grpc.DevicePluginStub
 assert devices.Device(ID="d").SerializeToString() == b"\\x0a\\x01d"
 assert resources.ClaimResource(share_id="").HasField("share_id")
+assert registration.PluginInfo(type="D").SerializeToString() == b"\\x0a\\x01D"
 assert health.HealthCheckResponse(status="SERVING").SerializeToString() == b"\\x08\\x01"
 
 from google.protobuf import descriptor_pool

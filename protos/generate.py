@@ -26,6 +26,7 @@ PACKAGES = {
     "health": "health",
     "deviceplugin": "deviceplugin/v1beta1",
     "podresources": "podresources/v1",
+    "pluginregistration": "pluginregistration/v1",
 }
 """Packages below `kubecri`, and where their api.proto lies."""
 GENERATED = ("api_pb2*.py*", "typed_calls.py")

@@ -49,6 +49,7 @@ from refkubelet.node.labels import NodeLabelError, node_labels
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
+from refkubelet.plugin_manager.sockets import GrpcSockets
 from refkubelet.server.http import KubeletServers, Ports, ServerError, check_servers
 from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.telemetry.log_format import log_to_stderr, verbosity_of
@@ -132,6 +133,7 @@ async def run(options: argparse.Namespace) -> int:
             login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
             credential_plugins=plugins,
             device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
+            plugin_sockets=GrpcSockets(),
             mounts=mounts_for(config.container_runtime_endpoint),
             certificates=access.certificates,
             spans=spans,

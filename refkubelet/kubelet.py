@@ -25,6 +25,7 @@ from refkubelet.wiring.loop import build_loop
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 from refkubelet.wiring.node import build_node
 from refkubelet.wiring.objects import build_objects
+from refkubelet.wiring.plugins import build_plugin_manager
 from refkubelet.wiring.resources import build_resources
 from refkubelet.wiring.runtime import build_runtime
 from refkubelet.wiring.servers import ServedParts, Servers
@@ -51,6 +52,7 @@ class Kubelet:
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
         self.objects = objects = build_objects(base, sources)
+        self.plugin_manager = build_plugin_manager(base, resources)
         self.runtime = runtime = build_runtime(base, resources, objects)
         self.work = work = build_work(base, sources, resources, runtime=runtime, objects=objects)
         self.stats = build_stats(base, sources, runtime)
@@ -178,6 +180,8 @@ class Kubelet:
         after_runtime = self.runtime.watch.after_ready
         if resources.devices is not None:
             yield Part("device plugins", resources.devices.run)
+        if self.plugin_manager is not None:
+            yield Part("plugin manager", after_runtime(self.plugin_manager.run))
         if resources.managers.reconciles:
             yield Part("cpu manager", after_runtime(resources.managers.run))
         if node.oom_watcher is not None:

@@ -30,6 +30,7 @@ class InProcessPlugins:
     def __init__(self) -> None:
         self._listening: dict[str, FakeDevicePlugin] = {}
         self._faithful: dict[str, FakeDevicePlugin] = {}
+        self._elsewhere: dict[str, FakeDevicePlugin] = {}
         self._register: Register | None = None
         self._returning: set[asyncio.Task[None]] = set()
 
@@ -62,6 +63,17 @@ class InProcessPlugins:
         self._faithful.pop(plugin.endpoint, None)
         plugin.end_streams()
 
+    def listen_at(self, path: str, plugin: FakeDevicePlugin) -> None:
+        """Let a plugin listen at a socket outside the directory, where it does not register
+        itself."""
+        self._elsewhere[path] = plugin
+
+    def leave(self, path: str) -> None:
+        """Let the plugin at that socket die, if there is one."""
+        plugin = self._elsewhere.pop(path, None)
+        if plugin is not None:
+            plugin.end_streams()
+
     # The kubelet's side
 
     async def open(self, register: Register) -> None:
@@ -87,12 +99,21 @@ class InProcessPlugins:
             raise ConnectionRefusedError(f"no plugin listens at {endpoint}")
         return Connection(self, self._listening[endpoint])
 
+    async def connect_at(self, path: str) -> Connection:
+        """A kubelet's connection to a plugin whose socket it has found elsewhere. Raises
+        ConnectionRefusedError."""
+        if path not in self._elsewhere:
+            raise ConnectionRefusedError(f"no plugin listens at {path}")
+        return Connection(self, self._elsewhere[path])
+
     async def close(self) -> None:
         """The kubelet ends. The plugins stay, but cannot register any more."""
         self._register = None
 
     def listens(self, plugin: FakeDevicePlugin) -> bool:
-        return self._listening.get(plugin.endpoint) is plugin
+        """Whether it can be reached at its socket, in the directory or elsewhere."""
+        here = self._listening.get(plugin.endpoint) is plugin
+        return here or any(other is plugin for other in self._elsewhere.values())
 
 
 class Connection:

@@ -31,7 +31,7 @@ LOOK_PERIOD_S: Final = 0.2
 REGISTER_LIMIT_S: Final = 10.0
 
 
-class _Service(services.DevicePluginServicer):
+class DeviceService(services.DevicePluginServicer):
     """The five methods, each passed to the plugin."""
 
     def __init__(self, plugin: FakeDevicePlugin) -> None:
@@ -74,7 +74,7 @@ class _Served:
     async def listen(self) -> None:
         await self.stop()
         self._server = grpc.aio.server()
-        services.add_DevicePluginServicer_to_server(_Service(self.plugin), self._server)
+        services.add_DevicePluginServicer_to_server(DeviceService(self.plugin), self._server)
         self._server.add_insecure_port(f"unix:{self.path}")
         await self._server.start()
 

@@ -28,6 +28,7 @@ from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
+from refkubelet.plugin_manager.registration import RegistrationSockets
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
@@ -97,6 +98,8 @@ class KubeletDeps:
     """None: no plug-in knows logins for registries (BACK-214)."""
     device_plugins: PluginDirectory | None = None
     """None: no plugin can register (CG-084)."""
+    plugin_sockets: RegistrationSockets | None = None
+    """None: no plug-in is looked for in plugins_registry (CG-086)."""
     shutdown_source: ShutdownSource | None = None
     """None: shutdowns of the node are not noticed (NODE-060)."""
     certificates: CertificateDeps | None = None

@@ -46,7 +46,7 @@ FLOORS = (
     ("config", "admission"),
     ("api",),
     ("events", "object_manager", "certificates"),
-    ("volumes", "container_manager", "allocation", "stats"),
+    ("volumes", "container_manager", "plugin_manager", "allocation", "stats"),
     ("kuberuntime",),
     ("pleg", "status"),
     ("eviction", "probes", "node", "pods", "server"),

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from kubecri.deviceplugin import api_pb2 as deviceplugin_pb2
+from kubecri.pluginregistration import api_pb2 as pluginregistration_pb2
 from kubecri.podresources import api_pb2 as podresources_pb2
 from kubecri.v1 import api_pb2, api_pb2_grpc
 from kubecri.v1alpha2 import api_pb2 as alpha_pb2
@@ -117,8 +118,9 @@ def normalised(blocks: Blocks) -> Blocks:
         ("cri-v1.tsv", api_pb2),
         ("deviceplugin-v1beta1.tsv", deviceplugin_pb2),
         ("podresources-v1.tsv", podresources_pb2),
+        ("pluginregistration-v1.tsv", pluginregistration_pb2),
     ],
-    ids=["cri", "deviceplugin", "podresources"],
+    ids=["cri", "deviceplugin", "podresources", "pluginregistration"],
 )
 def test_every_message_field_value_and_method_is_as_in_the_wire_table(
     file: str, module: Any
@@ -135,6 +137,7 @@ def test_every_message_field_value_and_method_is_as_in_the_wire_table(
         ("cri-v1.tsv", {"enum": 11, "message": 170, "service": 2}),
         ("deviceplugin-v1beta1.tsv", {"message": 20, "service": 2}),
         ("podresources-v1.tsv", {"message": 15, "service": 1}),
+        ("pluginregistration-v1.tsv", {"message": 4, "service": 1}),
     ],
 )
 def test_the_table_is_whole(file: str, blocks: dict[str, int]) -> None:

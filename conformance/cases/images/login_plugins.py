@@ -6,7 +6,7 @@ from conformance.cases.images.credentials import private_image, users, with_secr
 from conformance.cases.images.seen import PULLED_S, pulls, wait_running, wait_waiting
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.image_registry import USER, docker_config, pull_secret
-from conformance.harness.login_plugins import (
+from conformance.harness.kubelets.login_plugins import (
     PROTOCOL,
     LoginPlugin,
     answer_of,

@@ -23,8 +23,9 @@ from conformance.harness.kubelets.base import (
     NodePaths,
 )
 from conformance.harness.kubelets.fake_network import FakeNetwork
-from conformance.harness.login_plugins import PlayedScripts
+from conformance.harness.kubelets.login_plugins import PlayedScripts
 from fakecri.deviceplugin import InProcessPlugins
+from fakecri.deviceplugin.registered import InProcessRegistry
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.store import CertificateError
@@ -77,6 +78,8 @@ class World:
     """The way to the API server; None: there is none."""
     device_plugins: InProcessPlugins | None = None
     """The directory of device plugins; None: no plugin can register."""
+    registry: InProcessRegistry | None = None
+    """The sockets below plugins_registry; None: none is looked for."""
 
 
 class InProcessKubelet:
@@ -129,6 +132,7 @@ class InProcessKubelet:
             credential_plugins=self._login_plugins(config),
             device_plugins=world.device_plugins,
             certificates=CertificateDeps(self._paths.pki),
+            plugin_sockets=world.registry,
             shutdown_source=world.machine.logind,
             mounts=SimulatedMounts(),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from conformance.harness.login_plugins import (
+from conformance.harness.kubelets.login_plugins import (
     Asked,
     LoginPlugin,
     LoginPrograms,

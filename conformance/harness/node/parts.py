@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from conformance.harness.api_server import ApiServer
@@ -15,10 +16,23 @@ from conformance.harness.machines.disks import FollowedDisk, OwnDisk
 from conformance.harness.manifest_url import ManifestUrl
 from conformance.harness.runtimes.base import Runtime
 from fakecri.deviceplugin import FakeDevicePlugin
+from fakecri.deviceplugin.registered import RegisteredPlugin
 from fakecri.machine.logind import FakeLogind
 from simclock import Clock
 
 NODE_NAME: Final = "node"
+
+
+class PluginRegistry(Protocol):
+    """The sockets below plugins_registry: fakecri's InProcessRegistry or ServedRegistry."""
+
+    async def plug_in(self, path: Path, plugin: RegisteredPlugin) -> None:
+        """Make the socket of the plug-in, anew if it is there."""
+        ...
+
+    async def unplug(self, path: Path) -> None:
+        """End the plug-in and remove its socket."""
+        ...
 
 
 class PluginDirectory(Protocol):
@@ -66,8 +80,17 @@ class Parts:
     plugins: PluginDirectory | None = None
     """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
 
+    registry: PluginRegistry | None = None
+    """The sockets below plugins_registry, in cases that need Feature.DEVICE_PLUGINS."""
     manifests: ManifestUrl | None = None
     """The web server of `staticPodURL`, in cases that need Feature.MANIFEST_URL."""
+
+    def the_registry(self) -> PluginRegistry:
+        """The sockets below plugins_registry. Raises RuntimeError in a case that does not need
+        Feature.DEVICE_PLUGINS."""
+        if self.registry is None:
+            raise RuntimeError("this case has plug-ins without needs=[Feature.DEVICE_PLUGINS]")
+        return self.registry
 
     def the_manifests(self) -> ManifestUrl:
         """The web server. Raises RuntimeError in a case that does not need

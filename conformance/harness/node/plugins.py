@@ -9,6 +9,7 @@ from conformance.harness.expect import failure
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.watch import Watch
 from fakecri.deviceplugin import FakeDevicePlugin
+from fakecri.deviceplugin.registered import RegisteredPlugin
 from fakecri.errors import CriError
 
 
@@ -51,3 +52,17 @@ class NodePlugins:
         """The device-plugins directory, where the kubelet keeps its checkpoint of devices."""
         default = self._parts.paths.root / "device-plugins"
         return Path(getattr(self._parts.plugins, "directory", default))
+
+    # --- plug-ins that the kubelet finds --------------------------------------------------
+
+    async def offer(self, file: str, plugin: RegisteredPlugin) -> None:
+        """Let a plug-in listen at a socket below the kubelet's plugins_registry; one that listens
+        there already ends first, and the socket is made anew."""
+        await self._parts.the_registry().plug_in(self._socket(file), plugin)
+
+    async def withdraw(self, file: str) -> None:
+        """End the plug-in at that socket, and remove it."""
+        await self._parts.the_registry().unplug(self._socket(file))
+
+    def _socket(self, file: str) -> Path:
+        return self._parts.paths.root / "plugins_registry" / file

@@ -43,6 +43,7 @@ from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.runtimes.real import RealRuntime
 from conformance.registry import Case, Feature
 from fakecri import FakeNode
+from fakecri.deviceplugin.registered import ServedRegistry
 from fakecri.deviceplugin.serving import ServedPlugins
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.logind_bus import serve_logind
@@ -89,6 +90,8 @@ class RealEnvironment:
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
+            registry = ServedRegistry()
+            stack.push_async_callback(registry.close)
             seen = plugins.directory if Feature.DEVICE_PLUGINS in case.needs else None
             config = _config(case, paths)
             machine = None
@@ -122,6 +125,7 @@ class RealEnvironment:
                 config=config,
                 logind=own.logind,
                 plugins=plugins,
+                registry=registry,
                 cgroups=cgroups,
                 disk=own.disk,
                 numbers_set=machine is not None,

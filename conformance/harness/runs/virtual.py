@@ -31,6 +31,7 @@ from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
 from fakecri import cri_latency
 from fakecri.deviceplugin import InProcessPlugins
+from fakecri.deviceplugin.registered import InProcessRegistry
 from fakekubeapi import FakeApi, api_latency
 from fakekubeapi.httpx_transport import InProcessTransport
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
@@ -67,6 +68,7 @@ async def virtual_parts(
     if Feature.API in case.needs:
         fake_api = FakeApi(clock, ids, latency=api_latency(rng, latency))
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
+    registry = InProcessRegistry(plugins) if plugins is not None else None
     manifests = ManifestUrl() if Feature.MANIFEST_URL in case.needs else None
     world = World(
         target=runtime.target,
@@ -78,6 +80,7 @@ async def virtual_parts(
         transport=InProcessTransport(fake_api) if fake_api else None,
         network=FakeNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
+        registry=registry,
     )
     kubelet = InProcessKubelet(paths, world)
     config = kubelet_config(paths, {"enableServer": False, "healthzPort": 0, **case.node_config})
@@ -95,6 +98,7 @@ async def virtual_parts(
             cgroups=cgroups,
             logind=runtime.machine.logind if Feature.SHUTDOWN in case.needs else None,
             plugins=plugins,
+            registry=registry,
             disk=disk,
             numbers_set=True,
             manifests=manifests,

@@ -100,6 +100,7 @@ class DeviceManager:
             registrations=self.metrics.registrations,
         )
         self.register = self._watcher.register
+        self.found, self.lost = self._watcher.found, self._watcher.lost
         self.node_is_new = not self._load()
 
     async def run(self) -> None:

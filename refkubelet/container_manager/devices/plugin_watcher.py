@@ -10,12 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any
 
 from refkubelet.container_manager.devices.inventory import Inventory
-from refkubelet.container_manager.devices.plugins import Plugin, PluginDirectory, PluginError
+from refkubelet.container_manager.devices.plugins import (
+    Plugin,
+    PluginConnection,
+    PluginDirectory,
+    PluginError,
+)
 from refkubelet.container_manager.devices.registration import refusal
 from refkubelet.container_manager.devices.types import Device
 from refkubelet.failures import log_failure
@@ -69,13 +74,39 @@ class PluginWatcher:
         """Handle Registration.Register: check, connect, follow. Raises `PluginError`. Of two
         registrations of one resource at the same time the later one wins, whichever plugin answers
         first."""
-        resource, turn = request.resource_name, next(self._turns)
-        self._registrations[resource] += 1
+        resource, endpoint = request.resource_name, request.endpoint
         if (why := refusal(request.version, resource)) is not None:
-            log.error("bad registration of the device plugin at %s: %s", request.endpoint, why)
+            self._registrations[resource] += 1
+            log.error("bad registration of the device plugin at %s: %s", endpoint, why)
             raise PluginError(why)
+        await self._take(resource, endpoint, self._directory.connect)
+
+    async def found(self, resource: str, path: str) -> None:
+        """Take the plugin whose socket the plug-in manager has found (CG-087). Raises
+        `PluginError`."""
+        await self._take(resource, path, self._directory.connect_at)
+
+    async def lost(self, resource: str) -> None:
+        """The plug-in manager does not find the plugin's socket any more: its devices become
+        unhealthy."""
+        watch, plugin = self._watches.pop(resource, None), self._inventory.plugin(resource)
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+        if plugin is not None and self._inventory.disconnect(plugin, self._clock.monotonic_s()):
+            await plugin.close()
+
+    async def _take(
+        self,
+        resource: str,
+        endpoint: str,
+        connect: Callable[[str], Awaitable[PluginConnection]],
+    ) -> None:
+        """Connect to the plugin and follow it. Raises `PluginError`."""
+        turn = next(self._turns)
+        self._registrations[resource] += 1
         try:
-            connection = await self._directory.connect(request.endpoint)
+            connection = await connect(endpoint)
         except OSError as error:
             log.error("cannot reach the device plugin of %s: %s", resource, error)
             raise PluginError(f"failed to dial device plugin: {error}") from None
@@ -85,13 +116,11 @@ class PluginWatcher:
             await connection.close()
             raise PluginError(f"failed to get device plugin options: {error}") from None
         if turn < self._turn_of.get(resource, 0):
-            log.info(
-                "device plugin %s of %s: a newer one has registered", request.endpoint, resource
-            )
+            log.info("device plugin %s of %s: a newer one has registered", endpoint, resource)
             await plugin.close()
             return
         self._turn_of[resource] = turn
-        log.info("device plugin of %s registered, at %s", resource, request.endpoint)
+        log.info("device plugin of %s registered, at %s", resource, endpoint)
         await self._replace(plugin)
 
     async def _replace(self, plugin: Plugin) -> None:

@@ -57,6 +57,10 @@ class PluginDirectory(Protocol):
         """Connect to the plugin at a socket of the directory. Raises OSError if none listens."""
         ...
 
+    async def connect_at(self, path: str) -> PluginConnection:
+        """Connect to the plugin at a socket anywhere. Raises OSError if none listens."""
+        ...
+
     async def close(self) -> None:
         """Accept no more registrations."""
         ...

@@ -56,13 +56,18 @@ class PluginSockets:
             path = Path(safe_path(str(self._directory), endpoint.lstrip("/")))
         except UnsafeNameError as error:
             raise OSError(0, str(error), endpoint) from None
+        return await self.connect_at(str(path))
+
+    async def connect_at(self, path: str) -> PluginSocket:
+        """Connect to the plugin at that socket. Raises OSError if none listens within
+        `DIAL_LIMIT_S`."""
         try:
             async with asyncio.timeout(DIAL_LIMIT_S):
-                _, writer = await asyncio.open_unix_connection(str(path))
+                _, writer = await asyncio.open_unix_connection(path)
         except TimeoutError:
-            raise OSError(0, "context deadline exceeded", str(path)) from None
+            raise OSError(0, "context deadline exceeded", path) from None
         writer.close()
-        return PluginSocket(path)
+        return PluginSocket(Path(path))
 
     async def close(self) -> None:
         if self._server is not None:

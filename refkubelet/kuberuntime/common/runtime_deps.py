@@ -13,7 +13,6 @@ from refkubelet.container_manager.devices.types import ContainerSettings
 from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
-from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod, PodStatus
@@ -56,9 +55,9 @@ class SecretReader(Protocol):
 class LoginPlugins(Protocol):
     """The credential provider plug-ins (BACK-214)."""
 
-    async def lookup(self, pod: Pod, repository: str) -> tuple[Credential, ...]:
-        """Their credentials for an image (a full name without tag) of that pod; none of those that
-        fail. Never raises."""
+    async def lookup(self, pod: Pod, repository: str) -> tuple[Any, ...]:
+        """Their `keyring.Credential`s for an image (a full name without tag) of that pod; none of
+        those that fail. Never raises."""
         ...
 
 

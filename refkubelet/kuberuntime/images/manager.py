@@ -170,7 +170,8 @@ class ImageManager:
         found = from_secrets.lookup(name) + self._node_credentials.lookup(name)
         if self._plugins is None:
             return found
-        return found + await self._plugins.lookup(request.pod, name)
+        of_plugins: tuple[Credential, ...] = await self._plugins.lookup(request.pod, name)
+        return found + of_plugins
 
     async def _noted_pull(
         self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]

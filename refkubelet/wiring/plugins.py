@@ -1,0 +1,58 @@
+"""The plug-in manager, and which part of the kubelet takes which plug-ins."""
+
+from __future__ import annotations
+
+from refkubelet.container_manager.devices.manager import DeviceManager
+from refkubelet.container_manager.devices.plugins import PluginError
+from refkubelet.container_manager.devices.registration import API_VERSION, is_extended_resource
+from refkubelet.plugin_manager.manager import PluginManager
+from refkubelet.plugin_manager.registration import (
+    NotSupported,
+    PluginEntry,
+    PluginHandler,
+    PluginRefused,
+)
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.resources import Resources
+
+
+class DevicePlugins:
+    """The handler of DevicePlugin: the device manager (CG-087)."""
+
+    def __init__(self, devices: DeviceManager) -> None:
+        self._devices = devices
+
+    def validate(self, entry: PluginEntry) -> None:
+        """Raises `PluginRefused`."""
+        if API_VERSION not in entry.versions:
+            raise PluginRefused(
+                f"manager version, {API_VERSION}, is not among plugin supported versions "
+                f"[{' '.join(entry.versions)}]"
+            )
+        if not is_extended_resource(entry.name):
+            raise PluginRefused(
+                f'invalid name of device plugin socket: the ResourceName "{entry.name}" is invalid'
+            )
+
+    async def register(self, entry: PluginEntry) -> None:
+        """Raises `PluginRefused`."""
+        try:
+            await self._devices.found(entry.name, entry.endpoint)
+        except PluginError as error:
+            raise PluginRefused(str(error)) from None
+
+    async def let_go(self, entry: PluginEntry) -> None:
+        await self._devices.lost(entry.name)
+
+
+def build_plugin_manager(base: Base, resources: Resources) -> PluginManager | None:
+    """None: there is no way to plug-ins."""
+    deps = base.deps
+    if deps.plugin_sockets is None or resources.devices is None:
+        return None
+    handlers: dict[str, PluginHandler] = {
+        "DevicePlugin": DevicePlugins(resources.devices),
+        "CSIPlugin": NotSupported("CSI drivers"),
+        "DRAPlugin": NotSupported("DRA drivers"),
+    }
+    return PluginManager(deps.root_dir, deps.plugin_sockets, handlers, deps.clock)

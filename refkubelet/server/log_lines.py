@@ -68,10 +68,10 @@ def parse_json(line: bytes) -> LogLine:
     value = json.loads(line)
     if not isinstance(value, dict):
         raise ValueError("no mapping")
-    stream = str(value.get("stream", "")).encode()
+    stream = str(value.get("stream")).encode()
     if stream not in STREAMS:
         raise ValueError(f"unexpected stream type {stream!r}")
-    time_ns, zone = _time(str(value.get("time", "")).encode())
+    time_ns, zone = _time(str(value.get("time")).encode())
     return LogLine(time_ns, zone, stream, str(value.get("log", "")).encode())
 
 
@@ -81,7 +81,7 @@ def _time(written: bytes) -> tuple[int, str]:
     if match is None:
         raise ValueError(f"unexpected timestamp {written!r}")
     zone = match[3].decode()
-    whole = datetime.fromisoformat(match[1].decode() + zone.replace("Z", "+00:00"))
+    whole = datetime.fromisoformat(match[1].decode() + zone)
     part = (match[2] or b"0")[:9].ljust(9, b"0")
     return int(whole.timestamp()) * NANO + int(part), zone
 

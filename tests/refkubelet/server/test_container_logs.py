@@ -15,7 +15,14 @@ from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
 from refkubelet.model.objects import PodStatus, decode_pod
 from refkubelet.server.exchange import Answer, Request
-from refkubelet.server.log_lines import LogFilter, UnknownFormat, parse_cri, parse_json
+from refkubelet.server.log_lines import (
+    LogFilter,
+    LogLine,
+    UnknownFormat,
+    parse_cri,
+    parse_json,
+    parser_of,
+)
 from refkubelet.server.log_reader import LogReader, LogSource, tail_start
 from refkubelet.server.log_request import LogError, container_with_logs, log_options
 from simclock import RealClock, run_virtual
@@ -149,6 +156,78 @@ def test_formats_of_lines_SRV_020() -> None:
     with pytest.raises(UnknownFormat, match="unsupported log format"):
         shown(b"plain\n")
     assert shown(LINES + b"2026-01-01T00:00:09Z elsewhere F x\n") == shown()
+
+
+NEW_YEAR_NS = 1_767_225_600 * 10**9  # 2026-01-01T00:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        (
+            b"2026-01-01T00:00:00.123456789123Z stderr F a b  c\n",
+            LogLine(NEW_YEAR_NS + 123_456_789, "Z", b"stderr", b"a b  c\n"),
+        ),
+        (
+            b"2026-01-01T02:00:00,5+02:00 stdout P:x half\n",
+            LogLine(NEW_YEAR_NS + 500_000_000, "+02:00", b"stdout", b"half"),
+        ),
+        (b"2026-01-01T00:00:00Z stdout  \n", LogLine(NEW_YEAR_NS, "Z", b"stdout", b"\n")),
+        (b"2026-01-01T00:00:00Z stdout F:P x", LogLine(NEW_YEAR_NS, "Z", b"stdout", b"x")),
+    ],
+)
+def test_lines_of_runtimes_SRV_020(line: bytes, wanted: LogLine) -> None:
+    assert parse_cri(line) == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"2026-01-01T00:00:00Z stdin F x\n", "unexpected stream type b'stdin'"),
+        (b"2026-01-01 stdout F x\n", "unexpected timestamp b'2026-01-01'"),
+        (b"2026-01-01T00:00:00 stdout F x\n", "unexpected timestamp b'2026-01-01T00:00:00'"),
+    ],
+)
+def test_lines_that_no_runtime_writes_SRV_020(line: bytes, words: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        parse_cri(line)
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"[]", "no mapping"),
+        (b'{"stream": "stdin"}', "unexpected stream type b'stdin'"),
+        (b'{"time": "2026-01-01T00:00:00Z"}', "unexpected stream type"),
+        (b'{"stream": "stdout"}', "unexpected timestamp"),
+    ],
+)
+def test_lines_that_docker_did_not_write_SRV_020(line: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        parse_json(line)
+
+
+def test_lines_of_docker_SRV_020() -> None:
+    line = b'{"stream": "stderr", "time": "2026-01-01T01:00:00.25+01:00", "log": "x"}'
+    assert parse_json(line) == LogLine(NEW_YEAR_NS + 250_000_000, "+01:00", b"stderr", b"x")
+    empty = b'{"stream": "stdout", "time": "2026-01-01T00:00:00Z"}'
+    assert parse_json(empty) == LogLine(NEW_YEAR_NS, "Z", b"stdout", b"")
+    assert shown(line, stream=b"stdout") == b""
+    with pytest.raises(UnknownFormat) as caught:
+        parser_of(b"\xff")
+    assert str(caught.value) == "unsupported log format: '\ufffd'"
+
+
+def test_times_are_shown_where_a_line_begins_in_its_zone_SRV_023() -> None:
+    lines = (
+        b"2026-01-01T02:00:00+02:00 stdout P half\n"
+        b"2026-01-01T00:00:01Z stdout P \n"
+        b"2026-01-01T00:00:02Z stdout F whole\n"
+    )
+    at = b"2026-01-01T02:00:00.000000000+02:00 half"
+    # what an empty part says is nothing, so the line begins anew
+    assert shown(lines, timestamps=True) == at + (b"2026-01-01T00:00:02.000000000Z whole\n")
 
 
 def reader(path: Path, **wanted: Any) -> LogReader:

@@ -22,22 +22,28 @@ from refkubelet.server.attributes import (
     Attributes,
     User,
     attributes_of,
+    failed,
+    forbidden,
     review_spec,
     subresources_of,
 )
 from refkubelet.server.authentication import NotConfigured
 from refkubelet.server.credentials import (
     BadCredentials,
+    authenticated,
     bearer_token,
+    user_of_certificate,
     websocket_token,
     without_token,
 )
-from refkubelet.server.exchange import Request
+from refkubelet.server.exchange import ClientCertificate, Request
 from refkubelet.server.review_cache import ReviewCache
 from simclock import VirtualLoop, run_virtual
 
 ALICE = {"username": "alice", "groups": ["dev"], "uid": "7", "extra": {"k": ["v"]}}
 WEBHOOK = KubeletConfiguration()
+ALL_OF_THEM = "system:authenticated"
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
 def table(**allowed: set[str]) -> ReviewTable:
@@ -99,11 +105,59 @@ def test_a_review_has_all_of_the_user_SRV_014() -> None:
     }
 
 
+def test_a_review_says_nothing_of_what_is_not_there_SRV_014() -> None:
+    resource = {"version": "v1", "resource": "nodes", "subresource": "proxy", "name": "n1"}
+    assert review_spec(Attributes(User("u"), "", "proxy", "n1")) == {
+        "resourceAttributes": resource,
+        "user": "u",
+    }
+
+
+def test_the_words_of_refusals_SRV_011() -> None:
+    asked = attributes_of(Request(method="PUT", path="/pods"), User("u"), "n1")
+    assert forbidden(asked) == (
+        "Forbidden (user=u, verb=update, resource=nodes, subresource(s)=[pods proxy])\n"
+    )
+    assert failed(asked[0]) == (
+        "Authorization error (user=u, verb=update, resource=nodes, subresource=pods)"
+    )
+    assert asked[0] == Attributes(User("u"), "update", "pods", "n1")
+    one = attributes_of(Request(path="/stats"), User("u"), "n1")
+    assert forbidden(one).endswith("subresource(s)=[stats])\n")
+    (coarse,) = attributes_of(Request(path="/pods"), User("u"), "n1", fine_grained=False)
+    assert coarse == Attributes(User("u"), "get", "proxy", "n1")
+
+
+@pytest.mark.parametrize(
+    ("certificate", "wanted"),
+    [
+        (None, None),
+        (ClientCertificate(""), None),
+        (ClientCertificate("", ("o",), "ab"), None),
+        (ClientCertificate("cn"), User("cn", (), "", ())),
+        (
+            ClientCertificate("cn", ("o", "p"), "ab"),
+            User("cn", ("o", "p"), extra=((CREDENTIAL, ("X509SHA256=ab",)),)),
+        ),
+    ],
+)
+def test_the_user_of_a_certificate_SRV_013(
+    certificate: ClientCertificate | None, wanted: User | None
+) -> None:
+    assert user_of_certificate(certificate) == wanted
+
+
+def test_whoever_is_known_is_in_the_group_of_all_SRV_013() -> None:
+    assert authenticated(User("u", ("g",), "7")) == User("u", ("g", ALL_OF_THEM), "7")
+    assert authenticated(User("u", (ALL_OF_THEM, "g"))) == User("u", (ALL_OF_THEM, "g"))
+
+
 @pytest.mark.parametrize(
     ("header", "wanted"),
     [
         *(("Bearer t", "t"), ("bearer t", "t"), ("BEARER t more", "t"), ("  Bearer t  ", "t")),
         *(("", None), ("t", None), ("Basic t", None), ("Bearer  t", None), ("Bearer", None)),
+        *(("Bearer a b c", "a"), ("Bearer a b c d", "a")),
     ],
 )
 def test_bearer_tokens_SRV_013(header: str, wanted: str | None) -> None:
@@ -136,13 +190,38 @@ def test_a_token_among_the_protocols_of_a_websocket_SRV_013() -> None:
     assert websocket_token(plain) is None
 
 
+@pytest.mark.parametrize("token", ["a", "ab", "abc", "abcd", "~~~???>>>"])
+def test_tokens_of_any_length_and_letters_SRV_013(token: str) -> None:
+    request = websocket("v5.channel.k8s.io", encoded(token), "v4.channel.k8s.io")
+    assert websocket_token(request) == token
+    kept = without_token(request)
+    assert kept.headers["sec-websocket-protocol"] == "v5.channel.k8s.io,v4.channel.k8s.io"
+
+
+def test_an_empty_token_is_none_SRV_013() -> None:
+    assert websocket_token(websocket(encoded(""))) is None
+
+
 @pytest.mark.parametrize(
-    "protocols",
-    [(encoded("t"),), (encoded("t"), encoded("t"), "a"), (encoded("t")[:-2] + "$", "a")],
+    ("protocols", "words"),
+    [
+        ((encoded("t"),), "missing additional subprotocol"),
+        (
+            (encoded("t"), encoded("t"), "a"),
+            "multiple base64.bearer.authorization tokens specified",
+        ),
+        (
+            (encoded("t")[:-2] + "$", "a"),
+            "invalid base64.bearer.authorization token encoding",
+        ),
+    ],
 )
-def test_odd_tokens_among_protocols_are_refused_SRV_013(protocols: tuple[str, ...]) -> None:
-    with pytest.raises(BadCredentials):
+def test_odd_tokens_among_protocols_are_refused_SRV_013(
+    protocols: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(BadCredentials) as caught:
         websocket_token(websocket(*protocols))
+    assert str(caught.value) == words
 
 
 async def test_nobody_gets_in_by_default_SRV_011() -> None:

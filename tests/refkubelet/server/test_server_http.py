@@ -19,6 +19,8 @@ from server_world import EVERYBODY, OPEN, ask, host, port
 from conformance.harness.kubelets.clients import client_context, make_authority
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.kubelet_config import AnonymousAuthentication, X509Authentication
+from refkubelet.server.exchange import Request, as_json
+from refkubelet.server.health import all_checks, one_check
 from refkubelet.server.http import (
     KubeletServers,
     Ports,
@@ -119,6 +121,49 @@ async def test_the_main_port_tells_about_a_stuck_sync_loop_SRV_002() -> None:
         "[+]ping ok\n[+]syncloop excluded: ok\nwarn: some health checks cannot be excluded: "
         'no matches for "x"\nhealthz check passed\n',
     )
+
+
+def test_health_pages_are_plain_text_and_nothing_else_SRV_002() -> None:
+    checks = {"ping": lambda: None, "stuck": lambda: "for a while"}
+    verbose = Request(path="/healthz", query=(("verbose", ""), ("exclude", "stuck")))
+    odd = Request(path="/healthz", query=(("exclude", "b"), ("exclude", "stuck"), ("exclude", "a")))
+    pages = [all_checks(checks, request) for request in (Request(path="/"), verbose, odd)]
+    assert [(page.status, page.content_type, dict(page.headers)) for page in pages] == [
+        (status, "text/plain; charset=utf-8", {"X-Content-Type-Options": "nosniff"})
+        for status in (500, 200, 200)
+    ]
+    assert pages[2].body == b"ok"
+    odd = Request(path="/", query=(*odd.query, ("verbose", "1")))
+    assert b'no matches for "a", "b"\n' in all_checks(checks, odd).body
+    plain = one_check(checks, Request(path="/healthz/ping"))
+    assert (plain.status, plain.body, dict(plain.headers)) == (200, b"ok", {})
+
+
+def test_parameters_of_requests_and_json_answers_SRV_001() -> None:
+    request = Request(path="/", query=(("a", "1"), ("b", "2"), ("a", "3")))
+    assert (request.first("a"), request.first("c")) == ("1", "")
+    assert (request.every("a"), request.every("c")) == (("1", "3"), ())
+    shown = as_json({"a": [1, None]})
+    assert (shown.body, shown.content_type) == (b'{"a":[1,null]}', "application/json")
+
+
+@pytest.mark.parametrize(
+    ("headers", "upgrade", "websocket", "protocols"),
+    [
+        ({}, False, False, ()),
+        ({"connection": "close", "upgrade": "websocket"}, False, False, ()),
+        ({"connection": "keep-alive, UPGRADE"}, True, False, ()),
+        ({"connection": "Upgrade", "upgrade": "SPDY/3.1"}, True, False, ()),
+        ({"connection": "Upgrade", "upgrade": "WebSocket"}, True, True, ()),
+        ({"sec-websocket-protocol": " a,, b ,"}, False, False, ("a", "b")),
+    ],
+)
+def test_which_protocol_a_request_wants_SRV_025(
+    headers: dict[str, str], upgrade: bool, websocket: bool, protocols: tuple[str, ...]
+) -> None:
+    request = Request(path="/", headers=headers)
+    assert (request.is_upgrade, request.is_websocket) == (upgrade, websocket)
+    assert request.websocket_protocols == protocols
 
 
 async def test_pages_of_metrics_SRV_031_SRV_032() -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pods import make_pod
@@ -78,6 +79,27 @@ def test_changes_are_told_in_their_order_LIFE_130() -> None:
         "start a, b (LIFE-114)"
     )
     assert told(PodActions(sandbox_id="s", attempt=3)) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kill_pod": True}, "kill the pod (LIFE-111)"),
+        (
+            {"resets": tuple(record(make_pod(n), n) for n in ("b", "a", "b"))},
+            "restart all of a, b (LIFE-125)",
+        ),
+        ({"ephemeral_to_start": make_pod("e").spec.containers}, "start ephemeral e (LIFE-112)"),
+        ({"init_to_start": make_pod("i", "j").spec.containers}, "start init i, j (LIFE-120)"),
+        ({"updates": make_pod("u").spec.containers}, "resize (CG-065)"),
+        ({"resizes_by_restart": True}, "resize (CG-065)"),
+        ({"resizes_pod_level": True}, "resize (CG-065)"),
+    ],
+)
+def test_each_change_has_its_words_LIFE_130(changes: Any, words: str) -> None:
+    assert told(PodActions(**changes)) == words
+    whole = {**changes, "containers_to_start": make_pod("z").spec.containers}
+    assert told(PodActions(**whole)) == f"{words}; start z (LIFE-114)"
 
 
 @pytest.mark.virtual_time

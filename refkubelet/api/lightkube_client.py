@@ -58,11 +58,11 @@ from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
-KEEP: Final = Path(), Path()
-"""No files: what the kubeconfig says stays."""
 WATCH_SILENCE_S: Final = (
     paths.WATCH_LASTS_S + REQUEST_TIMEOUT_S
 )  # after this the connection is taken for dead
+KEEP: Final = Path(), Path()
+"""No files: what the kubeconfig says stays."""
 
 
 class LightkubeApiClient:

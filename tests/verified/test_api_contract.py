@@ -109,6 +109,14 @@ async def test_others_own_what_they_change(api: ApiSide) -> None:
     assert lines[3] == "- .data.b"
 
 
+async def test_who_removes_a_field_owns_it_no_longer(api: ApiSide) -> None:
+    maker = {"fieldManager": "maker"}
+    await api.done("POST", api.configmaps, configmap(a="1", b="1"), params=maker)
+    change = {"data": {"b": None}}
+    found = await api.done("PATCH", f"{api.configmaps}/c", change, kind=MERGE, params=maker)
+    assert owners(found) == {("maker", "Update", ""): {"f:data": {".": {}, "f:a": {}}}}
+
+
 async def test_an_update_that_changes_nothing_is_no_change(api: ApiSide) -> None:
     made = await api.done("POST", api.configmaps, configmap(a="1"), params={"fieldManager": "m"})
     path = f"{api.configmaps}/c"

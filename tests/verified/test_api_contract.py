@@ -145,6 +145,14 @@ async def test_defaults_are_owned_by_who_creates_and_not_by_who_applies(api: Api
     }
 
 
+async def test_a_status_that_is_applied_to_the_object_is_nobodys(api: ApiSide) -> None:
+    applied = pod() | {"status": {"phase": "Running"}}
+    status, found = await api.apply(f"{api.pods}/p", applied, "one")
+    assert status == 201, found
+    assert owners(found)["one", "Apply", ""].keys() == {"f:spec"}
+    assert found["status"]["phase"] == "Pending"
+
+
 async def test_a_status_is_applied_to_its_own_path(api: ApiSide) -> None:
     await api.apply(f"{api.pods}/p", pod(), "one")
     condition = {"type": "example.com/Seen", "status": "True"}

@@ -136,6 +136,7 @@ async def test_defaults_are_owned_by_who_creates_and_not_by_who_applies(api: Api
         "f:terminationMessagePolicy": {},
     }
     assert fields["f:restartPolicy"] == {}
+    assert "." not in fields
     assert not {"f:tolerations", "f:priority", "f:serviceAccountName"} & fields.keys()
     status, found = await api.apply(f"{api.pods}/p", pod(image="busybox:2"), "one", force="true")
     assert status == 200

@@ -1,10 +1,12 @@
-"""A fake kube-apiserver: storage, watches, patches and pod deletion, in one process.
+"""A fake kube-apiserver: storage, watches, patches, server-side apply and pod deletion, in one
+process.
 
 `FakeApi` is the server; `fakekubeapi.httpx_transport` connects a lightkube client to it without a
 socket (so it works in virtual time), `fakekubeapi.http` and the command `fakeapi serve` put it on a
-TCP port. How a request goes through the folders: `api` takes it, `bodies` decodes it, `faults` may
-make it fail, `verbs.dispatch` parses it with `requests` and carries it out with `verbs`, under the
-rules of `resources`, on the objects of `storage`.
+TCP port, where `--data DIR` keeps the objects over restarts. How a request goes through the
+folders: `api` takes it, `bodies` decodes it, `faults` may make it fail, `verbs.dispatch` parses it
+with `requests` and carries it out with `verbs`, under the rules of `resources` and, for who owns
+which field, of `apply`, on the objects of `storage`.
 """
 
 from __future__ import annotations

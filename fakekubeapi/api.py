@@ -72,6 +72,8 @@ class FakeApi:
     `data`: a directory in which all objects are kept, so that a server that is started with it
     again goes on where the last one ended, crash or not; None: in memory alone. Raises
     `storage.journal.DataError` for a directory that cannot be used.
+    `bookmark_every_s`: how often watches that take bookmarks get one; None: after initial events
+    and at their time-out only, so that nothing happens in virtual time while nothing changes.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class FakeApi:
         authority: CertificateAuthority | None = None,
         field_managers: bool = False,
         data: Path | None = None,
+        bookmark_every_s: float | None = None,
     ) -> None:
         self._latency = None if latency is None or latency.none else latency
         self.store = Store(history, data)
@@ -93,6 +96,7 @@ class FakeApi:
             service_account_admission=service_account_admission,
             authority=authority,
             field_managers=field_managers,
+            bookmark_every_s=bookmark_every_s,
         )
         self._dispatcher = Dispatcher(
             self.store,
@@ -300,6 +304,7 @@ class FakeApi:
         try:
             await self._faults.strike(request.method, request.path)
             await _pass_time(delay.before_s)
+            await self._dispatcher.wait_for_version(request.method, request.params)
             left_s = delay.after_s
             response = self._carry_out(request, outage, user=user, user_agent=user_agent)
         except StatusError:

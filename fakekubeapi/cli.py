@@ -133,6 +133,7 @@ async def _serve(host: str, port: int, kubeconfig_out: Path | None, data: Path |
     from fakekubeapi.api import FakeApi
     from fakekubeapi.http import serve
     from fakekubeapi.storage.journal import DataError
+    from fakekubeapi.storage.watch import BOOKMARK_EVERY_S
     from simclock import Ids, Rng
 
     stop = asyncio.Event()
@@ -140,7 +141,12 @@ async def _serve(host: str, port: int, kubeconfig_out: Path | None, data: Path |
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     try:
-        api = FakeApi(ids=Ids(Rng.from_system()), field_managers=True, data=data)
+        api = FakeApi(
+            ids=Ids(Rng.from_system()),
+            field_managers=True,
+            data=data,
+            bookmark_every_s=BOOKMARK_EVERY_S,
+        )
     except DataError as error:
         raise UsageError(f"--data: {error}") from None
     try:

@@ -190,6 +190,16 @@ def expired(wanted: int, oldest: int) -> StatusError:
     return StatusError(410, f"too old resource version: {wanted} ({oldest})", reason="Expired")
 
 
+def too_large_version(wanted: int, newest: int) -> StatusError:
+    """504: the client knows of a revision that the server has not reached, and has waited for."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    return StatusError(
+        504,
+        f"Timeout: Too large resource version: {wanted}, current: {newest}",
+        details={"causes": [cause], "retryAfterSeconds": 1},
+    )
+
+
 def unsupported_media_type(content_type: str, allowed: Sequence[str]) -> StatusError:
     """415: the body is of a media type that is not taken here."""
     return StatusError(

@@ -31,6 +31,8 @@ from simclock import RealClock
 
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+COMPACT_PATH: Final = "/fakeapi/compact"
+"""A POST here is `FakeApi.compact`: watches from older versions get 410 Expired."""
 _MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 _SHUTDOWN_S: Final = 0.5
 
@@ -117,6 +119,9 @@ def _is_ours(record: logging.LogRecord) -> bool:
 async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
     if request.path in _HEALTH_PATHS:
         return web.Response(text="ok")
+    if (request.method, request.path) == ("POST", COMPACT_PATH):
+        api.compact()
+        return web.Response(text="ok")
     reads = request.method in _WITH_BODY  # the body of a GET is ignored, whatever its headers say
     try:
         shape = _shape(request)
@@ -188,7 +193,9 @@ def _unchanged(found: dict[str, Any]) -> dict[str, Any]:
 async def _stream(
     request: web.Request, response: Response, shown: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> web.StreamResponse:
-    """Send the events of a watch, a line of JSON each; `shown` gives the form of their objects."""
+    """Send the events of a watch, a line of JSON each; `shown` gives the form of their objects. Of
+    tables the first alone names its columns."""
+    headed = False
     answer = web.StreamResponse(headers={"Content-Type": "application/json"})
     answer.enable_chunked_encoding()
     await answer.prepare(request)
@@ -196,6 +203,9 @@ async def _stream(
         async for event in response.events:
             if event["type"] not in ("ERROR", "BOOKMARK"):
                 event = {**event, "object": shown(event["object"])}
+                if headed and "columnDefinitions" in event["object"]:
+                    event["object"]["columnDefinitions"] = None
+                headed = True
             await answer.write(encode(event) + b"\n")
     return answer
 

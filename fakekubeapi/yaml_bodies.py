@@ -24,7 +24,6 @@ _WORDS: Final[dict[str, Any]] = {
 _INTEGER: Final = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)")
 _NUMBER: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _MAX_DIGITS: Final = 400
-_STR: Final = "tag:yaml.org,2002:str"
 
 
 def decode_yaml(body: bytes, max_depth: int) -> Any:
@@ -109,15 +108,14 @@ def _broken(node: yaml.Node, why: str) -> StatusError:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
-    if node.style or (node.tag == _STR and text not in _WORDS and not _NUMBER.fullmatch(text)):
+    whole, number = _INTEGER.fullmatch(text), _NUMBER.fullmatch(text)
+    if node.style or len(text) > _MAX_DIGITS:
         return text
     if text in _WORDS:
         return _WORDS[text]
-    if len(text) > _MAX_DIGITS:
-        return text
-    if _INTEGER.fullmatch(text):
+    if whole:
         return _integer(text)
-    return float(text) if _NUMBER.fullmatch(text) else text
+    return float(text) if number else text
 
 
 def _integer(text: str) -> int:

@@ -1,4 +1,5 @@
-"""What a test sets of users, access, service accounts and certificates, in one place."""
+"""What a test sets of users, access, service accounts, certificates and other behaviour, in one
+place."""
 
 from __future__ import annotations
 
@@ -26,6 +27,8 @@ class AccessSettings:
 
     field_managers: bool = False
     """Whether all objects have `managedFields`, and not only those that are applied."""
+    bookmark_every_s: float | None = None
+    """How often watches get a bookmark; None: after initial events and at their time-out only."""
 
     def __post_init__(self) -> None:
         self.access.is_known = self.users.knows

@@ -226,8 +226,6 @@ def _merged_order(live: list[str], applied: list[str]) -> list[str]:
             place += 1
             if live[place - 1] not in wanted:
                 result.append(live[place - 1])
-            elif awaited is None:
-                break
         if step == awaited:
             placed += 1
             place += place < len(live)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakekubeapi.errors import ApiUnreachable, StatusError
+from fakekubeapi.errors import ApiUnreachable, StatusError, too_large_version
 from fakekubeapi.latency import EVENT
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.empty import ZERO_VALUES
@@ -20,6 +20,10 @@ from fakekubeapi.storage.store import Change, Store
 from simclock import Latency
 
 Event = dict[str, Any]
+FRESH_WITHIN_S: Final = 3.0
+"""How long a client waits for a revision that is not there yet."""
+BOOKMARK_EVERY_S: Final = 60.0
+"""How often a kube-apiserver sends bookmarks, about."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -33,13 +37,16 @@ class WatchOptions:
     matches: Predicate
     """The selectors: which objects to watch."""
     resource_version: int | None = None
-    """The changes after this revision; None or 0: first the current objects as ADDED events."""
+    """The changes after this revision, which may not be there yet; None or 0: first the current
+    objects as ADDED events."""
     timeout_s: float | None = None
     """Seconds after which the watch ends; None: never."""
     bookmarks: bool = False
     """Whether BOOKMARK events are wanted: after initial events, and at the time-out (SRC-051)."""
+    bookmark_every_s: float | None = None
+    """How often they come in between; None: they do not."""
     initial_events: bool = False
-    """First the current objects as ADDED events, whatever the revision (SRC-051)."""
+    """First the current objects as ADDED events, once the revision is there (SRC-051)."""
 
 
 async def watch_events(
@@ -57,6 +64,9 @@ async def watch_events(
     loop = asyncio.get_running_loop()
     deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
     revision = options.resource_version or 0
+    if options.initial_events and not await reached(store, revision):
+        yield {"type": "ERROR", "object": too_large_version(revision, store.revision).body()}
+        return
     if revision == 0 or options.initial_events:
         revision = store.revision
         for obj in list(_selected(store, options)):
@@ -74,17 +84,40 @@ async def watch_events(
         for change in changes:
             if not connected():
                 break
-            revision = change.revision
+            revision = max(revision, change.revision)
             event = _event_of(change, options)
             if event is not None:
                 yield event
-        idle = store.revision == revision and connected()
-        if idle and not await _change_before(store, deadline):
-            if options.bookmarks:
-                yield _bookmark(options.resource, revision)
-            return
+        idle = store.revision <= revision and connected()
+        if idle:
+            mark_at = _mark_at(options, loop.time())
+            if not await _change_before(store, _earlier(deadline, mark_at)):
+                if options.bookmarks:
+                    yield _bookmark(options.resource, revision)
+                if deadline is not None and loop.time() >= deadline:
+                    return
+                continue
         if idle and latency is not None:
             await asyncio.sleep(sum(latency.of(EVENT)))
+
+
+async def reached(store: Store, revision: int) -> bool:
+    """Wait until the store is at that revision; whether it is, after three seconds at most."""
+    deadline = asyncio.get_running_loop().time() + FRESH_WITHIN_S
+    while store.revision < revision:
+        if not await _change_before(store, deadline):
+            return False
+    return True
+
+
+def _mark_at(options: WatchOptions, now: float) -> float | None:
+    every_s = options.bookmark_every_s
+    return now + every_s if options.bookmarks and every_s is not None else None
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    times = [time for time in (one, other) if time is not None]
+    return min(times, default=None)
 
 
 async def _change_before(store: Store, deadline: float | None) -> bool:

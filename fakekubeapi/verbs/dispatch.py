@@ -12,7 +12,7 @@ from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.managers import manager_name
 from fakekubeapi.bodies import APPLY_PATCH, copy_json
 from fakekubeapi.discovery.documents import discovery_document
-from fakekubeapi.errors import StatusError, bad_request
+from fakekubeapi.errors import bad_request, too_large_version
 from fakekubeapi.requests.parameters import (
     check_list_options,
     dry_run,
@@ -25,7 +25,7 @@ from fakekubeapi.requests.routes import Route, parse_route
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
 from fakekubeapi.storage.store import Key, Store
-from fakekubeapi.storage.watch import WatchOptions, watch_events
+from fakekubeapi.storage.watch import WatchOptions, reached, watch_events
 from fakekubeapi.verbs.operations import Operations
 from fakekubeapi.verbs.ownership import Writer
 from fakekubeapi.verbs.reviews import Reviews
@@ -124,11 +124,20 @@ class Dispatcher:
         status, found = self._dispatch(method, route, asked)
         return Response(status, copy_json(found))
 
+    async def wait_for_version(self, method: str, params: Mapping[str, str]) -> None:
+        """Give the store time to reach the version that a GET wants at least. Not for watches:
+        they wait themselves."""
+        if method == "GET" and params.get("resourceVersion") and not is_true(params.get("watch")):
+            self._verbs()
+            await reached(self._store, resource_version(params))
+
     def _dispatch(self, method: str, route: Route, asked: _Asked) -> tuple[int, dict[str, Any]]:
         """The HTTP status and the body of the answer to anything but a watch."""
         params, body = asked.params, asked.body
         do, unstored = self._verbs(), dry_run(method, params)
         if method == "GET" and route.name:
+            if resource_version(params) > self._store.revision:
+                raise too_large_version(resource_version(params), self._store.revision)
             return 200, do.get(route)
         if method == "GET":
             self._check_version(params)
@@ -221,7 +230,8 @@ class Dispatcher:
         """A response with the events of a collection, or of one object where the path has a
         name."""
         self._verbs()
-        version, timeout_s = self._check_version(params), whole_number(params, "timeoutSeconds")
+        check_list_options(params)
+        version, timeout_s = resource_version(params), whole_number(params, "timeoutSeconds")
         by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
         options = WatchOptions(
             resource=route.resource,
@@ -230,13 +240,14 @@ class Dispatcher:
             resource_version=version,
             timeout_s=max(0, timeout_s) if timeout_s else None,
             bookmarks=is_true(params.get("allowWatchBookmarks")),
+            bookmark_every_s=self._settings.bookmark_every_s,
             initial_events=is_true(params.get("sendInitialEvents")),
         )
         events = watch_events(self._store, options, connected, self._latency)
         return Response(200, {}, _copied(events))
 
-    def _check_version(self, params: Mapping[str, str]) -> int:
-        """The resourceVersion that the query asks for; 0 if it asks for none.
+    def _check_version(self, params: Mapping[str, str]) -> None:
+        """Check the resourceVersion that the query asks for.
 
         Raises: StatusError 400 for text that is not a version, 504 for a version that does not
         exist yet, 400 for an exact version other than the newest, as old states are not kept.
@@ -244,17 +255,12 @@ class Dispatcher:
         check_list_options(params)
         version, newest = resource_version(params), self._store.revision
         if version > newest:
-            raise StatusError(
-                504,
-                f"Too large resource version: {version}, current: {newest}",
-                details={"retryAfterSeconds": 1},
-            )
+            raise too_large_version(version, newest)
         if params.get("resourceVersionMatch") == "Exact" and version != newest:
             raise bad_request(
                 f"resourceVersionMatch: Exact is answered for the newest version only ({newest}), "
                 f"got {version}"
             )
-        return version
 
     def _verbs(self) -> Operations:
         """The operations of the store. The first call creates the system namespaces. Without a

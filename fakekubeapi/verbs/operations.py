@@ -34,6 +34,7 @@ from fakekubeapi.verbs.admission import admit_service_account
 from fakekubeapi.verbs.controllers import Controllers
 from fakekubeapi.verbs.deletion import Deletion
 from fakekubeapi.verbs.ownership import SERVER, Owners, Writer
+from fakekubeapi.verbs.posted import appliable, check_applied_as_new, check_name, posted
 from simclock import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (
@@ -81,7 +82,7 @@ class Operations:
         fields.
         """
         resource, namespace = route.resource, route.namespace or ""
-        obj = self._checked(route, body)
+        obj = posted(route, body)
         metadata = obj["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + self._ids.hex(5)
@@ -159,8 +160,8 @@ class Operations:
         says, 422 for wrong fields.
         """
         resource, name = route.resource, route.name
-        new = self._checked(route, body)
-        _check_name(new["metadata"].setdefault("name", name), name)
+        new = posted(route, body)
+        check_name(new["metadata"].setdefault("name", name), name)
         old = self._store.get(route.key)
         if old is None and resource.strategy.allow_create_on_update and not route.subresource:
             return self.create(route, body, dry_run=dry_run, writer=writer), True
@@ -191,9 +192,9 @@ class Operations:
             raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
         given = patched["metadata"].get("name")
         if isinstance(given, str):
-            _check_name(given, route.name)
+            check_name(given, route.name)
         try:
-            new = self._checked(route, patched)
+            new = posted(route, patched)
         except StatusError as error:
             if error.code != 400:
                 raise
@@ -209,12 +210,12 @@ class Operations:
         StatusError as `update` does, 400 for a body that is no object to be applied, 409 with its
         causes for fields of others that would change, 500 for fields that the type does not have.
         """
-        applied = self._appliable(route, body)
+        applied = appliable(route, body)
         old = self._store.get(route.key)
         if old is None:
             if route.subresource:
                 raise not_found(route.resource.qualified, route.name)
-            _check_applied_as_new(route, applied)
+            check_applied_as_new(route, applied)
             owners = self._owners.of_applied(route, applied, writer.at(self._now_text()))
             writer = replace(writer, owners=owners)
             return self.create(route, applied, dry_run=dry_run, user=user, writer=writer), True
@@ -222,7 +223,7 @@ class Operations:
             route, old, applied, writer.at(self._now_text()), force=force
         )
         writer = replace(writer, owners=owners)
-        checked = self._checked(route, new)
+        checked = posted(route, new)
         return self._replace(route, old, checked, dry_run=dry_run, writer=writer), False
 
     def bind(self, route: Route, body: Any) -> None:
@@ -254,49 +255,8 @@ class Operations:
 
     # -- parts ---------------------------------------------------------------------------------
 
-    def _appliable(self, route: Route, body: Any) -> Object:
-        """A copy of an applied object. Raises: StatusError 400 if it cannot be one."""
-        resource = route.resource
-        if not isinstance(body, dict):
-            raise bad_request(f"an applied object must be a {resource.kind} object, got {body!r}")
-        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-            if not body.get(field):
-                raise bad_request(f"error decoding YAML: {field} is missing: set it to {wanted}")
-        applied = self._checked(route, body)
-        if applied["metadata"].pop("managedFields", None):
-            raise bad_request("metadata.managedFields must be nil")
-        if applied["metadata"].get("name"):
-            _check_name(applied["metadata"]["name"], route.name)
-        return applied
-
     def _now_text(self) -> str:
         return format_rfc3339(self._clock.wall_ns())
-
-    def _checked(self, route: Route, body: Any) -> Object:
-        """A copy of a posted object, with kind, apiVersion and namespace set. Raises: StatusError
-        400 if its kind, version, namespace or types do not fit the path."""
-        resource = route.resource
-        if not isinstance(body, dict):
-            raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
-        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-            if body.get(field, wanted) != wanted:
-                raise bad_request(
-                    f"{body.get(field)} in {field} does not fit this URL: it takes {wanted}"
-                )
-        check_shape(body, resource.module, resource.kind)
-        obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
-        obj.update(without_null({k: v for k, v in body.items() if k not in obj}))
-        metadata = obj.setdefault("metadata", {})
-        if not resource.namespaced:
-            metadata.pop("namespace", None)
-            return obj
-        given = metadata.setdefault("namespace", route.namespace)
-        if given != route.namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the "
-                f"request: {given} in the object, {route.namespace} in the URL"
-            )
-        return obj
 
     def _replace(
         self, route: Route, old: Object, new: Object, *, dry_run: bool, writer: Writer
@@ -342,23 +302,6 @@ class Operations:
         return stored
 
 
-def _check_applied_as_new(route: Route, applied: Object) -> None:
-    """Raise StatusError for an applied object that is not there, and cannot be made of this."""
-    metadata, name = applied["metadata"], route.name
-    if not metadata.get("name"):
-        raise bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: "
-            "name must be provided"
-        )
-    if metadata.get("uid"):
-        raise conflict(
-            route.resource.qualified,
-            name,
-            f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing "
-            "object was found",
-        )
-
-
 def _same_but_times(new: Object, old: Object) -> bool:
     """Whether a write changed nothing; that somebody has said again what he owns is no change."""
 
@@ -368,13 +311,6 @@ def _same_but_times(new: Object, old: Object) -> bool:
         return {**obj, "metadata": {**obj["metadata"], "managedFields": shown}}
 
     return bool(new == old) or timeless(new) == timeless(old)
-
-
-def _check_name(given: str, name: str) -> None:
-    if given != name:
-        raise bad_request(
-            f"the name of the object ({given}) does not match the name on the URL ({name})"
-        )
 
 
 def _encode_continue(key: Key) -> str:

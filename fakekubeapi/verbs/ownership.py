@@ -24,7 +24,7 @@ from fakekubeapi.requests.routes import Route
 from fakekubeapi.resources.empty import empty_object
 from fakekubeapi.storage.store import Object
 
-Owners_ = dict[Manager, Owned]
+ByManager = dict[Manager, Owned]
 Entries = list[dict[str, Any]]
 _STATUS: Final[Path] = ("f:status",)
 _SPEC: Final[Path] = ("f:spec",)
@@ -47,7 +47,7 @@ class Writer:
     name: str
     """As `managedFields` names him (`manager_name`)."""
     time: str = ""
-    owners: Owners_ | None = None
+    owners: ByManager | None = None
     """The owners as an apply has decided them; None: this is an update."""
 
     def at(self, time: str) -> Writer:
@@ -79,7 +79,7 @@ class Owners:
                 after[group] = {k: v for k, v in after[group].items() if k != field}
         return encode(after_update({}, before, after, _shape(route), _write(route, writer, UPDATE)))
 
-    def of_applied(self, route: Route, applied: Object, writer: Writer) -> Owners_:
+    def of_applied(self, route: Route, applied: Object, writer: Writer) -> ByManager:
         """The owners of a new object that is applied. Raises: StatusError 500 for what its type
         does not have."""
         _check_applied(route, applied)
@@ -87,7 +87,7 @@ class Owners:
 
     def after_apply(
         self, route: Route, old: Object, applied: Object, writer: Writer, *, force: bool
-    ) -> tuple[Object, Owners_]:
+    ) -> tuple[Object, ByManager]:
         """The object that an apply makes of `old`, and its owners. Raises: StatusError 409 for
         conflicts, 500 for what the type does not have."""
         _check_applied(route, applied)
@@ -131,7 +131,7 @@ def _write(route: Route, writer: Writer, operation: str) -> Write:
     return Write(manager, writer.time, _IGNORED.get(route.subresource, ()))
 
 
-def _decoded(entries: Any) -> Owners_ | None:
+def _decoded(entries: Any) -> ByManager | None:
     """The owners that these entries name; None if they cannot be read."""
     try:
         return decode(entries)

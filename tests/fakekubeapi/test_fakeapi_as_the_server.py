@@ -139,7 +139,7 @@ async def test_a_pod_is_replaced_by_its_own_manifest() -> None:
     ("params", "code", "words"),
     [
         ({"resourceVersion": "x"}, 400, 'resourceVersion: Invalid value: "x": strconv.P'),
-        ({"resourceVersion": "99"}, 504, "Too large resource version: 99, current: 8"),
+        ({"resourceVersion": "99"}, 504, "Timeout: Too large resource version: 99, current: 8"),
         (
             {"resourceVersion": "1", "resourceVersionMatch": "Exact"},
             400,

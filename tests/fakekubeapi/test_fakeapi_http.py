@@ -95,6 +95,18 @@ async def test_health_discovery_and_refusals() -> None:
             )
 
 
+async def test_a_post_compacts_the_history() -> None:
+    async with await serve(FakeApi()) as server, aiohttp.ClientSession(server.url) as http:
+        async with http.post(PODS, json=pod()) as answer:
+            assert answer.status == 201
+        async with http.post("/fakeapi/compact") as answer:
+            assert answer.status == 200
+        params = {"watch": "true", "resourceVersion": "1"}
+        async with http.get("/api/v1/pods", params=params) as stream:
+            event = json.loads(await stream.content.readline())
+            assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
 async def test_down_breaks_connections() -> None:
     api = FakeApi()
     async with await serve(api) as server, aiohttp.ClientSession(server.url) as http:

@@ -109,6 +109,14 @@ async def test_others_own_what_they_change(api: ApiSide) -> None:
     assert lines[3] == "- .data.b"
 
 
+async def test_who_removes_a_field_owns_it_no_longer(api: ApiSide) -> None:
+    maker = {"fieldManager": "maker"}
+    await api.done("POST", api.configmaps, configmap(a="1", b="1"), params=maker)
+    change = {"data": {"b": None}}
+    found = await api.done("PATCH", f"{api.configmaps}/c", change, kind=MERGE, params=maker)
+    assert owners(found) == {("maker", "Update", ""): {"f:data": {".": {}, "f:a": {}}}}
+
+
 async def test_an_update_that_changes_nothing_is_no_change(api: ApiSide) -> None:
     made = await api.done("POST", api.configmaps, configmap(a="1"), params={"fieldManager": "m"})
     path = f"{api.configmaps}/c"
@@ -128,6 +136,7 @@ async def test_defaults_are_owned_by_who_creates_and_not_by_who_applies(api: Api
         "f:terminationMessagePolicy": {},
     }
     assert fields["f:restartPolicy"] == {}
+    assert "." not in fields
     assert not {"f:tolerations", "f:priority", "f:serviceAccountName"} & fields.keys()
     status, found = await api.apply(f"{api.pods}/p", pod(image="busybox:2"), "one", force="true")
     assert status == 200
@@ -135,6 +144,14 @@ async def test_defaults_are_owned_by_who_creates_and_not_by_who_applies(api: Api
         "f:containers": {'k:{"name":"a"}': {".": {}, "f:image": {}, "f:name": {}}},
         "f:schedulerName": {},
     }
+
+
+async def test_a_status_that_is_applied_to_the_object_is_nobodys(api: ApiSide) -> None:
+    applied = pod() | {"status": {"phase": "Running"}}
+    status, found = await api.apply(f"{api.pods}/p", applied, "one")
+    assert status == 201, found
+    assert owners(found)["one", "Apply", ""].keys() == {"f:spec"}
+    assert found["status"]["phase"] == "Pending"
 
 
 async def test_a_status_is_applied_to_its_own_path(api: ApiSide) -> None:
@@ -262,3 +279,55 @@ async def test_openapi_v2_is_json_for_who_takes_it(api: ApiSide) -> None:
     assert spec["containers"]["x-kubernetes-list-map-keys"] == ["name"]
     assert spec["tolerations"]["x-kubernetes-list-type"] == "atomic"
     assert spec["nodeSelector"]["x-kubernetes-map-type"] == "atomic"
+
+
+async def test_a_list_of_a_version_that_is_not_there_waits_and_is_refused(api: ApiSide) -> None:
+    never = {"resourceVersion": "999999999999"}
+    status, refusal = await api.ask("GET", api.configmaps, params=never)
+    assert (status, refusal["reason"]) == (504, "Timeout")
+    words = "Timeout: Too large resource version: 999999999999, current: "
+    assert refusal["message"].startswith(words)
+    assert refusal["details"]["retryAfterSeconds"] == 1
+    (cause,) = refusal["details"]["causes"]
+    assert cause["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_a_streaming_list_of_such_a_version_ends_with_an_error(api: ApiSide) -> None:
+    events = await api.events(
+        api.configmaps,
+        sendInitialEvents="true",
+        resourceVersionMatch="NotOlderThan",
+        resourceVersion="999999999999",
+        timeoutSeconds="10",
+    )
+    assert [event["type"] for event in events] == ["ERROR"]
+    assert (events[0]["object"]["code"], events[0]["object"]["reason"]) == (504, "Timeout")
+
+
+async def test_a_watch_from_such_a_version_is_silent(api: ApiSide) -> None:
+    assert await api.events(api.configmaps, resourceVersion="999999999999") == []
+
+
+async def test_a_streaming_list_ends_with_its_bookmark(api: ApiSide) -> None:
+    await api.done("POST", api.pods, pod())
+    events = await api.events(
+        api.pods,
+        sendInitialEvents="true",
+        resourceVersionMatch="NotOlderThan",
+        allowWatchBookmarks="true",
+    )
+    assert [event["type"] for event in events][:2] == ["ADDED", "BOOKMARK"]
+    mark = events[1]["object"]
+    assert mark["kind"] == "Pod"
+    assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert int(mark["metadata"]["resourceVersion"]) > 0
+
+
+@pytest.mark.parametrize("include", ["None", "Metadata", "Object"])
+async def test_rows_of_tables_hold_what_is_asked_for(api: ApiSide, include: str) -> None:
+    await api.done("POST", api.pods, pod())
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    table = await api.done("GET", api.pods, params={"includeObject": include}, **accept)
+    (row,) = table["rows"]
+    kinds = {"None": None, "Metadata": "PartialObjectMetadata", "Object": "Pod"}
+    assert (row.get("object") or {}).get("kind") == kinds[include]

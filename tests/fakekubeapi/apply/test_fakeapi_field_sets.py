@@ -8,6 +8,7 @@ import pytest
 
 from fakekubeapi.apply.field_sets import from_fields_v1, path_text, to_fields_v1
 from fakekubeapi.apply.managers import Manager, Owned, decode, encode, manager_name
+from fakekubeapi.apply.ownership import Write, after_apply
 from fakekubeapi.apply.structure import shape_of
 from fakekubeapi.apply.walk import BadObject, check, merged
 
@@ -105,6 +106,25 @@ def test_objects_that_nobody_can_apply(spec: dict[str, Any], words: str) -> None
     with pytest.raises(BadObject) as refusal:
         check({"spec": spec}, POD)
     assert words in str(refusal.value)
+
+
+def test_what_nobody_owns_stays_with_what_others_own_beside_it() -> None:
+    """fsGroup is another manager's; runAsGroup is nobody's."""
+    security = ("f:spec", "f:securityContext")
+    one, two = Manager("one", "Apply", "v1"), Manager("two", "Apply", "v1")
+    managers = {
+        one: Owned(frozenset({(*security, "f:runAsUser")}), ""),
+        two: Owned(frozenset({(*security, "f:fsGroup")}), ""),
+    }
+    context = {"runAsUser": 1, "fsGroup": 2, "runAsGroup": 3}
+    live = {"kind": "Pod", "spec": {"securityContext": context}}
+    applied = {"kind": "Pod"}
+    new, left = after_apply(managers, live, applied, POD, Write(one, ""), force=False)
+    assert new["spec"]["securityContext"] == {"fsGroup": 2, "runAsGroup": 3}
+    assert list(left) == [two]
+    new, left = after_apply({one: managers[one]}, live, applied, POD, Write(one, ""), force=False)
+    assert new == applied
+    assert left == {}
 
 
 def test_an_element_that_is_stored_twice_is_not_lost() -> None:

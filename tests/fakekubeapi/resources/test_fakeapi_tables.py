@@ -1,5 +1,6 @@
 """Tables as kubectl prints them."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -105,9 +106,15 @@ async def test_kubectl_gets_tables_in_lists_objects_and_watches() -> None:
                 async with http.get(path) as answer:
                     found = await answer.json()
                     assert (found["kind"], len(found["rows"])) == ("Table", 1)
-            async with http.get(PODS, params={"watch": "true"}) as stream:
-                line = await stream.content.readline()
-                assert b'"kind":"Table"' in line
+            async with http.post(PODS, json=pod("b")) as answer:
+                assert answer.status == 201
+            asked = {"watch": "true", "includeObject": "Object"}
+            async with http.get(PODS, params=asked) as stream:
+                first, second = [json.loads(await stream.content.readline()) for _ in range(2)]
+                assert first["object"]["kind"] == second["object"]["kind"] == "Table"
+                assert first["object"]["columnDefinitions"][0]["name"] == "Name"
+                assert second["object"]["columnDefinitions"] is None
+                assert second["object"]["rows"][0]["object"]["kind"] == "Pod"
             async with http.get(f"{PODS}/none") as answer:
                 assert (await answer.json())["reason"] == "NotFound"
             async with http.get("/api/v1") as answer:

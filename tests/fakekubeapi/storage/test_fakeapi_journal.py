@@ -96,13 +96,14 @@ async def test_a_torn_last_line_is_dropped_with_a_warning(
 ) -> None:
     before = await written(tmp_path)
     with (tmp_path / JOURNAL).open("ab") as file:
-        file.write(b'{"revision":99,"key":["conf')
+        file.write(b'{"revision":99,"key":["conf' + b"x" * 5000)
     with caplog.at_level(logging.WARNING):
         api = FakeApi(data=tmp_path)
-    assert "the last line is torn, 27 bytes dropped" in caplog.text
+    assert "the last line is torn, 5027 bytes dropped" in caplog.text
     assert await get(api, CONFIGMAPS) == before
     await create(api, CONFIGMAPS, configmap("c"))
     api.close()
+    assert (tmp_path / JOURNAL).read_bytes().endswith(b"\n")
     FakeApi(data=tmp_path).close()
 
 

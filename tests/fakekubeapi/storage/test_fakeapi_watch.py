@@ -20,7 +20,7 @@ from fakeapi_helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakekubeapi import ApiUnreachable, FakeApi, StatusError
+from fakekubeapi import ApiUnreachable, FakeApi
 from fakekubeapi.storage.selectors import label_selector
 from simclock import NothingToWaitFor, run_virtual
 
@@ -181,13 +181,72 @@ async def test_compact_ends_watches_that_lag() -> None:
     gone([event async for event in api.watch(CONFIGMAPS, params=params)])
 
 
-async def test_a_version_from_the_future_is_a_timeout() -> None:
-    answer = await FakeApi().request(
-        "GET", CONFIGMAPS, params={"watch": "1", "resourceVersion": "999"}
-    )
-    assert "Too large resource version" in refused(answer, 504, "Timeout")
-    with pytest.raises(StatusError, match="Too large"):
-        await anext(FakeApi().watch(CONFIGMAPS, params={"resourceVersion": "999"}))
+NEVER = "Timeout: Too large resource version: 999, current: 8"
+
+
+@pytest.mark.parametrize("path", [CONFIGMAPS, f"{CONFIGMAPS}/c"])
+async def test_a_list_waits_three_seconds_for_its_version(path: str) -> None:
+    api, loop = FakeApi(), asyncio.get_running_loop()
+    await get(api, CONFIGMAPS)
+    began = loop.time()
+    answer = await api.request("GET", path, params={"resourceVersion": "999"})
+    assert refused(answer, 504, "Timeout") == NEVER
+    assert answer.body["details"] == {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    assert loop.time() - began == 3.0
+    listing = asyncio.create_task(api.request("GET", path, params={"resourceVersion": "9"}))
+    await asyncio.sleep(1)
+    await create(api, CONFIGMAPS, configmap("c"))
+    assert ok(await listing)["metadata"]["resourceVersion"] == "9"
+    assert loop.time() - began == 4.0
+
+
+async def test_a_watch_from_the_future_waits_for_it() -> None:
+    api = FakeApi()
+    await get(api, CONFIGMAPS)
+    future = str(api.store.revision + 2)
+    watching = asyncio.create_task(seen(api, CONFIGMAPS, resourceVersion=future))
+    await asyncio.sleep(0.1)
+    for name in ("before", "then", "after"):
+        await create(api, CONFIGMAPS, configmap(name))
+    assert await watching == [("ADDED", "after")]
+
+
+async def test_a_streaming_list_waits_three_seconds_for_its_version() -> None:
+    api = FakeApi()
+    await get(api, CONFIGMAPS)
+    params = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    asked = {**params, "resourceVersion": "999"}
+    events = [event async for event in api.watch(CONFIGMAPS, params=asked)]
+    assert [event["type"] for event in events] == ["ERROR"]
+    assert (events[0]["object"]["code"], events[0]["object"]["message"]) == (504, NEVER)
+    asked = {**params, "resourceVersion": str(api.store.revision + 1)}
+    watching = asyncio.create_task(seen(api, CONFIGMAPS, **asked))
+    await asyncio.sleep(0.5)
+    await create(api, CONFIGMAPS, configmap("c"))
+    assert await watching == [("ADDED", "c")]
+
+
+async def test_bookmarks_come_in_between_and_at_the_end() -> None:
+    api, loop = FakeApi(bookmark_every_s=60), asyncio.get_running_loop()
+    await create(api, CONFIGMAPS, configmap("c"))
+    events: list[tuple[float, str]] = []
+
+    async def watch(**params: str) -> None:
+        events.clear()
+        asked = {"resourceVersion": "8", "timeoutSeconds": "150", **params}
+        async for event in api.watch(CONFIGMAPS, params=asked):
+            events.append((loop.time() - began, event["type"]))
+
+    began = loop.time()
+    await watch(allowWatchBookmarks="true")
+    marks = [(at, "BOOKMARK") for at in (60.0, 120.0, 150.0)]
+    assert events == [(0.0, "ADDED"), *marks]
+    began = loop.time()
+    await watch()
+    assert events == [(0.0, "ADDED")]
 
 
 async def test_an_outage_breaks_open_watches_even_if_it_is_over_at_once() -> None:

@@ -273,3 +273,13 @@ def test_labels_that_no_kubelet_may_set_CFG_011(config: Path) -> None:
         "refkubelet: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: "
         "[node-role.kubernetes.io/x]\n"
     )
+
+
+def test_mistakes_in_login_plugins_are_told_together_CFG_014(config: Path, tmp_path: Path) -> None:
+    flag = "--image-credential-provider-config"
+    told = complaint("--config", config, flag, tmp_path / "gone.yaml")
+    assert told.splitlines() == [
+        f"refkubelet: --image-credential-provider-bin-dir is missing: with {flag} it names the "
+        "directory of their programs",
+        f"{flag} {tmp_path}/gone.yaml: cannot be read: no such file or directory",
+    ]

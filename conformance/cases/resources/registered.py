@@ -95,6 +95,17 @@ async def a_socket_that_is_made_anew_is_registered_again(node: Node) -> None:
     await shows(node, "2")
 
 
+@conformance(id="plugin-socket-removed", rules=["CG-087.3", "CG-086.4"], needs=NEEDS)
+async def a_plugin_without_its_socket_is_let_go(node: Node) -> None:
+    """When the socket of a device plugin is removed its devices are no longer allocatable, although
+    the plugin lives on."""
+    plugin = widgets("w1")
+    await node.plugins.offer("widget.sock", plugin)
+    await shows(node, "1")
+    node.plugins.remove_socket("widget.sock")
+    await shows(node, "0")
+
+
 @conformance(id="plugin-tried-again", rules=["CG-086.5"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
 async def a_plugin_that_fails_is_tried_again(node: Node) -> None:
     """A plug-in that does not tell what it is is asked again, after half a second, then after twice

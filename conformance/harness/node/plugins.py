@@ -64,5 +64,9 @@ class NodePlugins:
         """End the plug-in at that socket, and remove it."""
         await self._parts.the_registry().unplug(self._socket(file))
 
+    def remove_socket(self, file: str) -> None:
+        """Remove that socket; the plug-in lives on, and what is connected stays so."""
+        self._socket(file).unlink()
+
     def _socket(self, file: str) -> Path:
         return self._parts.paths.root / "plugins_registry" / file

@@ -48,6 +48,7 @@ class PluginWatcher:
         self._updated = updated
         self._registrations = registrations
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._found: dict[str, Plugin | None] = {}  # by the plug-in manager
         self._turns = count(1)
         self._turn_of: dict[str, int] = {}  # the turn of each resource's last registration
 
@@ -85,15 +86,19 @@ class PluginWatcher:
         """Take the plugin whose socket the plug-in manager has found (CG-087). Raises
         `PluginError`."""
         await self._take(resource, path, self._directory.connect_at)
+        self._found[resource] = self._inventory.plugin(resource)
 
     async def lost(self, resource: str) -> None:
         """The plug-in manager does not find the plugin's socket any more: its devices become
-        unhealthy."""
-        watch, plugin = self._watches.pop(resource, None), self._inventory.plugin(resource)
+        unhealthy, unless another plugin has registered since."""
+        plugin = self._found.pop(resource, None)
+        if plugin is None or self._inventory.plugin(resource) is not plugin:
+            return
+        watch = self._watches.pop(resource, None)
         if watch is not None:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
-        if plugin is not None and self._inventory.disconnect(plugin, self._clock.monotonic_s()):
+        if self._inventory.disconnect(plugin, self._clock.monotonic_s()):
             await plugin.close()
 
     async def _take(

@@ -13,6 +13,7 @@ from pods import make_pod, named
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from refkubelet.container_manager.devices import checkpoint
 from refkubelet.container_manager.devices.inventory import Amounts
+from refkubelet.container_manager.devices.plugins import PluginError
 from refkubelet.container_manager.devices.types import Allotment
 from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint
 from refkubelet.model.objects import ContainerStatus, PodStatus
@@ -357,3 +358,25 @@ async def test_many_pods_at_once_share_no_device_CG_084(world: DeviceWorld) -> N
     assert [answer is None for answer in answers].count(True) == 10
     given = [device for one in pods for device in world.given(one)]
     assert len(given) == len(set(given)) == 20
+
+
+async def test_a_plugin_found_elsewhere_is_taken_and_lost_CG_087(world: DeviceWorld) -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a"])
+    world.plugins.listen_at("/registry/a.sock", plugin)
+    await world.manager.found(WIDGET, "/registry/a.sock")
+    await world.clock.sleep(0.1)
+    one = make_pod(asking(1), name="one")
+    assert await world.admit(one) is None
+    assert plugin.allocated == [("a",)]
+    await world.manager.lost(WIDGET)
+    refused = await world.admit(make_pod(asking(1), name="two"))
+    assert f"no healthy devices present; cannot allocate unhealthy devices {WIDGET}" in str(refused)
+    await world.plugin("b")
+    await world.manager.lost(WIDGET)  # it is another one's now
+    assert await world.admit(make_pod(asking(1), name="three")) is None
+
+
+async def test_a_plugin_that_is_not_there_is_refused_CG_087(world: DeviceWorld) -> None:
+    with pytest.raises(PluginError, match="failed to dial device plugin"):
+        await world.manager.found(WIDGET, "/registry/gone.sock")
+    await world.manager.lost(WIDGET)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -91,24 +92,18 @@ def _parsed(info: FieldInfo, texts: list[str]) -> Any:
     return own(texts) if own else _BY_KIND[info.kind](texts)
 
 
-def _last(parse: Callable[[str], Any], wanted: str) -> Callable[[list[str]], Any]:
-    def parsed(texts: list[str]) -> Any:
-        try:
-            return [parse(text) for text in texts][-1]
-        except ValueError:
-            raise ValueError(f"wanted {wanted}") from None
-
-    return parsed
+def _last(parse: Callable[[str], Any], wanted: str, texts: list[str]) -> Any:
+    try:
+        return [parse(text) for text in texts][-1]
+    except ValueError:
+        raise ValueError(f"wanted {wanted}") from None
 
 
-def _integer(bits: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        number = int(text, 0)  # as Go's base 0: 0x10 is 16
-        if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
-            raise ValueError(text)
-        return number
-
-    return parse
+def _integer(bits: int, text: str) -> int:
+    number = int(text, 0)  # as Go's base 0: 0x10 is 16
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise ValueError(text)
+    return number
 
 
 def _items(texts: list[str]) -> tuple[str, ...]:
@@ -192,13 +187,13 @@ def _reserved_memory(texts: list[str]) -> tuple[MemoryReservation, ...]:
 
 
 _BY_KIND: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
-    Kind.BOOL: _last(parse_bool, "true or false"),
-    Kind.INT32: _last(_integer(32), "an integer of 32 bits"),
-    Kind.INT64: _last(_integer(64), "an integer"),
-    Kind.STRING: _last(str, "a text"),
-    Kind.PATH: _last(str, "a path"),
-    Kind.DURATION: _last(parse_duration_s, "a duration such as 10s or 1m30s"),
-    Kind.QUANTITY: _last(parse_integer, "a quantity such as 10Mi"),
+    Kind.BOOL: partial(_last, parse_bool, "true or false"),
+    Kind.INT32: partial(_last, partial(_integer, 32), "an integer of 32 bits"),
+    Kind.INT64: partial(_last, partial(_integer, 64), "an integer"),
+    Kind.STRING: partial(_last, str, "a text"),
+    Kind.PATH: partial(_last, str, "a path"),
+    Kind.DURATION: partial(_last, parse_duration_s, "a duration such as 10s or 1m30s"),
+    Kind.QUANTITY: partial(_last, parse_integer, "a quantity such as 10Mi"),
     Kind.STRINGS: _items,
     Kind.STRING_MAP: _string_map,
     Kind.BOOL_MAP: _bool_map,

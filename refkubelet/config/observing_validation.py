@@ -100,7 +100,7 @@ def _url_problem(url: str) -> str:
         return "net/url: invalid control character in URL"
     if url.startswith(":"):
         return "missing protocol scheme"
-    host = re.split(r"[/?#]", url.partition("//")[2], maxsplit=1)[0].rpartition("@")[2]
+    host = re.split(r"[/?#]", url.partition("//")[2])[0].rpartition("@")[2]
     if wrong := _NOT_IN_HOSTS.search(host):
         return f"invalid character {quoted(wrong[0])} in host name"
     if wrong := _PORT.match(host):

@@ -142,9 +142,12 @@ class Forks:
         wanted = {test for function in functions for test in self.plan["tests"].get(function, ())}
         tests = sorted(wanted, key=lambda test: self.plan["seconds"].get(test, 0.0))
         for mutant, wish in ((WHOLE, "survived"), (FAILING, "killed")):
-            self.start(mutant, tests)
-            _, said, test = self.wait()
-            if said != wish and tests:
+            for _ in range(2):  # a test that uses real time may fail once on a busy machine
+                self.start(mutant, tests)
+                _, said, test = self.wait()
+                if said == wish or not tests:
+                    break
+            else:
                 raise pytest.UsageError(f"with the mutant {mutant!r}: {said} {test}, not {wish}")
 
     def run(self) -> None:

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from refkubelet.cli import _parser
-from refkubelet.command_flags import IGNORED, NOT_DEPRECATED, REFUSED, SWITCHES, VALUES
+from refkubelet.command_flags import (
+    IGNORED,
+    NOT_DEPRECATED,
+    REFUSED,
+    SWITCHES,
+    VALUES,
+    with_hyphens,
+)
 from refkubelet.config import ConfigError, Given, KubeletConfiguration, load_config
 from refkubelet.config.fields import Kind, info_of
 from refkubelet.config.flags import with_flags
@@ -38,7 +45,15 @@ def read(*words: str) -> KubeletConfiguration:
         (["--max-pods=0x10"], "max_pods", 16),
         (["--max-pods=7", "--max-pods=8"], "max_pods", 8),
         (["--max-pods=0"], "max_pods", 0),  # no default: the file's zero would be one
+        (["--max-pods=2147483647"], "max_pods", 2**31 - 1),
+        (["--oom-score-adj=-2147483648"], "oom_score_adj", -(2**31)),
         (["--pod-max-pids=99"], "pod_pids_limit", 99),
+        (["--pod-max-pids=9223372036854775807"], "pod_pids_limit", 2**63 - 1),
+        (
+            ["--register-with-taints=a=b:c:NoSchedule"],
+            "register_with_taints",
+            (Taint(key="a", value="b:c", effect="NoSchedule"),),
+        ),
         (["--sync-frequency=1m30s"], "sync_frequency_s", 90),
         (["--fail-swap-on=f"], "fail_swap_on", False),
         (["--fail-cgroupv1=T"], "fail_cgroup_v1", True),
@@ -106,7 +121,24 @@ def test_a_flag_of_a_nested_field_leaves_its_neighbours() -> None:
     ("flag", "text", "what"),
     [
         ("max-pods", "many", "wanted an integer of 32 bits"),
-        ("max-pods", "3000000000", "wanted an integer of 32 bits"),
+        ("max-pods", "2147483648", "wanted an integer of 32 bits"),
+        ("oom-score-adj", "-2147483649", "wanted an integer of 32 bits"),
+        ("pod-max-pids", "9223372036854775808", "wanted an integer"),
+        ("register-with-taints", ":NoSchedule", "taint ':NoSchedule': wanted key=value:effect"),
+        (
+            "register-with-taints",
+            "a:",
+            "taint 'a:': wanted key=value:effect, effect one of NoSchedule, PreferNoSchedule, "
+            "NoExecute",
+        ),
+        ("reserved-memory", "0", "'0': wanted numaNodeID:type=quantity"),
+        (
+            "reserved-memory",
+            "٣:memory=1",
+            "'٣:memory=1': wanted numaNodeID:type=quantity[,type=quantity...], such as "
+            "0:memory=1Gi",
+        ),
+        ("reserved-memory", "0:a=b:c;1", "'1': wanted numaNodeID"),
         ("fail-swap-on", "maybe", "wanted true or false"),
         ("sync-frequency", "10", "wanted a duration such as 10s or 1m30s"),
         ("container-log-max-size", "big", "wanted a quantity such as 10Mi"),
@@ -124,6 +156,20 @@ def test_a_text_that_the_field_does_not_take(flag: str, text: str, what: str) ->
     after, (problem,) = with_flags(before, [Given(flag, FIELDS[flag], text)])
     assert problem.startswith(f"--{flag} {text}: {what}")
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("--max_pods", "--max-pods"),
+        ("--max_pods=a_b=c_d", "--max-pods=a_b=c_d"),
+        ("--node-labels=a_b=c", "--node-labels=a_b=c"),
+        ("a_b=c", "a_b=c"),
+        ("-a_b", "-a_b"),
+    ],
+)
+def test_names_of_flags_may_have_underscores_CFG_010(word: str, wanted: str) -> None:
+    assert with_hyphens(["run", word]) == ["run", wanted]
 
 
 def test_every_flag_has_a_field_that_it_can_set() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from refkubelet.config import ConfigError, KubeletConfiguration, parse_config
 from refkubelet.config.encode import as_v1beta1
+from refkubelet.config.observing_validation import logging_problems
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
@@ -96,12 +99,35 @@ def test_a_verbosity_that_is_no_number_of_32_bits(verbosity: str) -> None:
 
 @pytest.mark.parametrize(
     "endpoint",
-    ["collector:4317", "dns:///c:4317", "unix:///run/otel.sock", "unix-abstract://a", ""],
+    [
+        *("collector:4317", "dns:///c:4317", "unix:///run/otel.sock", "unix-abstract://a", ""),
+        *("dns://c:1/a b:x", "dns://a:p@c:1", "dns://c:1?x//y:z", "c:1/x#b c"),
+    ],
 )
 def test_endpoints_are_named_as_grpc_names_them_CFG_013(endpoint: str) -> None:
     tracing = config(f"tracing: {{endpoint: '{endpoint}', samplingRatePerMillion: 100}}").tracing
     assert tracing is not None
     assert (tracing.endpoint, tracing.sampling_rate_per_million) == (endpoint, 100)
+
+
+@pytest.mark.parametrize("rate", [0, 1, 1_000_000])
+def test_rates_are_of_a_million_CFG_013(rate: int) -> None:
+    tracing = config(f"tracing: {{samplingRatePerMillion: {rate}}}").tracing
+    assert tracing is not None
+    assert tracing.sampling_rate_per_million == rate
+
+
+def test_the_greatest_verbosities_and_the_shortest_times_CFG_012() -> None:
+    most = 2**31 - 1
+    log = config(
+        f"logging: {{flushFrequency: 1ns, verbosity: {most}, "
+        f"vmodule: [{{filePattern: a, verbosity: {most}}}]}}"
+    ).logging
+    assert (log.verbosity, log.vmodule[0].verbosity) == (most, most)
+    never = replace(KubeletConfiguration(), logging=replace(log, flush_frequency_s=0.0))
+    assert list(logging_problems(never)) == [
+        'logging.flushFrequency: Invalid value: "0s": Must be greater than zero'
+    ]
 
 
 def test_without_tracing_there_is_none_CFG_013() -> None:
@@ -127,6 +153,13 @@ WRONG_TRACING = {
     ),
     "endpoint: 'a b:1'": (
         f'{END}"dns://a b:1": parse "dns://a b:1": invalid character " " in host name'
+    ),
+    'endpoint: "a\\tb"': (
+        f'{END}"dns://a\\tb": parse "dns://a\\tb": net/url: invalid control character in URL'
+    ),
+    "endpoint: '//c'": (
+        f'{END}"//c": unsupported scheme: .  Options are none, dns, unix, or unix-abstract.  '
+        "See https://github.com/grpc/grpc/blob/master/doc/naming.md"
     ),
     "endpoint: '://c'": f'{END}"://c": parse "://c": missing protocol scheme',
 }

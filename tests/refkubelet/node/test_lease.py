@@ -60,6 +60,7 @@ async def leased(*, node: bool = True, drawn: float = 0.0) -> AsyncIterator[Worl
 
 def test_a_new_lease_is_held_by_the_node_NODE_040_1() -> None:
     lease = renewed(None, "n1", 40, 1_500_000_000_123_456_789)
+    assert (lease["apiVersion"], lease["kind"]) == ("coordination.k8s.io/v1", "Lease")
     assert lease["metadata"] == {"name": "n1", "namespace": "kube-node-lease"}
     assert lease["spec"] == {
         "holderIdentity": "n1",

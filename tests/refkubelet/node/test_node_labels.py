@@ -51,6 +51,18 @@ def test_what_is_no_label(pair: str) -> None:
         node_labels([pair])
 
 
+def test_all_that_is_no_label_is_told() -> None:
+    with pytest.raises(NodeLabelError) as caught:
+        node_labels(["-a=1,b=c=d,k8s.io/x/y=1"])
+    first, *_ = str(caught.value).splitlines()
+    assert first.endswith("specified with --node-labels: [k8s.io/x/y]")
+    with pytest.raises(NodeLabelError) as caught:
+        node_labels(["-a=1,b=c=d"])
+    key, value = str(caught.value).removeprefix("invalid node labels: ").split("; ")
+    assert key.startswith('--node-labels: Invalid value: "-a": ')
+    assert value.startswith('--node-labels: Invalid value: "c=d": ')
+
+
 def test_a_pair_without_a_value() -> None:
     with pytest.raises(NodeLabelError, match="malformed pair 'a', wanted string=string"):
         node_labels(["a"])

@@ -138,7 +138,24 @@ def test_an_item_that_is_wrong_is_named_SRC_022_2() -> None:
     data = text_of(one("a"), one("b", containers=[])).encode()
     with pytest.raises(ManifestError, match=r"items\[1\]: invalid pod"):
         read_manifests(data, source=PodSource.HTTP, origin=URL, node_name="n1")
-    for wrong in ({"items": 5}, {"items": [7]}):
-        text = json.dumps({"apiVersion": "v1", "kind": "PodList", **wrong}).encode()
-        with pytest.raises(ManifestError):
-            read_manifests(text, source=PodSource.HTTP, origin=URL, node_name="n1")
+    for items, words in ((5, "^items: wanted a list of pods$"), ([7], r"^items\[0\]: ")):
+        with pytest.raises(ManifestError, match=words):
+            read_list(items)
+    with pytest.raises(ManifestError, match="line 1"):
+        read_manifests(b"{", source=PodSource.HTTP, origin=URL, node_name="n1")
+
+
+def read_list(items: object) -> tuple[Pod, ...]:
+    text = json.dumps({"apiVersion": "v1", "kind": "PodList", "items": items}).encode()
+    return read_manifests(text, source=PodSource.HTTP, origin=URL, node_name="n1")
+
+
+def test_items_of_a_list_need_not_say_their_kind_SRC_022_1() -> None:
+    bare = {key: value for key, value in manifest(name="a").items() if key in ("metadata", "spec")}
+    assert [pod.metadata.name for pod in read_list([bare, manifest(name="b")])] == ["a-n1", "b-n1"]
+    assert read_list(None) == ()
+    text = json.dumps(manifest(name="b")).encode()
+    (elsewhere,) = read_manifests(text, source=PodSource.HTTP, origin="http://b/", node_name="n1")
+    (here,) = read_manifests(text, source=PodSource.HTTP, origin=URL, node_name="n1")
+    assert here.metadata.uid == read_list([manifest(name="b")])[0].metadata.uid
+    assert here.metadata.uid != elsewhere.metadata.uid

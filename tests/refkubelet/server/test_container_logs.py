@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,29 @@ def test_what_a_request_asks_for_SRV_020() -> None:
     assert options("stream=All&tailLines=1").stream == "All"
 
 
+def test_the_smallest_and_largest_numbers_SRV_021() -> None:
+    assert options("limitBytes=1").limit_bytes == 1
+    assert options("sinceSeconds=1").since_seconds == 1
+    assert options(f"tailLines={2**63 - 1}").tail_lines == 2**63 - 1
+    for number, status in ((-(2**63), 422), (-(2**63) - 1, 400), (2**63, 400)):
+        assert options(f"tailLines={number}").status == status
+
+
+def test_times_of_requests_SRV_020() -> None:
+    assert not options("timestamps=0").timestamps
+    assert options("timestamps=1").timestamps
+    beginning = datetime(1970, 1, 1, tzinfo=UTC)
+    for query in ("sinceTime=", "sinceTime=null", "sinceTime=1970-01-01T01:00:00+01:00"):
+        assert options(query).since_time == beginning
+    for query in (
+        "2026-01-01T00:00:00",
+        "2026-01-01 00:00:00Z",
+        "2026-01-01T00:00Z",
+        "2026-01-01T",
+    ):
+        assert options(f"sinceTime={query}").status == 400
+
+
 def status(**fields: Any) -> PodStatus:
     found = {"name": "c", "image": "", "imageID": "", "ready": False, "restartCount": 0}
     rows = {"containerStatuses": [{**found, **fields}]}
@@ -91,6 +115,7 @@ WAITS = {"waiting": {"reason": "CrashLoopBackOff"}}
         ({"state": {"running": {}}, "containerID": "x://new"}, True, None),
         ({"state": {"running": {}}, "lastState": ENDED, "containerID": "x://n"}, True, "x://old"),
         ({"state": ENDED}, False, "x://old"),
+        ({"state": {"running": {}}}, False, ""),  # the runtime has not told yet
         ({"state": NOT_STARTED, "lastState": ENDED}, False, "x://old"),
         ({"state": WAITS, "lastState": ENDED}, False, "x://old"),
     ],
@@ -120,6 +145,7 @@ def test_which_container_has_the_log_SRV_022(
             f"{WHERE} is waiting to start: trying and failing to pull image",
         ),
         ({}, f"{WHERE} is waiting to start - no logs yet"),
+        ({"state": {"waiting": {}}}, f"{WHERE} is waiting to start: "),
         ({"name": "d"}, f"{WHERE} is not available"),
     ],
 )

@@ -388,6 +388,9 @@ def test_names_of_versions_and_suites_SRV_003() -> None:
     assert version_of("VersionTLS13") is ssl.TLSVersion.TLSv1_3
     names = ("TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256")
     assert cipher_string(names) == "ECDHE-RSA-AES128-GCM-SHA256"
+    assert cipher_string([*names, "TLS_RSA_WITH_AES_128_CBC_SHA"]) == (
+        "ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA"
+    )
     with pytest.raises(ValueError, match="Cipher suite X not supported or doesn't exist"):
         cipher_string(["X"])
     with pytest.raises(ValueError, match='unknown tls version "TLS12"'):

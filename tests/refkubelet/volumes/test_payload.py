@@ -9,7 +9,7 @@ from lightkube.models.core_v1 import ConfigMap, DownwardAPIVolumeFile, KeyToPath
 from msgspec import convert
 from pods import container, make_pod
 
-from refkubelet.model.downward_api import NodeAndPodFacts
+from refkubelet.model.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.model.quantity import NANO
 from refkubelet.volumes.payload import (
     FileProjection,
@@ -120,3 +120,91 @@ def test_mounts_inside_a_volume_NODE_205() -> None:
     pod = make_pod(container(volumeMounts=mounts))
     assert nested_mount_points("v", pod) == ["a-b", "a/b"]
     assert nested_mount_points("z", pod) == []
+
+
+def test_values_win_over_binary_ones_among_items_NODE_205() -> None:
+    everything = config_map_payload(MAP, None, 0o600, optional=True)
+    assert everything["both"] == FileProjection(b"\0", 0o600)
+    assert config_map_payload(MAP, items("a"), 0o600, optional=True) == {
+        "at/a": FileProjection(b"1", 0o600)
+    }
+    assert list(config_map_payload(MAP, items("no", "a"), 0o600, optional=True)) == ["at/a"]
+    empty = Secret(data={"a": ""})
+    assert secret_payload(empty, None, 0o600, optional=False) == {"a": FileProjection(b"", 0o600)}
+    odd = ConfigMap(binaryData={"raw": "?"})
+    with pytest.raises(PayloadError, match=r"^the value of key raw is not base64: "):
+        config_map_payload(odd, None, 0o644, optional=False)
+
+
+FIELDS = {
+    "metadata.name": "web",
+    "metadata.namespace": "ns",
+    "metadata.uid": "u1",
+    "metadata.labels": 'a="1"',
+    "metadata.annotations": 'k="v\\n"',
+    "metadata.labels['a']": "1",
+    "metadata.annotations['k']": "v\n",
+    "metadata.annotations['none']": "",
+}
+
+
+@pytest.mark.parametrize(("path", "wanted"), FIELDS.items())
+def test_fields_of_the_metadata_NODE_205(path: str, wanted: str) -> None:
+    meta = {"labels": {"a": "1"}, "annotations": {"k": "v\n"}}
+    pod = make_pod(name="web", namespace="ns", uid="u1", meta=meta)
+    assert field_text(path, pod) == wanted
+    file = downward(fieldRef={"fieldPath": path}, path="d//f", mode=0o400)
+    found = downward_payload([file], pod, NodeAndPodFacts(), 0o644)
+    assert found == {"d/f": FileProjection(wanted.encode(), 0o400)}
+
+
+def test_fields_that_have_no_keys_NODE_205() -> None:
+    with pytest.raises(VariableError) as caught:
+        field_text("metadata.name['a']", make_pod())
+    assert str(caught.value) == 'fieldPath "metadata.name" does not support subscript'
+    nameless = make_pod(meta={"name": None, "namespace": None})
+    assert field_text("metadata.name", nameless) == field_text("metadata.namespace", nameless) == ""
+
+
+def test_modes_and_odd_bytes_of_downward_files_NODE_205() -> None:
+    pod = make_pod(meta={"labels": {"a": "\udcff"}})
+    file = downward(fieldRef={"fieldPath": "metadata.labels['a']"})
+    found = downward_payload([file, downward(path="none")], pod, NodeAndPodFacts(), 0o640)
+    assert found == {"f": FileProjection(b"\xff", 0o640), "none": FileProjection(b"", 0o640)}
+    with pytest.raises(PayloadError, match=r"^no defaultMode used, not even the default"):
+        downward_payload([], pod, NodeAndPodFacts(), None)
+    unnamed = downward(resourceFieldRef={"resource": "limits.cpu"})
+    with pytest.raises(PayloadError, match=r"^container  not found$"):
+        downward_payload([unnamed], pod, NodeAndPodFacts(), 0o644)
+
+
+def test_limits_of_an_init_container_are_the_nodes_too_NODE_205() -> None:
+    pod = make_pod(container("main"), init=[container("i")])
+    facts = NodeAndPodFacts(allocatable={"cpu": 3 * NANO})
+    file = downward(resourceFieldRef={"containerName": "i", "resource": "limits.cpu"})
+    assert downward_payload([file], pod, facts, 0o644)["f"].data == b"3"
+
+
+def test_the_longest_paths_NODE_206() -> None:
+    longest = "x/" * 2047 + "xx"
+    assert (len(longest), path_problem(longest)) == (4096, None)
+    assert path_problem("x" * 255) is None
+    assert path_problem("ä" * 128) == "filenames must be less than or equal to 255 characters"
+
+
+def test_only_the_top_of_a_volume_has_links_NODE_206() -> None:
+    file = FileProjection(b"", 0o644)
+    assert visible_names({"b/c/d": file, "a/x/y/z": file}) == ["a", "b"]
+
+
+def test_mounts_of_all_containers_inside_a_volume_NODE_205() -> None:
+    first = container("a", volumeMounts=[mount("v", "/v"), mount("w", "/v/one")])
+    second = container("b", volumeMounts=[mount("v", "/t"), mount("w", "/t/two"), mount("v", "/u")])
+    assert nested_mount_points("v", make_pod(first, second)) == ["one", "two"]
+    outside = make_pod(container(volumeMounts=[mount("v", "../v")]))
+    with pytest.raises(PayloadError, match=r"^invalid container mount point \.\./v$"):
+        nested_mount_points("v", outside)
+
+
+def mount(name: str, path: str) -> dict[str, str]:
+    return {"name": name, "mountPath": path}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -26,6 +27,8 @@ MAX_DEPTH: Final = 200
 objects have about twenty at most."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _INT64: Final = range(-(1 << 63), 1 << 63)
+_LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
+"""What is in the text of every number that 64 bits cannot hold: many digits or a long exponent."""
 
 
 def decode_body(method: str, body: Any, content_type: str) -> Any:
@@ -49,8 +52,9 @@ def decode_body(method: str, body: Any, content_type: str) -> Any:
             )
         raise refusal
     value = _decoded(body)
-    require_shallow(value)
-    return _small(value)
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        require_shallow(value)
+    return _small(value) if _LARGE_NUMBER.search(body) else value
 
 
 def require_shallow(value: Any) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
-from fakekubeapi.bodies import copy_json
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import StatusError, bad_request
 from fakekubeapi.requests.parameters import (
@@ -41,7 +40,7 @@ class Response:
     """The HTTP status."""
     body: dict[str, Any]
     """The JSON body: an object, a list or a `metav1.Status`; empty for a watch."""
-    events: AsyncIterator[dict[str, Any]] | None = None
+    events: AsyncGenerator[dict[str, Any], None] | None = None
     """The events of a watch, each `{"type": ..., "object": ...}`; None for anything else."""
 
     @property
@@ -82,7 +81,8 @@ class Dispatcher:
         connected: Callable[[], bool],
         user: User = ADMIN,
     ) -> Response:
-        """Carry out one request; nothing in the response is shared with the store.
+        """Carry out one request; what is in the response may be the store's own and must not be
+        changed.
 
         `path` has no query, `params` is the query, `body` a decoded JSON value, `user` who sends
         it. A watch goes on while `connected()` is true. Raises: StatusError when the request is
@@ -97,7 +97,7 @@ class Dispatcher:
         status, found = self._dispatch(
             method, route, params=params, body=body, content_type=content_type, user=user
         )
-        return Response(status, copy_json(found))
+        return Response(status, found)
 
     def _dispatch(
         self,
@@ -202,7 +202,7 @@ class Dispatcher:
             initial_events=is_true(params.get("sendInitialEvents")),
         )
         events = watch_events(self._store, options, connected, self._latency)
-        return Response(200, {}, _copied(events))
+        return Response(200, {}, events)
 
     def _check_version(self, params: Mapping[str, str]) -> int:
         """The resourceVersion that the query asks for; 0 if it asks for none.
@@ -246,11 +246,6 @@ class Dispatcher:
         """The clock that was given, else that of the running loop."""
         loop_clock = getattr(asyncio.get_running_loop(), "clock", None)
         return self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
-
-
-async def _copied(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
-    async for event in events:
-        yield copy_json(event)
 
 
 def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:

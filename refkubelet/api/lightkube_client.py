@@ -1,8 +1,9 @@
 """The API server over HTTP, with lightkube's HTTP client.
 
-lightkube reads the kubeconfig, makes credentials and TLS, and its HTTP client carries the requests;
-the requests themselves are written here, because the kubelet needs two things lightkube's client
-does not offer: preconditions on deletion, and to notice that a watch ended.
+lightkube reads the kubeconfig, makes credentials and TLS, and its HTTP client carries the requests
+(`wire.HttpWire`); the requests themselves are written here, because the kubelet needs two things
+lightkube's client does not offer: preconditions on deletion, and to notice that a watch ended. A
+server in the same process is reached without HTTP: `over` takes any `Wire`.
 
 What must never happen here: an exception other than `ApiError` for anything the server or the
 network did; a retry that the caller did not ask for.
@@ -44,6 +45,7 @@ from refkubelet.api.answers import (
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.credential_plugin import PluginAuth
 from refkubelet.api.kubeconfig import read_kubeconfig
+from refkubelet.api.wire import HttpWire, Wire
 from refkubelet.config import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
@@ -55,10 +57,10 @@ WATCH_SILENCE_S: Final = (
 
 
 class LightkubeApiClient:
-    """`ApiClient` over HTTP; make one with `from_kubeconfig` or `in_process`."""
+    """`ApiClient` over a wire; make one with `from_kubeconfig`, `in_process` or `over`."""
 
-    def __init__(self, http: httpx2.AsyncClient, server: str) -> None:
-        self._http = http
+    def __init__(self, wire: Wire, server: str) -> None:
+        self.wire = wire
         self.server = server
 
     @classmethod
@@ -77,7 +79,7 @@ class LightkubeApiClient:
     def in_process(
         cls, transport: httpx2.AsyncBaseTransport, server: str = "http://fakeapi"
     ) -> LightkubeApiClient:
-        """A client whose requests go to `transport` and never to a socket."""
+        """A client whose HTTP requests go to `transport` and never to a socket."""
         config = SingleConfig(
             context_name="in-process",
             context=Context(cluster="in-process"),
@@ -99,11 +101,16 @@ class LightkubeApiClient:
         http = AsyncClient(config, params)
         if config.user is not None and config.user.exec is not None:
             http.auth = PluginAuth(config.user.exec)
-        return cls(http, config.cluster.server)
+        return cls(HttpWire(http), config.cluster.server)
+
+    @classmethod
+    def over(cls, wire: Wire, server: str = "http://fakeapi") -> LightkubeApiClient:
+        """A client whose requests go over `wire`; `server` is what errors call the server."""
+        return cls(wire, server)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._http.aclose()
+        await self.wire.aclose()
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -273,23 +280,23 @@ class LightkubeApiClient:
     ) -> dict[str, Any]:
         """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`. Every failure becomes
         an `ApiError`, also those of credentials, which are fetched within the request."""
-        content = None if body is None else json.dumps(body).encode()
-        headers = {"Accept": "application/json"}
+        content, content_type = None, ""
         if body is not None:
-            headers["Content-Type"] = STRATEGIC_MERGE if method == "PATCH" else "application/json"
+            content = json.dumps(body).encode()
+            content_type = STRATEGIC_MERGE if method == "PATCH" else "application/json"
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                response = await self._http.request(
-                    method, path, params=params, content=content, headers=headers
+                status, answer = await self.wire.request(
+                    method, path, params=params, content=content, content_type=content_type
                 )
         except TimeoutError:
             message = f"{method} {self.server}{path}: no answer within {REQUEST_TIMEOUT_S:g} s"
             raise ApiError(0, "Timeout", message) from None
         except Exception as e:
             raise no_answer(f"{method} {self.server}{path}", e) from e
-        if response.status_code >= 400:
-            raise error_of(response.status_code, response.content)
-        return json_object(response.content, f"{method} {path}")
+        if status >= 400:
+            raise error_of(status, answer)
+        return json_object(answer, f"{method} {path}")
 
     async def _watch(
         self, path: str, params: Mapping[str, str]
@@ -297,18 +304,16 @@ class LightkubeApiClient:
         """The lines of a watch as (type, object). Raises `ApiError` for an ERROR line (410 Gone),
         and when no line comes for longer than a watch lasts: a lost connection may show no
         error."""
-        no_end = httpx2.Timeout(REQUEST_TIMEOUT_S, read=None)
         try:
             async with AsyncExitStack() as stack:
-                stream = self._http.stream("GET", path, params=params, timeout=no_end)
+                opening = self.wire.watch(path, params)
                 async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                    response = await stack.enter_async_context(stream)
-                    if response.status_code >= 400:
-                        raise error_of(response.status_code, await response.aread())
-                lines = response.aiter_lines()
+                    status, refusal, lines = await stack.enter_async_context(opening)
+                if status >= 400:
+                    raise error_of(status, refusal)
                 while (line := await _next_line(lines)) is not None:
                     if line.strip():
-                        yield watch_line(line.encode(), f"watch of {path}")
+                        yield watch_line(line, f"watch of {path}")
         except TimeoutError:
             message = f"watch of {self.server}{path}: nothing was heard for too long"
             raise ApiError(0, "Timeout", message) from None
@@ -325,7 +330,7 @@ def no_answer(what: str, error: Exception) -> ApiError:
     return ApiError(0, kind, f"{what}: {kind}: {text}" if text else f"{what}: {kind}")
 
 
-async def _next_line(lines: AsyncIterator[str]) -> str | None:
+async def _next_line(lines: AsyncIterator[bytes]) -> bytes | None:
     """None at the end. Raises `TimeoutError`."""
     async with asyncio.timeout(WATCH_SILENCE_S):
         return await anext(lines, None)

@@ -24,7 +24,7 @@ from conformance.harness.kubelets.base import (
 )
 from conformance.harness.kubelets.fake_network import FakeNetwork
 from fakecri.deviceplugin import InProcessPlugins
-from fakekubeapi.httpx_transport import InProcessTransport
+from fakekubeapi.in_process import InProcessWire
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import ConfigError, load_config
 from refkubelet.config.eviction_grammar import ThresholdError
@@ -61,7 +61,7 @@ class World:
     """The name of the node at the API."""
     network: FakeNetwork
     """What probes reach."""
-    transport: InProcessTransport | None = None
+    wire: InProcessWire | None = None
     """The way to the API server; None: there is none."""
     device_plugins: InProcessPlugins | None = None
     """The directory of device plugins; None: no plugin can register."""
@@ -93,7 +93,7 @@ class InProcessKubelet:
     def _deps(self, config: KubeletConfiguration) -> KubeletDeps:
         """What the kubelet works with. Raises ThresholdError."""
         world = self._world
-        api = LightkubeApiClient.in_process(world.transport) if world.transport else None
+        api = LightkubeApiClient.over(world.wire) if world.wire else None
         facts = node_facts(
             config,
             world.node_name,

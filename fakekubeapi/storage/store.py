@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from fakekubeapi.errors import expired
 
@@ -20,8 +20,7 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 DEFAULT_HISTORY: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
+class Key(NamedTuple):
     """What identifies a stored object; sorted, keys are in storage order."""
 
     resource: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
+from typing import Final
 
 from google.protobuf.message import Message
 
@@ -16,6 +17,8 @@ from fakecri.cri.services import CriTarget
 from fakecri.rules.faults import FaultRules
 from fakecri.rules.instrument import Instrumented
 from simclock import Clock, Latency, RealClock
+
+_NOTHING: Final[Mapping[str, type[Message]]] = MappingProxyType({})
 
 
 class RecordingProxy(Instrumented):
@@ -45,20 +48,20 @@ class RecordingProxy(Instrumented):
 
 
 class _Upstream:
-    """Answers calls with the answers of another target. It knows none of them at once, and cannot
-    tell whether an answer has changed."""
-
-    in_bytes: Mapping[str, type[Message]] = MappingProxyType({})
+    """Answers calls with the answers of another target. It knows none of them at once, and only of
+    a fake whether an answer has changed."""
 
     def __init__(self, target: CriTarget) -> None:
         self._target = target
+        self.in_bytes = target.in_bytes if isinstance(target, Instrumented) else _NOTHING
 
     def call_now(self, method: str, request: Message) -> Message | None:
         return None
 
-    def call_bytes(self, method: str, request: Message) -> bytes:
-        """Never asked for: `in_bytes` names no method."""
-        raise LookupError(f"{method}: a proxy has its answers as messages only")
+    async def call_bytes(self, method: str, request: Message, timeout_s: float | None) -> bytes:
+        if not isinstance(self._target, Instrumented):
+            raise LookupError(f"{method}: a runtime has its answers as messages only")
+        return await self._target.call_bytes(method, request, timeout_s=timeout_s)
 
     async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
         return await self._target.call(method, request, timeout_s=timeout_s)

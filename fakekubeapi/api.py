@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
 from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.access.signing import Signing
-from fakekubeapi.bodies import decode_body
+from fakekubeapi.bodies import copy_json, decode_body
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from simclock import Clock, Ids, Latency, Rng
 from simclock.latency import NO_DELAY
+
+_Events: TypeAlias = AsyncGenerator[dict[str, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,28 +135,63 @@ class FakeApi:
         `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
         server is `down`.
         """
+        response = await self.exchange(
+            method,
+            path,
+            params=params,
+            body=body,
+            content_type=content_type,
+            user=user,
+            user_agent=user_agent,
+        )
+        events = None if response.events is None else _copied(response.events)
+        return Response(response.status, copy_json(response.body), events)
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        user: User = ADMIN,
+        user_agent: str = "",
+    ) -> Response:
+        """As `request`, for callers that only read the answer: it may be made of the stored
+        objects themselves, which must not be changed."""
         loop = asyncio.get_running_loop()
         self._seq += 1
-        record = RequestRecord(
-            seq=self._seq,
-            method=method,
-            path=path,
-            params=dict(params or {}),
-            body=None,
-            content_type=content_type,
-            status=0,
-            started_s=loop.time(),
-            ended_s=0.0,
-        )
+        seq, asked, started_s = self._seq, dict(params or {}), loop.time()
+        decoded, status = None, 0
         try:
             try:
-                record = replace(record, body=decode_body(method, body, content_type))
-                response = await self._answer(record, user, user_agent)
+                decoded = decode_body(method, body, content_type)
+                response = await self._answer(
+                    method,
+                    path,
+                    params=asked,
+                    body=decoded,
+                    content_type=content_type,
+                    user=user,
+                    user_agent=user_agent,
+                )
             except (StatusError, RecursionError) as error:
                 response = _refused(error)
-            record = replace(record, status=response.status)
+            status = response.status
         finally:
-            self._records.append(replace(record, ended_s=loop.time()))
+            record = RequestRecord(
+                seq=seq,
+                method=method,
+                path=path,
+                params=asked,
+                body=decoded,
+                content_type=content_type,
+                status=status,
+                started_s=started_s,
+                ended_s=loop.time(),
+            )
+            self._records.append(record)
         return response
 
     async def watch(
@@ -293,20 +330,40 @@ class FakeApi:
 
     # -- parts -----------------------------------------------------------------------------------
 
-    async def _answer(self, request: RequestRecord, user: User, user_agent: str) -> Response:
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str],
+        body: Any,
+        content_type: str,
+        user: User,
+        user_agent: str,
+    ) -> Response:
         """Let the rules decide when the request arrives, and carry it out inside its latency. A
         refusal takes that time, too."""
         outage = self._outages
-        delay = NO_DELAY if self._latency is None else self._latency.of(request.method)
+        delay = NO_DELAY if self._latency is None else self._latency.of(method)
         left_s = sum(delay)
         # A request takes at least one pass of the loop, as one over a network would.
         await asyncio.sleep(0)
         try:
-            await self._faults.strike(request.method, request.path)
+            await self._faults.strike(method, path)
             await _pass_time(delay.before_s)
-            await self._dispatcher.wait_for_version(request.method, request.params)
+            await self._dispatcher.wait_for_version(method, params)
             left_s = delay.after_s
-            response = self._carry_out(request, outage, user=user, user_agent=user_agent)
+            self._require_no_other(outage)
+            response = self._dispatcher.answer(
+                method,
+                path,
+                params=params,
+                body=body,
+                content_type=content_type,
+                connected=lambda: self._outages == outage,
+                user=user,
+                user_agent=user_agent,
+            )
         except StatusError:
             await _pass_time(left_s)
             raise
@@ -314,25 +371,17 @@ class FakeApi:
         self._require_no_other(outage)
         return response
 
-    def _carry_out(
-        self, request: RequestRecord, outage: int, *, user: User, user_agent: str
-    ) -> Response:
-        self._require_no_other(outage)
-        return self._dispatcher.answer(
-            request.method,
-            request.path,
-            params=request.params,
-            body=request.body,
-            content_type=request.content_type,
-            connected=lambda: self._outages == outage,
-            user=user,
-            user_agent=user_agent,
-        )
-
     def _require_no_other(self, outage: int) -> None:
         """Raise ApiUnreachable if the server went down after that outage."""
         if self._outages != outage:
             raise ApiUnreachable("the API server went down (FakeApi.down)")
+
+
+async def _copied(
+    events: _Events,
+) -> _Events:
+    async for event in events:
+        yield copy_json(event)
 
 
 async def _pass_time(delay_s: float) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -31,6 +32,8 @@ objects have about twenty at most."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _IN_YAML: Final = frozenset((YAML, APPLY_PATCH))
 _INT64: Final = range(-(1 << 63), 1 << 63)
+_LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
+"""What is in the text of every number that 64 bits cannot hold: many digits or a long exponent."""
 
 
 def decode_body(method: str, body: Any, content_type: str) -> Any:
@@ -53,9 +56,14 @@ def decode_body(method: str, body: Any, content_type: str) -> Any:
                 "kubectl apply"
             )
         raise refusal
-    value = decode_yaml(body, MAX_DEPTH) if media_type in _IN_YAML else _decoded(body)
-    require_shallow(value)
-    return _small(value)
+    if media_type in _IN_YAML:
+        value = decode_yaml(body, MAX_DEPTH)
+        require_shallow(value)
+        return _small(value)
+    value = _decoded(body)
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+        require_shallow(value)
+    return _small(value) if _LARGE_NUMBER.search(body) else value
 
 
 def require_shallow(value: Any) -> None:

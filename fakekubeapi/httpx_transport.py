@@ -29,7 +29,7 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            response = await self._api.request(
+            response = await self._api.exchange(
                 request.method,
                 request.url.path,
                 params=dict(request.url.params),

@@ -10,6 +10,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 NANOSECONDS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -75,6 +76,12 @@ def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:
     '2017-07-14T02:40:00.123Z'
     """
     seconds, nanos = divmod(wall_ns, NANOSECONDS)
-    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    text = _second(seconds)
     fraction = f"{nanos:09d}"[:digits]
     return f"{text}.{fraction}Z" if digits else f"{text}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(since_1970_s: int) -> str:
+    """That second as text: many times are of the same few."""
+    return (_EPOCH + timedelta(seconds=since_1970_s)).strftime("%Y-%m-%dT%H:%M:%S")

@@ -8,6 +8,7 @@ changes nothing for the others.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -47,7 +48,12 @@ class Latency:
         if not 0 <= factor < math.inf:
             raise ValueError(f"factor: wanted a number from 0, got {factor!r}")
         self._rng = rng
-        self._means_s = {kind: mean_s * factor for kind, mean_s in means_s.items() if mean_s > 0}
+        self._logs = {
+            kind: math.log(mean_s * factor) - SPREAD**2 / 2
+            for kind, mean_s in means_s.items()
+            if mean_s * factor > 0
+        }
+        self._numbers: dict[str, random.Random] = {}
         self._short = frozenset(kind for kind, mean_s in means_s.items() if mean_s < SHORT_S)
         self._purpose = purpose
         self.none = factor == 0
@@ -55,11 +61,13 @@ class Latency:
 
     def of(self, kind: str) -> Delay:
         """The delay of the next call of that kind."""
-        mean_s = self._means_s.get(kind)
-        if not mean_s:
+        log = self._logs.get(kind)
+        if log is None:
             return NO_DELAY
-        numbers = self._rng.stream(f"{self._purpose} {kind}")
-        whole_s = numbers.lognormvariate(math.log(mean_s) - SPREAD**2 / 2, SPREAD)
+        numbers = self._numbers.get(kind)
+        if numbers is None:
+            numbers = self._numbers[kind] = self._rng.stream(f"{self._purpose} {kind}")
+        whole_s = numbers.lognormvariate(log, SPREAD)
         share = numbers.random()
         if kind in self._short:
             share = round(share)

@@ -110,7 +110,7 @@ class Answers:
         finally:
             self._clockwork.pump()
 
-    def call_bytes(self, method: str, request: Message) -> bytes:
+    async def call_bytes(self, method: str, request: Message, timeout_s: float | None) -> bytes:
         """The answer of one of `in_bytes`, the very same bytes while nothing in it changes."""
         if self._outage.error is not None:
             raise self._outage.error

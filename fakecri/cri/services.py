@@ -76,9 +76,9 @@ class Answerer(Protocol):
         A call that is answered now cannot be late, so it needs no timer for its deadline.
         """
 
-    def call_bytes(self, method: str, request: Message) -> bytes:
+    async def call_bytes(self, method: str, request: Message, timeout_s: float | None) -> bytes:
         """The answer of a method in `in_bytes`, the very same object while nothing in it
-        changes."""
+        changes. Raises grpc.RpcError."""
 
     async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
         """The answer of a unary call. Raises grpc.RpcError."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -134,7 +135,9 @@ class Recorder:
         return [call for call in calls if not wanted.differences(call)]
 
     def last(self, number: int = _SHOWN_CALLS) -> list[Call]:
-        return list(self._calls)[-number:]
+        """The last calls, so many at most, in order of arrival."""
+        newest_first = list(islice(reversed(self._calls), number))
+        return newest_first[::-1]
 
     def explain(self, wanted: Query) -> str:
         """A text for a failed assertion: the call that comes nearest to `wanted`, and the last

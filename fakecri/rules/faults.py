@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
@@ -163,14 +163,18 @@ class FaultRules:
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""
+        if not self.rules:
+            return False
         return any(isinstance(r, CallRule) and r.condition.method == method for r in self.rules)
 
-    async def apply(self, call: Call, proceed: Proceed) -> Message:
+    async def apply(self, call: Call, proceed: Callable[[], Awaitable[Any]]) -> Any:
         """Answer a call: by the newest rule that fits, else by `proceed`.
 
         A rule that lets the call go on (delay, hang, changed answer) hands it to the next older
         rule that fits, so that a delay and a failure add up.
         """
+        if not self.rules:
+            return await proceed()
         return await self._apply(list(reversed(self.rules)), call, proceed)
 
     async def _apply(self, rules: list[Rule], call: Call, proceed: Proceed) -> Message:

@@ -7,8 +7,8 @@ same words.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -29,6 +29,8 @@ from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from fakecri.rules.under_way import CallsUnderWay
 from simclock import Clock, Delay, Latency
 from simclock.latency import NO_DELAY
+
+A = TypeVar("A")
 
 
 class Instrumented(Asked):
@@ -106,6 +108,12 @@ class Instrumented(Asked):
         self.recorder.finish(call, self.clock.monotonic_s(), answer)
         return answer if in_theirs is None else in_theirs(answer)
 
+    @property
+    def in_bytes(self) -> Mapping[str, type[Message]]:
+        """The methods whose answers `call_bytes` takes as bytes, with the types of their
+        responses."""
+        return self._answerer.in_bytes
+
     async def call_bytes(
         self, method: str, request: Any, *, timeout_s: float | None = None
     ) -> bytes:
@@ -116,18 +124,28 @@ class Instrumented(Asked):
         """
         kind = self._answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
-        if kind is None or not fits or not self._at_once(method):
+        if kind is None or not fits or self.faults.concern(method):
             answer: Message = await self.call(method, request, timeout_s=timeout_s)
             return answer.SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
+
+        async def work() -> bytes:
+            return await self._answerer.call_bytes(method, request, timeout_s)
+
+        async def delayed() -> bytes:
+            return await self._delayed(call, work)
+
         with _Failures(self, call):
-            data = self._answerer.call_bytes(method, request)
+            if self._latency is None:
+                data = await work()
+            else:
+                data = await self._under_way.answer(delayed, timeout_s)
         self.recorder.finish_bytes(call, self.clock.monotonic_s(), kind, data)
         return data
 
     def _at_once(self, method: str) -> bool:
         """Whether nothing comes between a call of that method and its answer."""
-        return self._latency is None and not (self.faults.rules and self.faults.concern(method))
+        return self._latency is None and not self.faults.concern(method)
 
     async def _in_time(self, call: Call, request: Message, timeout_s: float | None) -> Message:
         """The answer after all rules, a message that belongs to the caller. Raises TimeoutError at
@@ -137,7 +155,8 @@ class Instrumented(Asked):
             return await self._answerer.call(call.method, request, timeout_s)
 
         async def disturbed() -> Message:
-            return await self.faults.apply(call, proceed)
+            answer: Message = await self.faults.apply(call, proceed)
+            return answer
 
         async def delayed() -> Message:
             return await self._delayed(call, proceed)
@@ -148,7 +167,7 @@ class Instrumented(Asked):
         copy.CopyFrom(response)
         return copy
 
-    async def _delayed(self, call: Call, work: Callable[[], Awaitable[Message]]) -> Message:
+    async def _delayed(self, call: Call, work: Callable[[], Awaitable[A]]) -> A:
         """The answer after all rules and the call's latency.
 
         The rules decide when the call arrives, the work is done inside the call's time, and a
@@ -156,7 +175,7 @@ class Instrumented(Asked):
         """
         delay, begun = self._delay_of(call.method), False
 
-        async def proceed() -> Message:
+        async def proceed() -> A:
             nonlocal begun
             begun = True
             if delay.before_s:
@@ -164,7 +183,7 @@ class Instrumented(Asked):
             return await work()
 
         try:
-            answer = await self.faults.apply(call, proceed)
+            answer: A = await self.faults.apply(call, proceed)
         except grpc.RpcError:
             await asyncio.sleep(delay.after_s if begun else sum(delay))
             raise

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import grpc
-from google.protobuf.message import Message
 
 from fakecri.rules.stream_faults import OpenStream
+
+A = TypeVar("A")
 
 
 class CallsUnderWay:
@@ -21,9 +23,7 @@ class CallsUnderWay:
         self.held_streams: dict[OpenStream, None] = {}
         """Streams whose start a rule holds up."""
 
-    async def answer(
-        self, work: Callable[[], Awaitable[Message]], timeout_s: float | None
-    ) -> Message:
+    async def answer(self, work: Callable[[], Awaitable[A]], timeout_s: float | None) -> A:
         """The answer that `work` gives. Raises TimeoutError at the deadline, or the error of
         `break_off`."""
         broken: grpc.RpcError | None = None

@@ -3,6 +3,10 @@
 The field types are lightkube's. Only the fields that are there are checked: unknown ones pass,
 missing ones are left to validation, null counts as missing (but not in a list). Code that reads a
 body which has passed may rely on the types.
+
+Nearly every body has the right types, and kubelets send the same kinds again and again: so for each
+type a check is made once that only says yes or no (`_fits`), and the parts of a body are walked
+(`_problems`) only to say what is wrong with it.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import functools
 import importlib
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -37,7 +41,10 @@ _WANTED: Final[dict[Any, str]] = {
 def check_shape(value: Any, module: str, kind: str) -> None:
     """Check the types of a body. `module` and `kind`: where lightkube has its type
     (`resources.core_v1`, `Pod`). Raises: StatusError 400 that names the first wrong field."""
-    for problem in _problems(value, _model(module, kind), ""):
+    model = _model(module, kind)
+    if value is None or _fits(model)(value):
+        return
+    for problem in _problems(value, model, ""):
         raise bad_request(f"the body cannot be handled as a {kind}: {problem}")
 
 
@@ -83,16 +90,49 @@ def _fields(model: Any) -> dict[str, Any]:
 
 
 @functools.cache
-def _plain(model: Any) -> dict[str, type]:
-    """The fields that take any value of one simple type (a text, true or false), and that type."""
-    found = {}
-    for name, wanted in _fields(model).items():
-        is_union = typing.get_origin(wanted) in (typing.Union, types.UnionType)
-        members = typing.get_args(wanted) if is_union else (wanted,)
-        real = [member for member in members if member is not _NONE]
-        if real in ([str], [bool]):
-            found[name] = real[0]
-    return found
+def _fits(wanted: Any) -> Callable[[Any], bool]:
+    """The check of one type: whether a value, not null, has it for certain. Where it has not,
+    `_problems` decides."""
+    origin, members = typing.get_origin(wanted), typing.get_args(wanted)
+    if wanted is Any:
+        return lambda value: True
+    if origin in (typing.Union, types.UnionType):
+        real = [_fits(member) for member in members if member is not _NONE]
+        return real[0] if len(real) == 1 else lambda value: any(fits(value) for fits in real)
+    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
+        return functools.partial(_struct_fits, wanted)
+    if origin is list:
+        item_fits = _fits(members[0])
+        return lambda value: (
+            type(value) is list and all(item is not None and item_fits(item) for item in value)
+        )
+    kind = origin or wanted
+    return lambda value: _is_a(value, kind)
+
+
+def _struct_fits(model: Any, value: Any) -> bool:
+    if type(value) is not dict:
+        return False
+    checks = _checks(model)
+    for key, item in value.items():
+        fits = checks.get(key)
+        if fits is not None and item is not None and not fits(item):
+            return False
+    return True
+
+
+@functools.cache
+def _checks(model: Any) -> dict[str, Callable[[Any], bool]]:
+    """The checks of the fields of a struct."""
+    maps = {path.rpartition(".")[2] for path in _TEXT_MAPS}
+    return {
+        name: _is_text_map if name in maps else _fits(wanted)
+        for name, wanted in _fields(model).items()
+    }
+
+
+def _is_text_map(value: Any) -> bool:
+    return type(value) is dict and all(type(item) is str for item in value.values())
 
 
 def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
@@ -106,10 +146,8 @@ def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
         if not isinstance(value, dict):
             yield _problem(value, "an object", path)
             return
-        known, plain = _fields(wanted), _plain(wanted)
+        known = _fields(wanted)
         for key, item in value.items():
-            if type(item) is plain.get(key):
-                continue
             if key in known and not (key in _QUANTITIES and isinstance(item, int | float)):
                 yield from _problems(item, known[key], f"{path}.{key}" if path else key)
     elif origin is list:

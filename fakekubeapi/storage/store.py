@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from fakekubeapi.errors import StatusError, expired
 from fakekubeapi.storage.journal import Entry, Journal
@@ -22,8 +22,7 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 DEFAULT_HISTORY: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
+class Key(NamedTuple):
     """What identifies a stored object; sorted, keys are in storage order."""
 
     resource: str
@@ -175,7 +174,7 @@ class Store:
         try:
             if self._journal.has_far_more_than(len(self._objects)):
                 self._journal.rewrite(map(_entry_of, self._objects.items()), self.revision)
-            self._journal.append(Entry(change.revision, astuple(change.key), obj))
+            self._journal.append(Entry(change.revision, change.key, obj))
         except OSError as error:
             why = f"the change cannot be kept in the data directory: {error.strerror or error}"
             raise StatusError(500, why) from None
@@ -198,4 +197,4 @@ class Store:
 
 def _entry_of(item: tuple[Key, Object]) -> Entry:
     key, obj = item
-    return Entry(int(obj["metadata"]["resourceVersion"]), astuple(key), obj)
+    return Entry(int(obj["metadata"]["resourceVersion"]), key, obj)

@@ -7,7 +7,7 @@ history no longer has the changes it needs next, it ends with an ERROR event (41
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,7 +54,7 @@ async def watch_events(
     options: WatchOptions,
     connected: Callable[[], bool],
     latency: Latency | None = None,
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """The events of a watch, `{"type": ..., "object": ...}`, with the stored objects themselves.
 
     Ends at its time-out or after an ERROR event. Raises: ApiUnreachable once `connected()` is

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.managers import manager_name
-from fakekubeapi.bodies import APPLY_PATCH, copy_json
+from fakekubeapi.bodies import APPLY_PATCH
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import bad_request, too_large_version
 from fakekubeapi.requests.parameters import (
@@ -44,7 +44,7 @@ class Response:
     """The HTTP status."""
     body: dict[str, Any]
     """The JSON body: an object, a list or a `metav1.Status`; empty for a watch."""
-    events: AsyncIterator[dict[str, Any]] | None = None
+    events: AsyncGenerator[dict[str, Any], None] | None = None
     """The events of a watch, each `{"type": ..., "object": ...}`; None for anything else."""
 
     @property
@@ -108,7 +108,8 @@ class Dispatcher:
         user: User = ADMIN,
         user_agent: str = "",
     ) -> Response:
-        """Carry out one request; nothing in the response is shared with the store.
+        """Carry out one request; what is in the response may be the store's own and must not be
+        changed.
 
         `path` has no query, `params` is the query, `body` a decoded JSON value, `user` who sends
         it, with the program `user_agent`. A watch goes on while `connected()` is true. Raises:
@@ -122,7 +123,7 @@ class Dispatcher:
             return self._open_watch(route, params, connected)
         asked = _Asked(params, body, content_type, user, user_agent)
         status, found = self._dispatch(method, route, asked)
-        return Response(status, copy_json(found))
+        return Response(status, found)
 
     async def wait_for_version(self, method: str, params: Mapping[str, str]) -> None:
         """Give the store time to reach the version that a GET wants at least. Not for watches:
@@ -244,7 +245,7 @@ class Dispatcher:
             initial_events=is_true(params.get("sendInitialEvents")),
         )
         events = watch_events(self._store, options, connected, self._latency)
-        return Response(200, {}, _copied(events))
+        return Response(200, {}, events)
 
     def _check_version(self, params: Mapping[str, str]) -> None:
         """Check the resourceVersion that the query asks for.
@@ -284,11 +285,6 @@ class Dispatcher:
         """The clock that was given, else that of the running loop."""
         loop_clock = getattr(asyncio.get_running_loop(), "clock", None)
         return self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
-
-
-async def _copied(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
-    async for event in events:
-        yield copy_json(event)
 
 
 def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:

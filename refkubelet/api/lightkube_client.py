@@ -1,8 +1,9 @@
 """The API server over HTTP, with lightkube's HTTP client.
 
-lightkube reads the kubeconfig, makes credentials and TLS, and its HTTP client carries the requests;
-the requests themselves are written here, because the kubelet needs two things lightkube's client
-does not offer: preconditions on deletion, and to notice that a watch ended.
+lightkube reads the kubeconfig, makes credentials and TLS, and its HTTP client carries the requests
+(`wire.HttpWire`); the requests themselves are written here, because the kubelet needs two things
+lightkube's client does not offer: preconditions on deletion, and to notice that a watch ended. A
+server in the same process is reached without HTTP: `over` takes any `Wire`.
 
 What must never happen here: an exception other than `ApiError` for anything the server or the
 network did; a retry that the caller did not ask for.
@@ -53,6 +54,7 @@ from refkubelet.api.answers import (
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.credential_plugin import PluginAuth
 from refkubelet.api.kubeconfig import read_kubeconfig, showing
+from refkubelet.api.wire import HttpWire, Wire
 from refkubelet.config import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
@@ -66,12 +68,12 @@ KEEP: Final = Path(), Path()
 
 
 class LightkubeApiClient:
-    """`ApiClient` over HTTP; make one with `from_kubeconfig` or `in_process`."""
+    """`ApiClient` over a wire; make one with `from_kubeconfig`, `in_process` or `over`."""
 
-    def __init__(self, config: SingleConfig, transport: httpx2.AsyncBaseTransport | None) -> None:
+    def __init__(self, wire: Wire, server: str, config: SingleConfig | None = None) -> None:
+        self.wire = wire
+        self.server = server
         self._config = config
-        self._http = _http(config, transport)
-        self.server = config.cluster.server
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path) -> LightkubeApiClient:
@@ -89,7 +91,7 @@ class LightkubeApiClient:
         and key to show in place of those that it names; None: show none. Raises `ConfigError`
         naming the file."""
         try:
-            return cls(config if pair is KEEP else showing(config, pair), transport=None)
+            return cls._of(config if pair is KEEP else showing(config, pair), transport=None)
         except Exception as e:  # files and certificates that it names, kinds of logins
             raise ConfigError(f"kubeconfig {path}: cannot be used: {e}") from None
 
@@ -97,27 +99,40 @@ class LightkubeApiClient:
     def in_process(
         cls, transport: httpx2.AsyncBaseTransport, server: str = "http://fakeapi"
     ) -> LightkubeApiClient:
-        """A client whose requests go to `transport` and never to a socket."""
+        """A client whose HTTP requests go to `transport` and never to a socket."""
         config = SingleConfig(
             context_name="in-process",
             context=Context(cluster="in-process"),
             cluster=Cluster(server=server, insecure=True),
             user=User(),
         )
-        return cls(config, transport)
+        return cls._of(config, transport)
 
     async def use_certificate(self, pair: tuple[Path, Path]) -> None:
         """Show the certificate of these files from now on. Connections with another are closed:
         requests and watches on them fail (SRV-005.3). Raises OSError and ssl.SSLError for files
-        that cannot be used; then nothing is changed."""
+        that cannot be used; then nothing is changed. For clients of a kubeconfig."""
+        if self._config is None:
+            raise RuntimeError("this client shows no certificate: it has no kubeconfig")
         config = showing(self._config, pair)
-        fresh = _http(config, transport=None)
-        self._config, before, self._http = config, self._http, fresh
+        fresh = HttpWire(_http(config, transport=None))
+        self._config, before, self.wire = config, self.wire, fresh
         await before.aclose()
+
+    @classmethod
+    def _of(
+        cls, config: SingleConfig, transport: httpx2.AsyncBaseTransport | None
+    ) -> LightkubeApiClient:
+        return cls(HttpWire(_http(config, transport)), config.cluster.server, config)
+
+    @classmethod
+    def over(cls, wire: Wire, server: str = "http://fakeapi") -> LightkubeApiClient:
+        """A client whose requests go over `wire`; `server` is what errors call the server."""
+        return cls(wire, server)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._http.aclose()
+        await self.wire.aclose()
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -308,23 +323,23 @@ class LightkubeApiClient:
     ) -> dict[str, Any]:
         """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`. Every failure becomes
         an `ApiError`, also those of credentials, which are fetched within the request."""
-        content = None if body is None else json.dumps(body).encode()
-        headers = {"Accept": "application/json"}
+        content, content_type = None, ""
         if body is not None:
-            headers["Content-Type"] = STRATEGIC_MERGE if method == "PATCH" else "application/json"
+            content = json.dumps(body).encode()
+            content_type = STRATEGIC_MERGE if method == "PATCH" else "application/json"
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                response = await self._http.request(
-                    method, path, params=params, content=content, headers=headers
+                status, answer = await self.wire.request(
+                    method, path, params=params, content=content, content_type=content_type
                 )
         except TimeoutError:
             message = f"{method} {self.server}{path}: no answer within {REQUEST_TIMEOUT_S:g} s"
             raise ApiError(0, "Timeout", message) from None
         except Exception as e:
             raise no_answer(f"{method} {self.server}{path}", e) from e
-        if response.status_code >= 400:
-            raise error_of(response.status_code, response.content)
-        return json_object(response.content, f"{method} {path}")
+        if status >= 400:
+            raise error_of(status, answer)
+        return json_object(answer, f"{method} {path}")
 
     async def _watch(
         self, path: str, params: Mapping[str, str]
@@ -332,18 +347,16 @@ class LightkubeApiClient:
         """The lines of a watch as (type, object). Raises `ApiError` for an ERROR line (410 Gone),
         and when no line comes for longer than a watch lasts: a lost connection may show no
         error."""
-        no_end = httpx2.Timeout(REQUEST_TIMEOUT_S, read=None)
         try:
             async with AsyncExitStack() as stack:
-                stream = self._http.stream("GET", path, params=params, timeout=no_end)
+                opening = self.wire.watch(path, params)
                 async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                    response = await stack.enter_async_context(stream)
-                    if response.status_code >= 400:
-                        raise error_of(response.status_code, await response.aread())
-                lines = response.aiter_lines()
+                    status, refusal, lines = await stack.enter_async_context(opening)
+                if status >= 400:
+                    raise error_of(status, refusal)
                 while (line := await _next_line(lines)) is not None:
                     if line.strip():
-                        yield watch_line(line.encode(), f"watch of {path}")
+                        yield watch_line(line, f"watch of {path}")
         except TimeoutError:
             message = f"watch of {self.server}{path}: nothing was heard for too long"
             raise ApiError(0, "Timeout", message) from None
@@ -373,7 +386,7 @@ def no_answer(what: str, error: Exception) -> ApiError:
     return ApiError(0, kind, f"{what}: {kind}: {text}" if text else f"{what}: {kind}")
 
 
-async def _next_line(lines: AsyncIterator[str]) -> str | None:
+async def _next_line(lines: AsyncIterator[bytes]) -> bytes | None:
     """None at the end. Raises `TimeoutError`."""
     async with asyncio.timeout(WATCH_SILENCE_S):
         return await anext(lines, None)

@@ -13,7 +13,9 @@ from pods import make_pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
+from fakekubeapi.in_process import InProcessWire
 from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.api.wire import HttpWire
 from refkubelet.model.objects import Node, Pod
 from simclock import Clock, Rng
 
@@ -46,9 +48,15 @@ class World:
         value = {"metadata": {"name": name}}
         return await self.client.create_node(msgspec.convert(value, Node))
 
+    def without_http(self) -> None:
+        """From now on the client's requests reach the server without HTTP, as those of the suite's
+        virtual runs do."""
+        self.client.wire = InProcessWire(self.api)
+
     def use(self, transport: InProcessTransport) -> None:
         """From now on the client's requests go there."""
-        self.client._http._transport = transport  # type: ignore[attr-defined]
+        assert isinstance(self.client.wire, HttpWire)
+        self.client.wire.http._transport = transport
 
 
 def static_pod() -> Pod:

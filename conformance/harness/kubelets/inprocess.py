@@ -26,7 +26,7 @@ from conformance.harness.kubelets.fake_network import FakeNetwork
 from conformance.harness.kubelets.login_plugins import PlayedScripts
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
-from fakekubeapi.httpx_transport import InProcessTransport
+from fakekubeapi.in_process import InProcessWire
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.store import CertificateError
 from refkubelet.config import ConfigError, load_config
@@ -74,7 +74,7 @@ class World:
     """The name of the node at the API."""
     network: FakeNetwork
     """What probes reach."""
-    transport: InProcessTransport | None = None
+    wire: InProcessWire | None = None
     """The way to the API server; None: there is none."""
     device_plugins: InProcessPlugins | None = None
     """The directory of device plugins; None: no plugin can register."""
@@ -108,7 +108,7 @@ class InProcessKubelet:
     def _deps(self, config: KubeletConfiguration) -> KubeletDeps:
         """What the kubelet works with. Raises ThresholdError."""
         world = self._world
-        api = LightkubeApiClient.in_process(world.transport) if world.transport else None
+        api = LightkubeApiClient.over(world.wire) if world.wire else None
         facts = node_facts(
             config,
             world.node_name,

@@ -33,7 +33,7 @@ from fakecri import cri_latency
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
 from fakekubeapi import FakeApi, api_latency
-from fakekubeapi.httpx_transport import InProcessTransport
+from fakekubeapi.in_process import InProcessWire
 from simclock import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 IN_MEMORY: Final = "/dev/shm"
@@ -77,7 +77,7 @@ async def virtual_parts(
         rng=rng,
         ids=ids,
         node_name=NODE_NAME,
-        transport=InProcessTransport(fake_api) if fake_api else None,
+        wire=InProcessWire(fake_api) if fake_api else None,
         network=FakeNetwork(runtime.cri.ports, manifests),
         device_plugins=plugins,
         registry=registry,

@@ -32,7 +32,7 @@ class CallIndex:
 
     def _follow(self) -> None:
         """Take in the calls that were recorded since the last time."""
-        wanted = 64
+        wanted = 8
         recent = self._recorder.last(wanted)
         while recent and recent[0].seq > self._last_seq + 1 and len(recent) == wanted:
             wanted *= 4

@@ -86,6 +86,34 @@ async def test_a_proxy_adds_its_latency_and_what_goes_past_it_takes_none() -> No
     assert now_s() == 3
 
 
+async def test_a_late_answer_is_the_same_bytes_while_nothing_changes() -> None:
+    fake = FakeCRI()
+    proxy = RecordingProxy(fake, clock=fake.clock, latency=Fixed({"ListPodSandbox": Delay(1, 2)}))
+    asked = cri.ListPodSandboxRequest()
+    await run_pod(fake, pod_config("web"))
+    first = await proxy.call_bytes("ListPodSandbox", asked)
+    assert now_s() == 3
+    assert await proxy.call_bytes("ListPodSandbox", asked) is first
+    assert [len(c.response.items) for c in proxy.calls("ListPodSandbox")] == [1, 1]
+    assert [c.ended_s - c.started_s for c in proxy.calls("ListPodSandbox")] == [3, 3]
+
+
+async def test_rules_and_deadlines_hold_for_answers_in_bytes() -> None:
+    fake = FakeCRI()
+    proxy = RecordingProxy(fake, clock=fake.clock, latency=Fixed({"Status": Delay(1, 2)}))
+    asked = cri.StatusRequest()
+    assert await refused(proxy.call_bytes("Status", asked, timeout_s=2)) == (
+        "DEADLINE_EXCEEDED",
+        "context deadline exceeded",
+    )
+    proxy.on("Status").fails("UNKNOWN", "boom")
+    assert await refused(proxy.call_bytes("Status", asked)) == ("UNKNOWN", "boom")
+    assert [c.error and c.error[0] for c in proxy.calls("Status")] == [
+        "DEADLINE_EXCEEDED",
+        "UNKNOWN",
+    ]
+
+
 async def test_a_crash_breaks_off_the_calls_that_wait() -> None:
     fake = FakeCRI(latency=Fixed({"Version": Delay(5, 5)}))
     asking = asyncio.create_task(refused(fake.call("Version", VERSION)))

@@ -1,4 +1,5 @@
-"""The API client over HTTP, against fakeapi in virtual time (STAT-022, SRC-051)."""
+"""The API client over HTTP and over the wire without it, against fakeapi in virtual time (STAT-022,
+SRC-051)."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ from refkubelet.model.pod import uid
 pytestmark = pytest.mark.virtual_time
 
 
-@pytest_asyncio.fixture
-async def world() -> AsyncIterator[World]:
+@pytest_asyncio.fixture(params=["http", "in-process"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     async with running_world() as found:
+        if request.param == "in-process":
+            found.without_http()
         yield found
 
 
@@ -71,6 +74,29 @@ async def test_deletion_sends_grace_and_precondition(world: World) -> None:
     await world.client.delete_pod("default", "a", grace_period_s=0, uid=uid(made))
     with pytest.raises(ApiError):
         await world.client.get_pod("default", "a")
+
+
+async def test_a_watch_tells_of_changes_and_of_an_outage(world: World) -> None:
+    await world.client.create_pod(make_pod(name="a", nodeName="n1"))
+    events = world.client.watch_pods("n1", "0")
+    first = await anext(events)
+    assert (first.type, first.object.metadata and first.object.metadata.name) == ("ADDED", "a")
+    await world.client.delete_pod("default", "a", grace_period_s=0)
+    assert [(await anext(events)).type for _ in range(2)] == ["MODIFIED", "DELETED"]
+    with world.api.down(), pytest.raises(ApiError, match="watch of http://fakeapi") as caught:
+        await anext(events)
+    assert caught.value.status == 0
+
+
+async def test_a_watch_that_is_refused_has_the_servers_reason(world: World) -> None:
+    await world.node()
+    world.api.compact()
+    with pytest.raises(ApiError) as caught:
+        _ = [event async for event in world.client.watch_node("n1", "1")]
+    assert caught.value.status == 410
+    with pytest.raises(ApiError, match="invalid resource version") as caught:
+        _ = [event async for event in world.client.watch_node("n1", "x")]
+    assert caught.value.status == 400
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def with_plugin(program: Path, version: str = V1) -> dict[str, Any]:
 @asynccontextmanager
 async def client(file: Path, answer: Callable[..., httpx2.Response]) -> AsyncIterator[Any]:
     made = LightkubeApiClient.from_kubeconfig(file)
-    made._http._transport = httpx2.MockTransport(answer)  # type: ignore[attr-defined]
+    made.wire.http._transport = httpx2.MockTransport(answer)  # type: ignore[attr-defined]
     try:
         yield made
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from simclock.distribution import add_version
 
 if TYPE_CHECKING:
     import asyncio
+
+    from fakekubeapi.access.certificates import CertificateAuthority
+    from fakekubeapi.api import FakeApi
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8001"
 
@@ -37,15 +41,18 @@ def parse_listen(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def kubeconfig(url: str) -> str:
-    """The text of a kubeconfig for clients of the server at `url`. It needs no credentials."""
+def kubeconfig(url: str, root_pem: str = "") -> str:
+    """The text of a kubeconfig for clients of the server at `url`. It needs no credentials.
+    `root_pem`: the certificate of the authority behind its TLS."""
+    trusted = base64.b64encode(root_pem.encode()).decode()
+    authority = f"\n    certificate-authority-data: {trusted}" if root_pem else ""
     return f"""\
 apiVersion: v1
 kind: Config
 clusters:
 - name: fakeapi
   cluster:
-    server: {url}
+    server: {url}{authority}
 users:
 - name: fakeapi
   user: {{}}
@@ -67,7 +74,19 @@ def _parser() -> argparse.ArgumentParser:
         "--listen",
         default=DEFAULT_LISTEN,
         metavar="HOST:PORT",
-        help="plain HTTP, no authentication (default: %(default)s; port 0: a free one)",
+        help="no authentication (default: %(default)s; port 0: a free one)",
+    )
+    serve.add_argument(
+        "--tls",
+        action="store_true",
+        help="speak TLS, with a certificate for HOST and localhost of an authority made for it "
+        "(kept in the directory of --data), which --kubeconfig-out holds; client certificates of "
+        "that authority name users",
+    )
+    serve.add_argument(
+        "--approve-certificates",
+        action="store_true",
+        help="approve and sign the certificate requests of kubelets, with the same authority",
     )
     serve.add_argument(
         "--kubeconfig-out",
@@ -100,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         host, port = parse_listen(options.listen)
         with asyncio.Runner(loop_factory=_loop_factory(options.clock_page)) as runner:
-            runner.run(_serve(host, port, options.kubeconfig_out, options.data))
+            runner.run(_serve(host, port, options))
     except UsageError as error:
         print(f"fakeapi: {error}", file=sys.stderr)
         return 2
@@ -124,33 +143,57 @@ def _loop_factory(clock_page: str | None) -> Callable[[], asyncio.AbstractEventL
     return lambda: WarpedLoop(page)
 
 
-async def _serve(host: str, port: int, kubeconfig_out: Path | None, data: Path | None) -> None:
-    """Serve until SIGTERM or SIGINT; write the kubeconfig, if any, once the port is open."""
+async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
+    """Serve until SIGTERM or SIGINT. Raises: UsageError."""
     # Here, not above: `fakeapi --help` shall not wait for the server's modules.
-    import asyncio
-    import signal
-
     from fakekubeapi.api import FakeApi
-    from fakekubeapi.http import serve
     from fakekubeapi.storage.journal import DataError
     from fakekubeapi.storage.watch import BOOKMARK_EVERY_S
     from simclock import Ids, Rng
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     try:
         api = FakeApi(
             ids=Ids(Rng.from_system()),
             field_managers=True,
-            data=data,
+            data=options.data,
             bookmark_every_s=BOOKMARK_EVERY_S,
         )
     except DataError as error:
         raise UsageError(f"--data: {error}") from None
     try:
-        server = await serve(api, host, port)
+        authority = api.authority = _authority(options)
+        if options.approve_certificates:
+            api.signing.approve()
+        await _serve_api(
+            api, host, port, options=options, authority=authority if options.tls else None
+        )
+    finally:
+        api.close()
+
+
+async def _serve_api(
+    api: FakeApi,
+    host: str,
+    port: int,
+    *,
+    options: argparse.Namespace,
+    authority: CertificateAuthority | None,
+) -> None:
+    """Serve `api`, over TLS if there is an authority; write the kubeconfig, if any, once the port
+    is open."""
+    import asyncio
+    import signal
+
+    from fakekubeapi.access.serving import server_context
+    from fakekubeapi.http import serve
+    from simclock import RealClock
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    tls = server_context(authority, [host], RealClock().now()) if authority else None
+    try:
+        server = await serve(api, host, port, tls=tls)
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(
@@ -158,16 +201,31 @@ async def _serve(host: str, port: int, kubeconfig_out: Path | None, data: Path |
             "  choose another address:  fakeapi serve --listen 127.0.0.1:0"
         ) from None
     async with server:
-        if kubeconfig_out is not None:
-            _write_kubeconfig(kubeconfig_out, server.url)
+        if options.kubeconfig_out is not None:
+            root_pem = authority.root_pem if authority else ""
+            _write_kubeconfig(options.kubeconfig_out, server.url, root_pem)
         print(f"fakeapi: serving on {server.url}", flush=True)
         await stop.wait()
-    api.close()
 
 
-def _write_kubeconfig(path: Path, url: str) -> None:
+def _authority(options: argparse.Namespace) -> CertificateAuthority | None:
+    """What signs certificates; None: neither flag wants it. Raises: UsageError."""
+    if not options.tls and not options.approve_certificates:
+        return None
+    from fakekubeapi.access.serving import AuthorityError, authority_in
+    from simclock import RealClock
+
     try:
-        path.write_text(kubeconfig(url), encoding="utf-8")
+        return authority_in(options.data, RealClock().now())
+    except AuthorityError as error:
+        raise UsageError(f"--data: {error}") from None
+    except RuntimeError as error:
+        raise UsageError(f"--tls, --approve-certificates: {error}") from None
+
+
+def _write_kubeconfig(path: Path, url: str, root_pem: str) -> None:
+    try:
+        path.write_text(kubeconfig(url, root_pem), encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"--kubeconfig-out: cannot write {path}: {error.strerror}; "

@@ -33,7 +33,7 @@ _ORDINARY: Final = ("digital signature", "key encipherment", "key agreement", "d
 
 @dataclass(frozen=True)
 class CertificateAuthority:
-    """An authority with a key of its own. Make one with `make`."""
+    """An authority with a key of its own. Make one with `make` or `load`."""
 
     root_pem: str
     """Its certificate."""
@@ -73,6 +73,33 @@ class CertificateAuthority:
         )
         pem = certificate.public_bytes(serialization.Encoding.PEM).decode()
         return cls(pem, key, certificate)
+
+    @classmethod
+    def load(cls, root_pem: str, key_pem: str) -> CertificateAuthority:
+        """An authority of an earlier time. Raises: ValueError for text that is no certificate or no
+        key, or for two that do not belong together."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+
+        certificate = x509.load_pem_x509_certificate(root_pem.encode())
+        try:
+            key = serialization.load_pem_private_key(key_pem.encode(), password=None)
+        except TypeError:
+            raise ValueError("the key has a password; wanted one without") from None
+        if key.public_key() != certificate.public_key():
+            raise ValueError("the key is not that of the certificate")
+        return cls(root_pem, key, certificate)
+
+    def key_pem(self) -> str:
+        """The private key, unencrypted: for a file that only its owner may read."""
+        from cryptography.hazmat.primitives import serialization
+
+        pem: bytes = self._key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        return pem.decode()
 
     def sign(
         self, request_pem: bytes, usages: Sequence[str], now: datetime, lasts_s: int = YEAR_S

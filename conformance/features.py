@@ -33,6 +33,7 @@ class Feature(Enum):
     BEHAVIORS = "a runtime that plays behaviours and can be crashed (a fake's)"
     PRESSURE = "a node that can be put under pressure by configuration"
     VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
+    PROGRAM_TIME = "programs of the kubelet that live in its time (not in jumping time)"
     MANIFEST_URL = "a web server with manifests (in virtual time)"
     IMAGE_GC = "a kubelet that removes unused images"
     REGISTRY = "a registry for the runtime to pull from"

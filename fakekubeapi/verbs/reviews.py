@@ -58,7 +58,9 @@ class Reviews:
         account = self._found("serviceaccounts", route.namespace or "", route.name)
         spec = {**((body or {}).get("spec") or {})}
         spec["audiences"] = spec.get("audiences") or [ISSUER]
-        lasts_s = spec.setdefault("expirationSeconds", USUAL_S)
+        if spec.get("expirationSeconds") is None:  # a kubelet sends null
+            spec["expirationSeconds"] = USUAL_S
+        lasts_s = spec["expirationSeconds"]
         _check_request(route, (body or {}).get("metadata") or {}, account, lasts_s)
         bound = self._bound(route, spec.get("boundObjectRef"))
         now_ns = clock.wall_ns()
@@ -240,7 +242,7 @@ def _check_request(route: Route, given: Object, account: Object, lasts_s: int) -
     """Check the metadata and the lifetime of a token request."""
     causes: list[Cause] = []
     for key, wanted in (("name", route.name), ("namespace", route.namespace)):
-        if given.get(key, wanted) != wanted:
+        if (given.get(key) or wanted) != wanted:
             shown = f"must match the service account {key} if specified"
             causes.append(invalid_value(f"metadata.{key}", given[key], shown))
     if lasts_s < SHORTEST_S:
@@ -252,7 +254,7 @@ def _check_request(route: Route, given: Object, account: Object, lasts_s: int) -
     if causes:
         raise invalid("TokenRequest", _GROUP, "", causes)
     uid = account["metadata"]["uid"]
-    if given.get("uid", uid) != uid:
+    if (given.get("uid") or uid) != uid:
         raise conflict(
             f"TokenRequest.{_GROUP}",
             route.name,

@@ -110,7 +110,7 @@ def provider_problems(
     if kept_s is None:
         yield field, required(f"{at}.{field}")
     elif kept_s < 0:
-        why = f"{field} must be greater than or equal to 0"
+        why = "must be greater than or equal to 0"
         yield field, invalid(f"{at}.{field}", format_duration(kept_s), why)
     if provider.token_attributes is None:
         return

@@ -197,6 +197,12 @@ def _pure_modules() -> dict[str, Path]:
     return {name: path for name, path in files.items() if SAYS_SO.search(docstring(path))}
 
 
+def test_no_two_modules_of_tests_have_one_name() -> None:
+    """pytest imports each by its name alone, and takes the second for the first."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
 def test_modules_that_say_so_are_pure() -> None:
     pure = _pure_modules()
     wrong = {name: found for name, path in pure.items() if (found := _impure(path))}

@@ -116,7 +116,11 @@ async def a_plugin_that_fails_is_left_out(node: Node) -> None:
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
-@conformance(id="login-plugin-hangs", rules=["BACK-214.3"], needs=LONG)
+@conformance(
+    id="login-plugin-hangs",
+    rules=["BACK-214.3"],
+    needs=[*LONG, Feature.PROGRAM_TIME],
+)
 async def a_plugin_has_a_minute(node: Node) -> None:
     """A plug-in may take a minute; one that does not end by then gives no login, and the pull is
     tried without it. Other pods do not wait for it."""
@@ -363,7 +367,7 @@ async def wrong_plugins_are_refused(node: Node) -> None:
         "at least 1 item in matchImages is required": LoginPlugin("one", []),
         "match image is invalid": LoginPlugin("two", ["reg.io:port"]),
         'Unsupported value: "v2"': LoginPlugin("three", ["reg.io"], {"apiVersion": "v2"}),
-        "defaultCacheDuration must be greater than or equal to 0": LoginPlugin(
+        "must be greater than or equal to 0": LoginPlugin(
             "four", ["reg.io"], {"defaultCacheDuration": "-1s"}
         ),
     }

@@ -62,7 +62,7 @@ class NodeKubelet:
             await self._watch.run_for(limits.START_S + self._watch.slack_s)
         except KubeletDied as died:
             await self._parts.kubelet.close()
-            return str(died)
+            return str(died).replace('\\"', '"')  # Go quotes errors in its log
         raise failure(self._watch, f"a kubelet that does not start with {config}", "it runs")
 
     @asynccontextmanager

@@ -98,6 +98,8 @@ class Choice:
     def features(self) -> frozenset[Feature]:
         """What this pair offers to cases on this machine."""
         patience = {Feature.VIRTUAL_TIME} if self.long or self.warped else set()
+        if not self.warped:
+            patience.add(Feature.PROGRAM_TIME)
         runtime = FAKE_SOCKET if self.warped else self.runtime
         return frozenset().union(
             kubelet_features(self.kubelet),

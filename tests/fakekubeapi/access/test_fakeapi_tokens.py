@@ -76,6 +76,17 @@ async def test_a_token_request_answers_with_a_token_and_when_it_ends() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_what_is_null_in_a_token_request_is_not_said() -> None:
+    """A kubelet sends all fields that its Go types have."""
+    metadata = {"name": None, "uid": None, "creationTimestamp": None}
+    spec = {"audiences": [AUDIENCE], "expirationSeconds": None}
+    status = {"token": "", "expirationTimestamp": None}
+    body = {"metadata": metadata, "spec": spec, "status": status}
+    answer = await FakeApi().request("POST", TOKEN, body=body)
+    assert (answer.status, answer.body["spec"]["expirationSeconds"]) == (201, 3600)
+
+
+@pytest.mark.virtual_time
 async def test_a_token_lasts_ten_minutes_at_least() -> None:
     api = FakeApi()
     answer = await api.request("POST", TOKEN, body={"spec": {"expirationSeconds": 599}})

@@ -139,8 +139,7 @@ def test_what_is_missing_is_told_CFG_014(files: Files) -> None:
         ({"defaultCacheDuration": None}, "providers[0].defaultCacheDuration: Required value"),
         (
             {"defaultCacheDuration": "-1s"},
-            'defaultCacheDuration: Invalid value: "-1s": must be greater than '
-            "or equal to 0",
+            'defaultCacheDuration: Invalid value: "-1s": must be greater than or equal to 0',
         ),
         ({"apiVersion": None}, "providers[0].apiVersion: Required value"),
         ({"apiVersion": "v3"}, 'providers[0].apiVersion: Unsupported value: "v3"'),

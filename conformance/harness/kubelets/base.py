@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+LOG_LINKS: Final = Path("/var/log/containers")
+"""Where every real kubelet makes links to the logs of containers."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodePaths:
@@ -32,8 +35,8 @@ class NodePaths:
 
     @property
     def log_links(self) -> Path:
-        """The directory of links to container logs, for a kubelet that can be told which: a real
-        one has /var/log/containers."""
+        """The directory of links to container logs, for a kubelet that can be told which, or has a
+        given machine: a real one has LOG_LINKS."""
         return self.base / "containers"
 
     @property

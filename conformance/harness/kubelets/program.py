@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from conformance.harness.kubelets.base import LOG_LINKS
 from conformance.harness.machines.given.machine import GivenMachine
 from conformance.known_bugs import Release, release_of
 
@@ -122,11 +123,15 @@ def with_own_plugins(program: Program, directory: Path) -> Program:
     return replace(program, command=command)
 
 
-def on_machine(program: Program, machine: GivenMachine, plugins: Path | None) -> Program:
-    """The same program on a given machine, whose cgroups are its own. `plugins`: what it is to see
-    as its directory for plugins, if that is fixed."""
+def on_machine(
+    program: Program, machine: GivenMachine, log_links: Path, plugins: Path | None
+) -> Program:
+    """The same program on a given machine, whose cgroups are its own. `log_links`: what it is to
+    see as the directory of links to logs, which all kubelets of a machine clean up; `plugins`: as
+    its directory for plugins, if that is fixed."""
     fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
-    seen = {}
+    LOG_LINKS.mkdir(parents=True, exist_ok=True)
+    seen = {str(LOG_LINKS): str(log_links)}
     if plugins is not None and program.fixed_plugins is not None:
         for directory in (plugins, program.fixed_plugins):
             directory.mkdir(parents=True, exist_ok=True)

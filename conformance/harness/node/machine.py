@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 
 from conformance.harness import limits
 from conformance.harness.expect import ExpectationFailed, Seen
+from conformance.harness.kubelets.base import LOG_LINKS
 from conformance.harness.machines import fake_machine
 from conformance.harness.node.kubelet import NodeKubelet
 from conformance.harness.node.parts import Parts
@@ -95,7 +96,7 @@ class NodeMachine:
         below the pod's log directory: `main/0.log`. Links that lead nowhere are among them."""
         name = self._watch.runtime_name(pod)
         found = {}
-        for directory in (self._parts.paths.log_links, Path("/var/log/containers")):
+        for directory in (self._parts.paths.log_links, LOG_LINKS):
             for link in directory.glob(f"{name}_*.log") if directory.is_dir() else ():
                 target = os.readlink(link)
                 if target.startswith(f"{self._parts.paths.logs}/"):

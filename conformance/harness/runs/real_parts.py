@@ -97,7 +97,7 @@ class RealEnvironment:
             machine = None
             if wants_given_machine(case.needs, machine_version()):
                 machine = await _given(case, runtime.machine, paths, stack)
-                program = on_machine(program, machine, seen)
+                program = on_machine(program, machine, paths.log_links, seen)
             elif seen is not None:
                 program = with_own_plugins(program, seen)
             own = await _of_its_own(case, program, paths, stack)

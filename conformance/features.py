@@ -34,7 +34,7 @@ class Feature(Enum):
     PRESSURE = "a node that can be put under pressure by configuration"
     VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
     PROGRAM_TIME = "programs of the kubelet that live in its time (not in jumping time)"
-    MANIFEST_URL = "a web server with manifests (in virtual time)"
+    MANIFEST_URL = "a web server with manifests"
     IMAGE_GC = "a kubelet that removes unused images"
     REGISTRY = "a registry for the runtime to pull from"
     IMAGE_VOLUMES = "a runtime that mounts images (containerd 2.1 or newer)"

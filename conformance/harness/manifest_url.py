@@ -1,6 +1,7 @@
 """A web server with manifests, for `staticPodURL`: what it answers, and who asked.
 
-The kubelet in this process asks it through its network (`kubelets.fake_network`), without a socket.
+The kubelet in this process asks it through its network (`kubelets.fake_network`), without a socket;
+for kubelet programs it is served (`manifest_server`).
 """
 
 from __future__ import annotations

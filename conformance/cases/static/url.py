@@ -11,7 +11,7 @@ from conformance.harness.manifests import pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
 
-WEB = Feature.MANIFEST_URL
+WEB = [Feature.MANIFEST_URL, Feature.VIRTUAL_TIME]
 CONFIG: dict[str, Any] = {"staticPodURL": URL}
 PERIOD_S = 20.0  # SRC-020
 GONE_S = PERIOD_S + 30 + limits.STOP_S  # SRC-021: the next look, and the grace of the pod
@@ -38,7 +38,7 @@ async def run_one(node: Node) -> None:
     )
 
 
-@conformance(id="url-pod-runs", rules=["SRC-020.1", "SRC-022.1"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-pod-runs", rules=["SRC-020.1", "SRC-022.1"], needs=WEB, node_config=CONFIG)
 async def a_pod_behind_a_url_runs(node: Node) -> None:
     """The kubelet asks the URL every 20 s and runs the pod that it finds there; what stays the same
     changes nothing."""
@@ -51,7 +51,7 @@ async def a_pod_behind_a_url_runs(node: Node) -> None:
 
 
 @conformance(
-    id="url-period", rules=["SRC-020.1"], needs=[WEB],
+    id="url-period", rules=["SRC-020.1"], needs=WEB,
     node_config={**CONFIG, "httpCheckFrequency": "5s"},
 )  # fmt: skip
 async def the_url_is_asked_as_often_as_configured(node: Node) -> None:
@@ -62,7 +62,7 @@ async def the_url_is_asked_as_often_as_configured(node: Node) -> None:
 
 
 @conformance(
-    id="url-headers", rules=["SRC-020.2"], needs=[WEB],
+    id="url-headers", rules=["SRC-020.2"], needs=WEB,
     node_config={**CONFIG, "staticPodURLHeader": {"X-Token": ["a", "b"], "X-Node": ["n"]}},
 )  # fmt: skip
 async def all_headers_are_sent(node: Node) -> None:
@@ -72,7 +72,7 @@ async def all_headers_are_sent(node: Node) -> None:
     expect_equal(node, sent, [("X-Node", "n"), ("X-Token", "a"), ("X-Token", "b")], "headers")
 
 
-@conformance(id="url-slow", rules=["SRC-020.3"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-slow", rules=["SRC-020.3"], needs=WEB, node_config=CONFIG)
 async def an_answer_that_takes_too_long_is_given_up(node: Node) -> None:
     """An answer that takes more than 10 s changes nothing, and one of 9 s is taken."""
     await run_one(node)
@@ -89,7 +89,7 @@ async def an_answer_that_takes_too_long_is_given_up(node: Node) -> None:
     )
 
 
-@conformance(id="url-large", rules=["SRC-020.3"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-large", rules=["SRC-020.3"], needs=WEB, node_config=CONFIG)
 async def an_answer_of_hundreds_of_kilobytes_is_read(node: Node) -> None:
     """A list with 300 KiB of annotations is read whole: its last pod runs."""
     padded = pod("first", annotations={f"note-{n}": "x" * 1000 for n in range(200)})
@@ -101,7 +101,7 @@ async def an_answer_of_hundreds_of_kilobytes_is_read(node: Node) -> None:
     )
 
 
-@conformance(id="url-fails", rules=["SRC-021.1"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-fails", rules=["SRC-021.1"], needs=WEB, node_config=CONFIG)
 async def an_answer_that_is_an_error_changes_nothing(node: Node) -> None:
     """While the URL answers 500, 404, or not at all, the pod runs on, and pods that such an answer
     holds are not run."""
@@ -114,7 +114,7 @@ async def an_answer_that_is_an_error_changes_nothing(node: Node) -> None:
     expect_equal(node, node.count("StartContainer", pod="other"), 0, "starts of other")
 
 
-@conformance(id="url-empty", rules=["SRC-021.2"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-empty", rules=["SRC-021.2"], needs=WEB, node_config=CONFIG)
 async def an_empty_answer_ends_the_pods(node: Node) -> None:
     """An answer with status 200 and no body means that there are no pods."""
     await run_one(node)
@@ -124,7 +124,7 @@ async def an_empty_answer_ends_the_pods(node: Node) -> None:
     )
 
 
-@conformance(id="url-list", rules=["SRC-022.1"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-list", rules=["SRC-022.1"], needs=WEB, node_config=CONFIG)
 async def a_list_behind_a_url_runs(node: Node) -> None:
     """All pods of a list run; one that is missing in the next list ends."""
     node.serve_pods(pod("a"), pod("b"))
@@ -140,7 +140,7 @@ async def a_list_behind_a_url_runs(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="a"), 0, "stops of a")
 
 
-@conformance(id="url-bad-item", rules=["SRC-022.2"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-bad-item", rules=["SRC-022.2"], needs=WEB, node_config=CONFIG)
 async def one_wrong_pod_refuses_the_whole_list(node: Node) -> None:
     """Of a list with a pod that is not valid nothing is run, and the pods of before run on."""
     await run_one(node)
@@ -152,7 +152,7 @@ async def one_wrong_pod_refuses_the_whole_list(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
-@conformance(id="url-nonsense", rules=["SRC-022.2"], needs=[WEB], node_config=CONFIG)
+@conformance(id="url-nonsense", rules=["SRC-022.2"], needs=WEB, node_config=CONFIG)
 async def an_answer_that_is_no_pod_changes_nothing(node: Node) -> None:
     """Texts that are neither a pod nor a list of pods change nothing; a pod after them is run."""
     await run_one(node)

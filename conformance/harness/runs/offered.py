@@ -28,6 +28,7 @@ def kubelet_features(kubelet: str) -> Features:
     """Features of the kubelet itself, and of what the suite can give it."""
     features = {
         *(Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.IMAGE_GC),
+        Feature.MANIFEST_URL,
         *(Feature.FAULTS, Feature.OUTSIDE_KILL),  # by the proxy in front of every runtime
     }
     ours = kubelet in (IN_PROCESS, PROCESS)
@@ -43,7 +44,7 @@ def machine_features(*, virtual: bool) -> Features:
     if virtual:
         return {
             *(Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES, Feature.SHUTDOWN, Feature.OWN_DISK),
-            *(Feature.SPLIT_DISK, Feature.MANIFEST_URL, Feature.APPARMOR),
+            *(Feature.SPLIT_DISK, Feature.APPARMOR),
             Feature.MEMORY_NOTIFICATION,
             *(Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
         }

@@ -36,6 +36,8 @@ from conformance.harness.machines.cgroup_trees import (
 from conformance.harness.machines.disks import OwnDisk, own_disk
 from conformance.harness.machines.fake_machine import PLACES, set_up
 from conformance.harness.machines.given.machine import GivenMachine, given_machine
+from conformance.harness.manifest_server import ServedManifests
+from conformance.harness.manifest_url import URL
 from conformance.harness.node.parts import NODE_NAME, Parts, kubelet_config
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.offered import PROCESS, wants_given_machine
@@ -94,6 +96,7 @@ class RealEnvironment:
             stack.push_async_callback(registry.close)
             seen = plugins.directory if Feature.DEVICE_PLUGINS in case.needs else None
             config = _config(case, paths)
+            manifests = await _manifests(case, config, stack)
             machine = None
             if wants_given_machine(case.needs, machine_version()):
                 machine = await _given(case, runtime.machine, paths, stack)
@@ -126,6 +129,7 @@ class RealEnvironment:
                 logind=own.logind,
                 plugins=plugins,
                 registry=registry,
+                manifests=manifests,
                 cgroups=cgroups,
                 disk=own.disk,
                 numbers_set=machine is not None,
@@ -168,6 +172,20 @@ def _config(case: Case, paths: NodePaths) -> dict[str, Any]:
         gates = config.get("featureGates", {})
         config["featureGates"] = {"PodAndContainerStatsFromCRI": True, **gates}
     return config
+
+
+async def _manifests(
+    case: Case, config: dict[str, Any], stack: AsyncExitStack
+) -> ServedManifests | None:
+    """The web server of a case that needs one; the configuration then names its port."""
+    if Feature.MANIFEST_URL not in case.needs:
+        return None
+    server = ServedManifests()
+    stack.push_async_callback(server.close)
+    await server.start()
+    if config.get("staticPodURL") == URL:
+        config["staticPodURL"] = server.url
+    return server
 
 
 @dataclass(frozen=True, slots=True)

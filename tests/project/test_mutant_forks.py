@@ -45,6 +45,10 @@ def tried(folder: Path, result: int) -> tuple[int, list[dict[str, Any]], str]:
     """The exit code, what was told, what was printed."""
     (folder / "test_it.py").write_text(f"RESULT = {result}\n{TESTS}")
     (folder / "conftest.py").write_text(CONFTEST)
+    # as in a real tree: a conftest that is not of all tests
+    (folder / "deep").mkdir()
+    (folder / "deep/conftest.py").write_text("")
+    (folder / "deep/test_deep.py").write_text("def test_deep(): pass\n")
     (folder / "plan.json").write_text(json.dumps(PLAN))
     told = folder / "told.jsonl"
     environment = os.environ | {

@@ -103,6 +103,8 @@ async def run(options: argparse.Namespace) -> int:
         )
         access = await open_access(asked, clock, rng, stack)
         api = access.api
+        if api is not None:
+            api.trace(spans)
         runtime = await stack.enter_async_context(_runtime(config, spans))
         config = await with_cgroup_driver(config, runtime.client, clock)
         check_driver(config, systemd_is_here=SYSTEMD.is_dir())

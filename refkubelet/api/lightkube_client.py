@@ -54,9 +54,11 @@ from refkubelet.api.answers import (
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.credential_plugin import PluginAuth
 from refkubelet.api.kubeconfig import read_kubeconfig, showing
+from refkubelet.api.traced_wire import TracedWire
 from refkubelet.api.wire import HttpWire, Wire
 from refkubelet.config import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
+from refkubelet.telemetry.spans import NO_SPANS, Spans
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -74,6 +76,7 @@ class LightkubeApiClient:
         self.wire = wire
         self.server = server
         self._config = config
+        self._spans: Spans = NO_SPANS
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path) -> LightkubeApiClient:
@@ -115,9 +118,21 @@ class LightkubeApiClient:
         if self._config is None:
             raise RuntimeError("this client shows no certificate: it has no kubeconfig")
         config = showing(self._config, pair)
-        fresh = HttpWire(_http(config, transport=None))
+        fresh = self._wire(_http(config, transport=None))
         self._config, before, self.wire = config, self.wire, fresh
         await before.aclose()
+
+    def trace(self, spans: Spans) -> None:
+        """Make a span for each request from now on, and tell the server of it (CFG-013.8). For a
+        client that speaks HTTP."""
+        if spans is not NO_SPANS and isinstance(self.wire, HttpWire):
+            self._spans = spans
+            self.wire = self._wire(self.wire.http)
+
+    def _wire(self, http: httpx2.AsyncClient) -> Wire:
+        if self._spans is NO_SPANS:
+            return HttpWire(http)
+        return TracedWire(HttpWire(http, self._spans.headers), self.server, self._spans)
 
     @classmethod
     def _of(

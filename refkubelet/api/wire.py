@@ -7,7 +7,7 @@ all of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, Protocol
 
@@ -46,10 +46,14 @@ class Wire(Protocol):
 
 
 class HttpWire:
-    """The wire over HTTP, with lightkube's HTTP client, which has the credentials and TLS."""
+    """The wire over HTTP, with lightkube's HTTP client, which has the credentials and TLS.
+    `headers`: further headers of a request, asked for at each."""
 
-    def __init__(self, http: httpx2.AsyncClient) -> None:
+    def __init__(
+        self, http: httpx2.AsyncClient, headers: Callable[[], Iterable[tuple[str, str]]] = tuple
+    ) -> None:
         self.http = http
+        self._headers = headers
 
     async def request(
         self,
@@ -60,7 +64,7 @@ class HttpWire:
         content: bytes | None = None,
         content_type: str = "",
     ) -> tuple[int, bytes]:
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **dict(self._headers())}
         if content_type:
             headers["Content-Type"] = content_type
         response = await self.http.request(
@@ -73,7 +77,10 @@ class HttpWire:
         self, path: str, params: Mapping[str, str]
     ) -> AsyncIterator[tuple[int, bytes, AsyncIterator[bytes]]]:
         no_end = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-        async with self.http.stream("GET", path, params=params, timeout=no_end) as response:
+        headers = dict(self._headers())
+        async with self.http.stream(
+            "GET", path, params=params, timeout=no_end, headers=headers
+        ) as response:
             refusal = await response.aread() if response.status_code >= 400 else b""
             yield response.status_code, refusal, _lines(response)
 

@@ -57,7 +57,7 @@ class TracedTarget:
     def _span(self, method: str) -> Iterator[None]:
         name = NAMES.get(method, method)
         about = {"rpc.system.name": "grpc", "rpc.method": name}
-        with self._spans.span(name, about, scope=GRPC, client=True) as span:
+        with self._spans.span(name, about, scope=GRPC, kind="client") as span:
             try:
                 yield
             except grpc.RpcError as error:

@@ -11,6 +11,7 @@ from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.streams import StreamClient
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.server.health import Checks
+from refkubelet.telemetry.spans import NO_SPANS, Spans
 from simclock import Clock
 
 Json = dict[str, Any]
@@ -57,5 +58,7 @@ class ServerHost:
     """Where checkpoints of containers are written."""
     system_logs: str = "/var/log"
     """What /logs/ shows."""
+    spans: Spans = NO_SPANS
+    """Where spans of requests go."""
     gates: Callable[[str, bool], bool] = field(default=lambda name, default: default)
     """Whether a feature gate is on; the default is given."""

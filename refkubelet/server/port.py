@@ -2,7 +2,7 @@
 
 What must never happen here: a handler is reached past the gate; an error of a handler ends the
 server, or shows more than its own words.
-Rules: SRV-001, SRV-010, SRV-011.
+Rules: SRV-001, SRV-010, SRV-011, CFG-013.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from refkubelet.server.routes import (
     main_routes,
     read_only_routes,
 )
+from refkubelet.server.spans_of_requests import request_attributes, tell_status
 from refkubelet.server.system_logs import SystemLogs
+from refkubelet.telemetry.spans import HTTP_SERVER, NO_SPANS, Spans
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -42,10 +44,12 @@ class Port:
         handlers: Mapping[str, Handler],
         clock: Clock,
         gate: Gate | None = None,
+        spans: Spans = NO_SPANS,
     ) -> None:
         self._routes = routes
         self._handlers = handlers
         self._gate = gate
+        self._spans = spans
         self._complaints = Complaints(log, clock)
 
     async def answer(self, request: Request) -> Answer:
@@ -58,21 +62,35 @@ class Port:
             found = self._routes.find(request.method, request.path)
             if isinstance(found, Answer):
                 return found
-            return await self._handlers[found.handler](request, found)
+            about = request_attributes(request, found)
+            with self._spans.span(found.template, about, scope=HTTP_SERVER, kind="server") as span:
+                answer = await self._handled(request, found)
+                tell_status(span, answer.status)
+                return answer
         except Exception as problem:
-            self._complaints.failed(f"answering {request.path[:200]!r}", problem)
-            return text(f"Internal Error: {problem!r}", 500)
+            return self._failed(request, problem)
+
+    async def _handled(self, request: Request, route: Route) -> Answer:
+        try:
+            return await self._handlers[route.handler](request, route)
+        except Exception as problem:
+            return self._failed(request, problem)
+
+    def _failed(self, request: Request, problem: Exception) -> Answer:
+        self._complaints.failed(f"answering {request.path[:200]!r}", problem)
+        return text(f"Internal Error: {problem!r}", 500)
 
 
 def main_port(config: KubeletConfiguration, host: ServerHost, gate: Gate) -> Port:
     """The main port, 10250."""
     routes = main_routes(config, tuple(host.checks))
-    return Port(routes, handlers_of(host), host.clock, gate)
+    return Port(routes, handlers_of(host), host.clock, gate, host.spans)
 
 
 def read_only_port(host: ServerHost) -> Port:
     """The port 10255: pods, metrics and statistics for everybody (SRV-010)."""
-    return Port(read_only_routes(tuple(host.checks)), handlers_of(host), host.clock)
+    routes = read_only_routes(tuple(host.checks))
+    return Port(routes, handlers_of(host), host.clock, spans=host.spans)
 
 
 def healthz_port(clock: Clock) -> Port:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import html
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
@@ -48,12 +48,21 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a request goes: the handler's name and the named parts of its path."""
+    """Where a request goes: the handler's name and the named parts of its path. `template`: the
+    path with upstream's names for the parts, of a web service; "" for a single path."""
 
     handler: str
     parts: Mapping[str, str]
+    template: str = field(default="", compare=False)
 
 
+NAMES_IN_TEMPLATES: Final = {
+    "namespace": "podNamespace",
+    "pod": "podID",
+    "uid": "uid",
+    "container": "containerName",
+    "path": "logpath:*",
+}
 OF_CONTAINER: Final = (("namespace", "pod", "container"),)
 OF_CONTAINER_OR_UID: Final = (*OF_CONTAINER, ("namespace", "pod", "uid", "container"))
 OF_POD: Final = (("namespace", "pod"), ("namespace", "pod", "uid"))
@@ -139,7 +148,20 @@ def _in(service: Service, method: str, path: str) -> Route | Answer:
         return text(NO_ROUTE, 404)
     if service.methods and method not in service.methods:
         return text(WRONG_METHOD, 405)
-    return Route(service.handler, found)
+    return Route(service.handler, found, _template(service, found))
+
+
+def _template(service: Service, parts: Mapping[str, str]) -> str:
+    """
+    >>> _template(LOGS, {"path": "a/b"}), _template(LOGS, {"path": ""})
+    ('/logs/{logpath:*}', '/logs/')
+    """
+    if service.below:
+        return f"{service.root}/{service.below}"
+    if service.rest and not parts["path"]:
+        return f"{service.root}/"
+    below = "/".join(f"{{{NAMES_IN_TEMPLATES[name]}}}" for name in parts)
+    return f"{service.root}/{below}"
 
 
 def main_routes(config: KubeletConfiguration, checks: tuple[str, ...]) -> Routes:

@@ -8,12 +8,13 @@ component-base/tracing/utils.go: NewProvider; cmd/kubelet/app/server.go: newTrac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from opentelemetry import trace
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
@@ -22,7 +23,7 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, Sampler, TraceIdRatioBased
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from refkubelet.telemetry.spans import KUBELET, NO_ATTRIBUTES, Span
+from refkubelet.telemetry.spans import KUBELET, NO_ATTRIBUTES, Attributes, Kind, Span
 from simclock import Clock, Rng
 
 MILLION: Final = 1_000_000
@@ -101,10 +102,10 @@ class OtelSpans:
     def span(
         self,
         name: str,
-        attributes: Mapping[str, str] = NO_ATTRIBUTES,
+        attributes: Attributes = NO_ATTRIBUTES,
         *,
         scope: str = KUBELET,
-        client: bool = False,
+        kind: Kind = "internal",
     ) -> Iterator[Span]:
         """A span of that scope's tracer, which is the current one in the block."""
         tracer = self._tracers.get(scope)
@@ -112,7 +113,8 @@ class OtelSpans:
             tracer = self._tracers[scope] = self._provider.get_tracer(scope)
         begun = tracer.start_span(
             name,
-            kind=trace.SpanKind.CLIENT if client else trace.SpanKind.INTERNAL,
+            context=Context() if kind == "server" else None,
+            kind=trace.SpanKind[kind.upper()],
             attributes=attributes,
             start_time=self._clock.wall_ns(),
         )
@@ -138,7 +140,7 @@ class _OtelSpan:
         self._span = span
         self._clock = clock
 
-    def set(self, key: str, value: str) -> None:
+    def set(self, key: str, value: str | int) -> None:
         self._span.set_attribute(key, value)
 
     def failed(self, text: str, error: Exception | None = None) -> None:

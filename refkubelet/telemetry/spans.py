@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import name_and_namespace, uid
@@ -18,20 +18,27 @@ from refkubelet.model.pod import name_and_namespace, uid
 KUBELET: Final = "k8s.io/kubernetes/pkg/kubelet"
 IMAGES: Final = f"{KUBELET}/images"
 KUBERUNTIME: Final = f"{KUBELET}/kuberuntime"
-GRPC: Final = "go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+_INSTRUMENTATION: Final = "go.opentelemetry.io/contrib/instrumentation"
+GRPC: Final = f"{_INSTRUMENTATION}/google.golang.org/grpc/otelgrpc"
+HTTP_CLIENT: Final = f"{_INSTRUMENTATION}/net/http/otelhttp"
+HTTP_SERVER: Final = f"{_INSTRUMENTATION}/github.com/emicklei/go-restful/otelrestful"
 """Scopes: which part of a kubelet makes a span. They are names, and stay upstream's."""
-NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
+Attributes = Mapping[str, str | int]
+NO_ATTRIBUTES: Final[Attributes] = {}
+Kind = Literal["internal", "client", "server"]
+"""What a span is about: work of this process, a call of another one, a request of another one."""
 
 
 class Span(Protocol):
     """A span that has begun."""
 
-    def set(self, key: str, value: str) -> None:
+    def set(self, key: str, value: str | int) -> None:
         """Add an attribute."""
         ...
 
     def failed(self, text: str, error: Exception | None = None) -> None:
-        """It ends as a failure, for that reason; `error` becomes an event of the span."""
+        """It ends as a failure, for that reason ("": none is told); `error` becomes an event of
+        the span."""
         ...
 
 
@@ -41,13 +48,14 @@ class Spans(Protocol):
     def span(
         self,
         name: str,
-        attributes: Mapping[str, str] = NO_ATTRIBUTES,
+        attributes: Attributes = NO_ATTRIBUTES,
         *,
         scope: str = KUBELET,
-        client: bool = False,
+        kind: Kind = "internal",
     ) -> AbstractContextManager[Span]:
         """A span for as long as the block takes; spans in it, and in tasks that it makes, are
-        below it. `client`: it is a call of another process."""
+        below it. One of kind "server" is the root of a trace of its own, whatever it is made
+        in."""
         ...
 
     def headers(self) -> tuple[tuple[str, str], ...]:
@@ -63,10 +71,10 @@ class NoSpans:
     def span(
         self,
         name: str,
-        attributes: Mapping[str, str] = NO_ATTRIBUTES,
+        attributes: Attributes = NO_ATTRIBUTES,
         *,
         scope: str = KUBELET,
-        client: bool = False,
+        kind: Kind = "internal",
     ) -> Iterator[Span]:
         """Nothing but the block."""
         yield self
@@ -75,7 +83,7 @@ class NoSpans:
         """None."""
         return ()
 
-    def set(self, key: str, value: str) -> None:
+    def set(self, key: str, value: str | int) -> None:
         """Forget it."""
 
     def failed(self, text: str, error: Exception | None = None) -> None:

@@ -105,6 +105,7 @@ def _host(base: Base, parts: ServedParts) -> ServerHost:
         configz=lambda: as_v1beta1(config),
         log_roots=(str(deps.root_dir), config.pod_logs_dir),
         checkpoints=str(Path(deps.root_dir) / "checkpoints"),
+        spans=deps.spans,
         gates=gate,
     )
 

@@ -61,9 +61,10 @@ class ActuatedResources:
         return known[container.name]
 
     def pod_level(self, pod_uid: str) -> ResourceRequirements | None:
-        """The pod-level resources last set for the pod's cgroup; None: unknown."""
+        """The pod-level resources last set for the pod's cgroup; empty if it was given none; None:
+        nothing is known of the pod."""
         known = self._state.pod(pod_uid)
-        return known.pod_level if known is not None else None
+        return (known.pod_level or ResourceRequirements()) if known is not None else None
 
     def container(self, pod_uid: str, name: str) -> ResourceRequirements | None:
         """The resources of a container in the checkpoint; None: it is not there."""

@@ -101,11 +101,10 @@ class RuntimeManager:
         a new sandbox is ready (step 5). `restarting_all`: the new status has the condition
         AllContainersRestarting (LIFE-125)."""
         secrets = await self._pull_secrets.of(pod)
-        pod_level = self._actuated.pod_level(uid(pod))
-        if pod_level is None:
-            self._actuated.set_pod_level(pod)  # the pod's cgroup was made with them
-            self._actuated.save_soon()
         actuated = self._actuated.of(pod, status)
+        if self._tools.deps.pod_cgroups() is None:
+            self.note_pod_level(pod)  # nothing else is to be done for them
+        pod_level = self._actuated.pod_level(uid(pod))
         actions = compute_pod_actions(
             pod,
             status,
@@ -117,6 +116,11 @@ class RuntimeManager:
         )
         sync = PodSync(self._tools, pod, status, actions, pull_secrets=secrets)
         return await sync.run(on_sandbox_ready)
+
+    def note_pod_level(self, pod: Pod) -> None:
+        """The pod's cgroup was just made, with the pod-level resources of the spec (CG-060)."""
+        self._actuated.set_pod_level(pod)
+        self._actuated.save_soon()
 
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None

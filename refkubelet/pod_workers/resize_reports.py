@@ -35,6 +35,8 @@ class ResizingRuntime(Protocol):
 
     def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None: ...
 
+    def note_pod_level(self, pod: Pod) -> None: ...
+
 
 class ReadableCgroups(Protocol):
     """What the reports ask of the container manager."""
@@ -55,6 +57,11 @@ class ResizeReports:
     """None: pods have no cgroups (cgroupsPerQOS false)."""
     reinspect: Callable[[str], None]
     """Called with a pod's UID: the next relist reads its status even if no state has changed."""
+
+    def cgroup_made(self, pod: Pod) -> None:
+        """Record that the pod's cgroup has the pod-level resources of the spec, with which it was
+        just made: they are no resize (CG-064)."""
+        self.runtime.note_pod_level(pod)
 
     def before_sync(self, pod: Pod, status: RuntimePodStatus) -> None:
         """Set the condition "in progress", or report the completion. Called with the allocated pod

@@ -135,6 +135,8 @@ class PodSteps:
                 f"failed to ensure that the pod: {uid(pod)} cgroups exist and are correctly "
                 f"applied: {error}"
             ) from None
+        if deps.resizes is not None:
+            deps.resizes.cgroup_made(pod)
 
     async def _sync_in_runtime(
         self, pod: Pod, status: RuntimePodStatus, *, restarting_all: bool

@@ -8,9 +8,9 @@ Upstream: pkg/kubelet/status/status_manager.go: normalizeStatus, isPodStatusByKu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from refkubelet.model.objects import (
     PodStatus,
 )
 from refkubelet.model.pod import all_containers
+from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.status import conditions as c
 
 TERMINATION_MESSAGE_BYTES: Final = 12288  # shared by all containers of the pod (STAT-006)
@@ -32,6 +33,12 @@ _NOT_COMPARED: Final = (
     "resourceClaimStatuses",
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
+)
+_Status = TypeVar("_Status", PodStatus, ContainerStatus)
+_CONTAINER_LISTS: Final = (
+    "containerStatuses",
+    "initContainerStatuses",
+    "ephemeralContainerStatuses",
 )
 
 
@@ -80,7 +87,8 @@ def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
 
 def statuses_equal(old: PodStatus | None, new: PodStatus) -> bool:
     """Whether two statuses are equal in what the kubelet owns; of conditions only type, status,
-    reason and message are compared (STAT-007)."""
+    reason and message are compared (STAT-007), and amounts by what they are: `1000m` is `1`
+    (STAT-021)."""
     return old is not None and _comparable(old) == _comparable(new)
 
 
@@ -94,7 +102,36 @@ def _comparable(status: PodStatus) -> PodStatus:
         key=lambda condition: condition.type,
     )
     changes: dict[str, object] = dict.fromkeys(_NOT_COMPARED)
-    return msgspec.structs.replace(status, conditions=owned, **changes)
+    for name in _CONTAINER_LISTS:
+        statuses = getattr(status, name)
+        changes[name] = statuses and [_with_values(each) for each in statuses]
+    return msgspec.structs.replace(_with_values(status), conditions=owned, **changes)
+
+
+def _with_values(status: _Status) -> _Status:
+    """The status of a pod or container with one text for equal amounts, whatever was written."""
+    resources, allocated = status.resources, status.allocatedResources
+    if resources is None and not allocated:
+        return status
+    if resources is not None:
+        resources = msgspec.structs.replace(
+            resources, limits=_values(resources.limits), requests=_values(resources.requests)
+        )
+    return msgspec.structs.replace(
+        status, resources=resources, allocatedResources=_values(allocated)
+    )
+
+
+def _values(amounts: Mapping[str, str] | None) -> dict[str, str] | None:
+    return {name: _value(text) for name, text in amounts.items()} if amounts else None
+
+
+def _value(text: str) -> str:
+    """The amount in nano units; a text that is none stays, and equals itself alone."""
+    try:
+        return str(parse_nano(text))
+    except QuantityError:
+        return text
 
 
 def _whole(when: datetime | None) -> datetime | None:

@@ -13,6 +13,7 @@ from conformance.cases.lifecycle.resizing import (
     expect_pod_group,
     main_of,
     message,
+    requesting,
     resized,
     run_pod,
     told_of,
@@ -263,15 +264,41 @@ async def a_sidecar_is_resized_too(node: Node) -> None:
 @conformance(id="resize-pod-level", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.36")
 async def the_pods_own_resources_can_be_resized(node: Node) -> None:
     """When the resources at the level of the pod change, its cgroup follows, and so does a
-    container that has no limit of its own."""
+    container that has no limit of its own. Those that it was made with are no resize."""
     own = asking("200m", "128Mi")
     await run_pod(node, pod("web", container("main"), resources=own))
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.events("ResizeCompleted", pod="web"), [], "ResizeCompleted so far")
     await node.api.resize_whole_pod("web", asking("300m", "192Mi"))
     await resized(node, "web")
     expect_pod_group(node, "web", quota_us=30_000, memory_mi=192)
     last = updates(node)[-1]
     seen = (last.memory_limit_in_bytes // MI, last.cpu_quota)
     expect_equal(node, seen, (192, 30_000), "memory limit in MiB and CPU quota of main")
+
+
+@conformance(id="resize-pod-level-added", rules=["CG-064.6", "CG-065"], needs=NEEDS, since="1.36")
+async def a_pod_without_resources_of_its_own_can_get_some(node: Node) -> None:
+    """Running pods whose containers alone have resources get some at the level of the pod: their
+    cgroups follow, and so does a container without limits, while one with limits of its own stays
+    as it is."""
+    small = requesting("50m") | {"limits": {"cpu": "100m", "memory": "64Mi"}}
+    await run_pod(node, pod("web", container("main", resources=small)))
+    await run_pod(node, pod("bare", container("side", resources=requesting("50m"))))
+    for name in ("web", "bare"):
+        own = requesting("200m") | {"limits": {"cpu": "300m", "memory": "192Mi"}}
+        await node.api.resize_whole_pod(name, own)
+    await until(node, lambda: len(updates(node, "side")) >= 2, "side is updated")
+    for name in ("web", "bare"):
+        await resized(node, name)
+    await node.run_for(limits.NOTICE_S)
+    for name in ("web", "bare"):
+        expect_pod_group(node, name, quota_us=30_000, memory_mi=192)
+    last = updates(node, "side")[-1]
+    seen = (last.memory_limit_in_bytes // MI, last.cpu_quota)
+    expect_equal(node, seen, (192, 30_000), "memory limit in MiB and CPU quota of side")
+    expect_equal(node, len(updates(node, "main")), 0, "updates of main")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
 @conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.34")

@@ -112,6 +112,32 @@ def written(node: Node) -> list[Any]:
     return [r for r in found if "uid" in (r.body.get("metadata") or {})]
 
 
+@conformance(id="amounts-are-no-texts", rules=["STAT-021.4"], needs=[API], since="1.34")
+async def an_amount_that_is_written_otherwise_is_no_difference(node: Node) -> None:
+    """Amounts in the status that others write in another way (`1000m` for `1`) are left alone; an
+    amount that is another one is corrected within 10 s."""
+    asking = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    await node.api.run_pods(pod("web", container("main", resources=asking)))
+    await until(node, "Ready", "True")
+    await node.run_for(limits.NOTICE_S)
+
+    async def write_limits(**amounts: str) -> None:
+        (main,) = status(node)["containerStatuses"]
+        told = main | {"resources": main["resources"] | {"limits": amounts}}
+        await node.api.patch_pod("web", {"status": {"containerStatuses": [told]}}, status=True)
+
+    before = len(written(node))
+    await write_limits(cpu="1000m", memory="1024Mi")
+    await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
+    expect_equal(node, len(written(node)), before, "patches of the status so far")
+    await write_limits(cpu="2", memory="1Gi")
+    await node.run_until(
+        lambda: len(written(node)) > before,
+        within_s=limits.STATUS_PASS_S + limits.NOTICE_S,
+        what="the wrong amount is corrected",
+    )
+
+
 @conformance(id="delete-retried", rules=["STAT-030.5", "STAT-021.2"], needs=[API])
 async def a_delete_that_failed_is_tried_again(node: Node) -> None:
     """A stopped pod that the API server did not let the kubelet delete is deleted within 10 s after

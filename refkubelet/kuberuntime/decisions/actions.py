@@ -71,8 +71,8 @@ def compute_pod_actions(
     """The actions for `pod`, from the runtime's `status` and the results of `probes`.
 
     `actuated`: the present resources of containers, by name; a container that is not in it is not
-    resized. `pod_level`: the pod-level resources that the pod's cgroup has; None: unknown, and not
-    resized. `ended`: regular containers that are known to have ended for good.
+    resized. `pod_level`: the pod-level resources that the pod's cgroup has; None: unknown.
+    `ended`: regular containers that are known to have ended for good.
     `restarting_all`: the pod's condition AllContainersRestarting is True.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """

@@ -101,9 +101,8 @@ def amounts_of(
 
 def resizes_pod_level(pod: Pod, pod_level: ResourceRequirements | None) -> bool:
     """Whether the pod-level resources of the spec differ from those that the pod's cgroup has.
-    `pod_level` None: these are unknown, and nothing is resized."""
-    if pod_level is None:
-        return False
+    `pod_level` None: these are unknown, and count as none: what the cgroup has already is not
+    written again (CG-064)."""
     return amounts_of(pod_level) != amounts_of(pod.spec.resources)
 
 
@@ -114,7 +113,7 @@ def resize_in_progress(
     pod_level: ResourceRequirements | None,
 ) -> bool:
     """Whether a running container, or the pod's cgroup, does not have its allocated resources yet.
-    Plain init containers do not count (CG-063)."""
+    Plain init containers do not count, nor do unknown pod-level resources (CG-063)."""
     spec = pod.spec
     sidecars = [c for c in spec.initContainers or () if is_sidecar(c)]
     for container in (*sidecars, *spec.containers):
@@ -124,7 +123,7 @@ def resize_in_progress(
         known = actuated.get(container.name)
         if known is not None and known != wanted_resources(container, pod):
             return True
-    return resizes_pod_level(pod, pod_level)
+    return pod_level is not None and resizes_pod_level(pod, pod_level)
 
 
 def resize_decision(

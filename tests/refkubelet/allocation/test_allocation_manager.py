@@ -273,6 +273,9 @@ class Runtime:
     def actuated(self, pod_uid: str, container: str) -> None:
         return None
 
+    def note_pod_level(self, pod: Pod) -> None:
+        return None
+
 
 async def test_a_resize_is_told_from_its_start_to_its_end_CG_063(tmp_path: Path) -> None:
     world = World(tmp_path)

@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
+from lightkube.models.core_v1 import ResourceRequirements
 from pods import make_pod
 from status_world import NOW, exited, generate, only, running
 
@@ -84,6 +86,38 @@ def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
     assert statuses_equal(first, moved)
     assert not statuses_equal(first, generate(make_pod(), exited()))
     assert not statuses_equal(None, first)
+
+
+def asked(cpu: str, field: str) -> PodStatus:
+    """A status with that much CPU in one of the fields that hold amounts."""
+    amounts = {"cpu": cpu}
+    if field == "pod":
+        return PodStatus(resources=ResourceRequirements(requests=amounts))
+    if field == "allocated":
+        return PodStatus(allocatedResources=amounts)
+    resources = ResourceRequirements(limits=amounts)
+    main = ContainerStatus(
+        image="i", imageID="", name="main", ready=False, restartCount=0, resources=resources
+    )
+    fields: dict[str, Any] = {field: [main]}
+    return PodStatus(**fields)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "pod",
+        "allocated",
+        "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+    ],
+)
+def test_amounts_are_equal_by_value_STAT_021(field: str) -> None:
+    assert statuses_equal(asked("1000m", field), asked("1", field))
+    assert not statuses_equal(asked("1001m", field), asked("1", field))
+    assert not statuses_equal(asked("odd", field), asked("0", field))
+    assert statuses_equal(asked("odd", field), asked("odd", field))
 
 
 def changed(of: PodStatus, kind: str, **fields: Any) -> PodStatus:

@@ -366,7 +366,8 @@ async def test_the_pods_own_resources_are_resized_and_noted_CG_064_CG_065(tmp_pa
     bench = Bench(tmp_path, NOW, BIG)
     own = {"requests": {"cpu": "250m"}, "limits": {"cpu": "300m", "memory": "192Mi"}}
     before = {"requests": {"cpu": "200m"}, "limits": {"cpu": "200m", "memory": "128Mi"}}
-    await bench.sync({}, resources=before)
+    bench.manager.note_pod_level(make_pod({"name": "main"}, resources=before))
+    assert not (await bench.sync({}, resources=before)).resized
     bench.target.calls.clear()
     result = await bench.sync({}, resources=own)
     assert result.resized
@@ -374,4 +375,31 @@ async def test_the_pods_own_resources_are_resized_and_noted_CG_064_CG_065(tmp_pa
     pod = make_pod({"name": "main"}, resources=own)
     running = status(record(pod, "main"))
     assert not bench.manager.resize_in_progress(pod, running)
+    assert not (await bench.sync({}, resources=own)).resized
+
+
+async def test_resources_of_the_pod_that_are_new_are_a_resize_CG_064_6(tmp_path: Path) -> None:
+    """A pod that was made without any gets some while it runs: its cgroup follows, once."""
+    bench = Bench(tmp_path, NOW, BIG)
+    small = make_pod({"name": "main", "resources": SMALL_ASK})
+    await bench.manager.sync_pod(small, status(), Probes())  # starts it
+    assert not (await bench.sync(SMALL_ASK)).resized
+    own = {"requests": {"cpu": "250m"}, "limits": {"cpu": "300m", "memory": "192Mi"}}
+    pod = make_pod({"name": "main", "resources": SMALL_ASK}, resources=own)
+    running = status(record(pod, "main"))
+    assert bench.manager.resize_in_progress(pod, running)
+    assert (await bench.sync(SMALL_ASK, resources=own)).resized
+    assert bench.cgroups.now == BIG
+    assert bench.target.requests("UpdateContainerResources") == []
+    assert not bench.manager.resize_in_progress(pod, running)
+    assert not (await bench.sync(SMALL_ASK, resources=own)).resized
+
+
+async def test_a_kubelet_without_a_checkpoint_writes_only_what_differs_CG_064_6(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, BIG, BIG)
+    own = {"requests": {"cpu": "250m"}, "limits": {"cpu": "300m", "memory": "192Mi"}}
+    await bench.sync({}, resources=own)
+    assert bench.calls() == []
     assert not (await bench.sync({}, resources=own)).resized

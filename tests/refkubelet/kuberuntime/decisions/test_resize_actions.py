@@ -66,7 +66,6 @@ def test_a_static_pod_is_resized_as_any_other_CG_064() -> None:
 @pytest.mark.parametrize(
     ("known", "wanted"),
     [
-        (None, False),
         (ResourceRequirements(limits={"cpu": "2"}), False),
         (ResourceRequirements(limits={"cpu": "2000m"}), False),
         (ResourceRequirements(limits={"cpu": "3"}), True),
@@ -74,13 +73,22 @@ def test_a_static_pod_is_resized_as_any_other_CG_064() -> None:
     ],
 )
 def test_the_pod_s_own_resources_count_as_well_CG_063(
-    known: ResourceRequirements | None, wanted: bool
+    known: ResourceRequirements, wanted: bool
 ) -> None:
     pod = pod_of(resources={"limits": {"cpu": "2"}})
     assert resizes_pod_level(pod, known) is wanted
     assert resize_in_progress(pod, status(), {}, known) is wanted
     static = pod_of(resources={"limits": {"cpu": "2"}}, meta=STATIC)
     assert resizes_pod_level(static, known) is wanted
+
+
+def test_unknown_resources_of_the_pod_count_as_none_and_are_no_progress_CG_064() -> None:
+    """What a kubelet without a checkpoint finds is compared with the pod's cgroup, and nobody is
+    told of a resize."""
+    pod = pod_of(resources={"limits": {"cpu": "2"}})
+    assert resizes_pod_level(pod, None)
+    assert not resizes_pod_level(pod_of(), None)
+    assert not resize_in_progress(pod, status(), {}, None)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 `python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
 verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json
-and fixtures.json, `docs/keep_runs.py` seeds.json and repeats.json, `tox -e bench` benchmarks.json,
-`benchmarks/go_versions.py --results` go-versions.json, `tox -e mutants` mutants.json,
-`tox -e mutants-suite -- --keep` suite-mutants.json.
+and fixtures.json, `docs/keep_runs.py` seeds.json and repeats.json, `docs/keep_node_suite.py`
+node-suite.json, `tox -e bench` benchmarks.json, `benchmarks/go_versions.py --results`
+go-versions.json, `tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep`
+suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-sys.path.insert(0, str(Path(__file__).parent))  # the two modules, also with PYTHONSAFEPATH
+sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYTHONSAFEPATH
 
 from kubelet_tables import fixtures_table, minors_table
 from markdown_tables import by_version, duration, table
+from node_suite_table import node_suite_table
 
 HERE: Final = Path(__file__).parent
 BEGIN: Final = "<!-- begin: {name}, made by docs/render_verified.py -->\n"
@@ -235,6 +237,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "fixtures": Table("kubelets.md", "fixtures.json", fixtures_table),
     "seeds": Table("verified.md", "seeds.json", seeds_table),
     "repeats": Table("verified.md", "repeats.json", repeats_table),
+    "node suite": Table("verified.md", "node-suite.json", node_suite_table),
     "runs": Table("verified.md", "verified.json", runs_table),
     "differences": Table("verified.md", "verified.json", differences_table),
     "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),

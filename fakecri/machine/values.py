@@ -22,7 +22,7 @@ class MemoryStats:
 
 @dataclass(frozen=True, slots=True)
 class FilesystemStats:
-    """One filesystem, bytes and inodes."""
+    """One filesystem, bytes and inodes. `kept_bytes`: free, but for root only."""
 
     device: str
     capacity_bytes: int
@@ -30,6 +30,7 @@ class FilesystemStats:
     inodes: int
     inodes_free: int
     time_ns: int
+    kept_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

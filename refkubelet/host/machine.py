@@ -27,7 +27,8 @@ class MemoryStats:
 
 @dataclass(frozen=True, slots=True)
 class FilesystemStats:
-    """statfs of one filesystem (EVIC-022). `device` tells filesystems apart (EVIC-040)."""
+    """statfs of one filesystem (EVIC-022). `device` tells filesystems apart (EVIC-040).
+    `kept_bytes`: free, but for root only, and so not available."""
 
     device: str
     capacity_bytes: int
@@ -35,6 +36,7 @@ class FilesystemStats:
     inodes: int
     inodes_free: int
     time_ns: int
+    kept_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class RealMachine:
             available_bytes=found.f_bavail * found.f_frsize,
             inodes=found.f_files,
             inodes_free=found.f_ffree,
+            kept_bytes=(found.f_bfree - found.f_bavail) * found.f_frsize,
             time_ns=self._clock.wall_ns(),
         )
 

@@ -139,13 +139,14 @@ async def _in_chunks(raw: web.BaseRequest, answer: Answer) -> web.StreamResponse
 
 
 def _log_of_requests() -> logging.Logger:
-    """A logger without the errors of malformed requests, with which any client could fill the log;
-    the clients get answers."""
+    """A logger without the errors of malformed requests, with which any client could fill the log
+    (the clients get answers), and without connections that end: each exec, attach and port-forward
+    ends with one."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     def is_ours(record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        return not isinstance(error, HttpProcessingError)
+        return not isinstance(error, HttpProcessingError | ConnectionError)
 
     http = logging.getLogger(f"{__name__}.http")
     http.filters[:] = [is_ours]

@@ -34,13 +34,13 @@ def filesystem(
     stats: FilesystemStats | None, used: DiskUse | None = None, time_ns: int | None = None
 ) -> Json:
     """The part `fs` of a summary. `used`: by a container, volume or pod; None: the whole used
-    space. `time_ns`: by default that of `stats`."""
+    space, without what is kept for root (SRV-033). `time_ns`: by default that of `stats`."""
     if stats is None:
         room: Json = {}
     else:
         time_ns = stats.time_ns if time_ns is None else time_ns
         if used is None:
-            taken = stats.capacity_bytes - stats.available_bytes
+            taken = stats.capacity_bytes - stats.available_bytes - stats.kept_bytes
             used = DiskUse(taken, stats.inodes - stats.inodes_free)
         room = known(
             availableBytes=stats.available_bytes,
@@ -106,11 +106,12 @@ def cgroup_memory(memory: CgroupMemory, time_ns: int) -> Json:
 
 
 def container_memory(row: ContainerUsage) -> Json:
-    """The part `memory` of a container, from the runtime."""
+    """The part `memory` of a container, from the runtime; containerd says that 0 bytes are
+    available where there is no limit (SRV-033)."""
     return {
         "time": shown_time(row.memory_time_ns),
         **known(
-            availableBytes=row.memory_available_bytes,
+            availableBytes=row.memory_available_bytes or None,
             usageBytes=row.memory_usage_bytes,
             workingSetBytes=row.memory_working_set_bytes,
             rssBytes=row.memory_rss_bytes,

@@ -192,3 +192,66 @@ def test_runs_of_one_thing_name_the_cases_that_ended_in_two_ways(
     assert "| a kubelet | 1 | 2 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
     assert "3 MUST cases ran; failed each time: bad; another outcome" in page
     assert "in one of the runs: now-and-then (passed, failed).\n" in page
+
+
+def spec(
+    name: str, state: str = "passed", message: str = "", run_time: int = 1, kind: str = "It"
+) -> dict[str, Any]:
+    """Of a report as ginkgo writes it."""
+    return {
+        "ContainerHierarchyTexts": ["Pods"],
+        "LeafNodeType": kind,
+        "LeafNodeText": name,
+        "LeafNodeLocation": {"FileName": "/home/somebody/k8s/test/e2e_node/pods_test.go"},
+        "State": state,
+        "RunTime": run_time,
+        "Failure": {"Message": message},
+    }
+
+
+def report(file: Path, *specs: dict[str, Any]) -> str:
+    suite = {
+        "StartTime": "2030-01-02T03:04:05Z",
+        "RunTime": 130_000_000_000,
+        "SuiteConfig": {"LabelFilter": "Good && !Slow", "ParallelTotal": 4},
+        "SpecReports": [spec("setup", kind="SynchronizedBeforeSuite"), *specs],
+    }
+    file.write_text(json.dumps([suite]))
+    return str(file)
+
+
+def node_suite(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "docs/keep_node_suite.py"), "--docs", str(copy), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Path) -> None:
+    """Left out by the filter: a skip that took no time. A spec that was run again has its second
+    outcome, and what failed on one kubelet only is told first."""
+    (copy / "node-suite.json").write_text("{}")
+    both = spec("both fail", "failed", "no /home/somebody/module here\nmore")
+    left = spec("left out", "skipped", run_time=0)
+    real = report(tmp_path / "real.json", spec("good"), spec("hard"), both, left)
+    whole = report(
+        tmp_path / "ref.json",
+        spec("good", "timedout"),
+        spec("hard", "failed", "it | is"),
+        both,
+        left,
+    )
+    again = report(tmp_path / "again.json", spec("good"), spec("hard", "skipped", run_time=0))
+    assert node_suite(copy, "keep", "Some", "real", real).returncode == 0
+    assert node_suite(copy, "keep", "Some", "ours", whole, again).returncode == 0
+    assert node_suite(copy, "because", "Some", "both", "no module").returncode == 0
+    assert node_suite(copy, "because", "Some", "good", "it passes").returncode == 2
+    assert render("--docs", str(copy)).returncode == 0
+    assert "/home/somebody" not in (copy / "node-suite.json").read_text()
+    page = (copy / "verified.md").read_text()
+    assert "| e2e_node/pods | 2 passed, 1 failed | 1 passed, 2 failed |\n" in page
+    assert "ours: label filter `Good && !Slow`, 4 processes, 2 min 10 s, 2030-01-02." in page
+    assert "Failed in the whole run and passed alone: 1." in page
+    hard, both_row = (
+        "| Pods hard | passed | failed | `it \\| is` |\n",
+        "| Pods both fail | failed | failed | no module |\n",
+    )
+    assert hard + both_row in page

@@ -54,6 +54,16 @@ def test_a_process_is_killed_and_one_that_is_gone_is_no_error_CG_042(tmp_path: P
             real.kill_process(pid)
 
 
+def test_space_for_root_only_is_kept_apart_SRV_033(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = (512, 4096, 100, 30, 20, 1000, 900, 900, 0, 255)
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(values))
+    found = tree(tmp_path, {}).filesystem(str(tmp_path))
+    sizes = (found.capacity_bytes, found.available_bytes, found.kept_bytes)
+    assert sizes == (100 * 4096, 20 * 4096, 10 * 4096)
+
+
 @pytest.mark.parametrize(("pid_max", "threads_max", "limit"), [(500, 900, 500), (900, 500, 500)])
 def test_tasks_and_the_smaller_limit_EVIC_025(
     tmp_path: Path, pid_max: int, threads_max: int, limit: int

@@ -115,6 +115,20 @@ async def test_exec_over_websocket_SRV_025(tmp_path: Path, protocol: str) -> Non
         assert json.loads(found[3])["status"] == "Success"
 
 
+async def test_a_stream_that_has_ended_is_no_error_in_the_log_SRV_025(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The runtime closes its connection when the command has ended, the client waits for that."""
+    async with kubelet(tmp_path) as (node, number):
+        node.fake.streaming.command("nothing", AsyncMock(return_value=None))
+        target = f"/exec/{PLACE}/c?command=nothing&output=1"
+        async with spdy(tmp_path, number, target, V4) as (_, client):
+            for kind in ("error", "stdout"):
+                await client.open(streamType=kind)
+            await client.to_the_end()
+    assert [record for record in caplog.records if record.name.endswith("carrier.http")] == []
+
+
 async def test_a_port_over_spdy_SRV_026(tmp_path: Path) -> None:
     async with kubelet(tmp_path) as (node, number):
 

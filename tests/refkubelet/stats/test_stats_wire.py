@@ -50,6 +50,18 @@ def test_a_time_that_never_was_is_null() -> None:
     assert wire.shown_time(1_000_000_000) == FIRST
 
 
+def test_no_memory_is_available_without_a_limit_SRV_033() -> None:
+    unlimited = ContainerUsage("c", "main", "u", "web", "default", memory_available_bytes=0)
+    assert "availableBytes" not in wire.container_memory(unlimited)
+    assert wire.container_memory(BUSY)["availableBytes"] == 1
+
+
+def test_space_kept_for_root_is_not_used_SRV_033() -> None:
+    disk = FilesystemStats("1:1", 100, 70, 20, 15, 10**9, kept_bytes=5)
+    found = wire.filesystem(disk)
+    assert (found["usedBytes"], found["availableBytes"]) == (25, 70)
+
+
 def test_a_filesystem_shows_what_is_used_of_it_EVIC_024() -> None:
     assert wire.filesystem(DISK) == {"time": FIRST, **ROOM, "usedBytes": 30, "inodesUsed": 5}
     assert wire.filesystem(DISK, DiskUse(7, 8), 2_000_000_000) == {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +21,9 @@ from fakekubeapi.access.signing import Signing
 from fakekubeapi.bodies import copy_json, decode_body
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
+from fakekubeapi.kubelets.options import KubeletOptions
+from fakekubeapi.kubelets.paths import Passed
+from fakekubeapi.kubelets.places import Place
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from simclock import Clock, Ids, Latency, Rng
@@ -76,6 +79,8 @@ class FakeApi:
     `storage.journal.DataError` for a directory that cannot be used.
     `bookmark_every_s`: how often watches that take bookmarks get one; None: after initial events
     and at their time-out only, so that nothing happens in virtual time while nothing changes.
+    `kubelets`: how to reach kubelets, to which a server on a socket passes on logs, exec and the
+    like.
     """
 
     def __init__(
@@ -91,6 +96,7 @@ class FakeApi:
         field_managers: bool = False,
         data: Path | None = None,
         bookmark_every_s: float | None = None,
+        kubelets: KubeletOptions | None = None,
     ) -> None:
         self._latency = None if latency is None or latency.none else latency
         self.store = Store(history, data)
@@ -99,6 +105,7 @@ class FakeApi:
             authority=authority,
             field_managers=field_managers,
             bookmark_every_s=bookmark_every_s,
+            kubelets=kubelets or KubeletOptions(),
         )
         self._dispatcher = Dispatcher(
             self.store,
@@ -194,6 +201,37 @@ class FakeApi:
             self._records.append(record)
         return response
 
+    async def place_of(
+        self, method: str, path: str, passed: Passed, query: Sequence[tuple[str, str]]
+    ) -> Place:
+        """Where a request goes that is passed on to a kubelet, a pod or a service. It is recorded
+        and may be struck by faults as any other. `query` has the pairs as they came. Raises:
+        StatusError, ApiUnreachable."""
+        loop = asyncio.get_running_loop()
+        self._seq += 1
+        seq, started_s, status = self._seq, loop.time(), 0
+        try:
+            await self._faults.strike(method, path)
+            place = self._dispatcher.place_of(method, passed, query)
+            status = 200
+            return place
+        except StatusError as error:
+            status = error.code
+            raise
+        finally:
+            record = RequestRecord(
+                seq=seq,
+                method=method,
+                path=path,
+                params=dict(query),
+                body=None,
+                content_type="",
+                status=status,
+                started_s=started_s,
+                ended_s=loop.time(),
+            )
+            self._records.append(record)
+
     async def watch(
         self, path: str, *, params: Mapping[str, str] | None = None
     ) -> AsyncIterator[dict[str, Any]]:
@@ -232,6 +270,15 @@ class FakeApi:
     @authority.setter
     def authority(self, authority: CertificateAuthority | None) -> None:
         self._settings.authority = authority
+
+    @property
+    def kubelets(self) -> KubeletOptions:
+        """How to reach kubelets."""
+        return self._settings.kubelets
+
+    @kubelets.setter
+    def kubelets(self, options: KubeletOptions) -> None:
+        self._settings.kubelets = options
 
     @property
     def signing(self) -> Signing:

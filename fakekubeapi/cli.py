@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fakekubeapi.kubelets.flags import add_flags, options_of
 from simclock.distribution import add_version
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from fakekubeapi.access.certificates import CertificateAuthority
     from fakekubeapi.api import FakeApi
+    from fakekubeapi.kubelets.options import KubeletOptions
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8001"
 
@@ -42,9 +44,11 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 def kubeconfig(url: str, root_pem: str = "") -> str:
-    """The text of a kubeconfig for clients of the server at `url`. It needs no credentials.
-    `root_pem`: the certificate of the authority behind its TLS."""
+    """The text of a kubeconfig for clients of the server at `url`. It needs no credentials; over
+    TLS there is a token all the same, as kubectl asks for a name and a password where it has
+    nothing to show. `root_pem`: the certificate of the authority behind its TLS."""
     trusted = base64.b64encode(root_pem.encode()).decode()
+    user = "{token: of-nobody}" if root_pem else "{}"
     authority = f"\n    certificate-authority-data: {trusted}" if root_pem else ""
     return f"""\
 apiVersion: v1
@@ -55,7 +59,7 @@ clusters:
     server: {url}{authority}
 users:
 - name: fakeapi
-  user: {{}}
+  user: {user}
 contexts:
 - name: fakeapi
   context:
@@ -101,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         help="keep all objects in this directory, and go on with those that are there "
         "(default: in memory alone)",
     )
+    add_flags(serve)
     serve.add_argument(
         "--clock-page",
         metavar="FILE",
@@ -162,6 +167,7 @@ async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
         raise UsageError(f"--data: {error}") from None
     try:
         authority = api.authority = _authority(options)
+        api.kubelets = _kubelets(options, authority)
         if options.approve_certificates:
             api.signing.approve()
         await _serve_api(
@@ -221,6 +227,22 @@ def _authority(options: argparse.Namespace) -> CertificateAuthority | None:
         raise UsageError(f"--data: {error}") from None
     except RuntimeError as error:
         raise UsageError(f"--tls, --approve-certificates: {error}") from None
+
+
+def _kubelets(
+    options: argparse.Namespace, authority: CertificateAuthority | None
+) -> KubeletOptions:
+    """How to reach kubelets, as a client of that authority unless flags say it. Raises:
+    UsageError."""
+    from fakekubeapi.access.serving import kubelet_client_pem
+    from fakekubeapi.kubelets.options import CredentialsError
+    from simclock import RealClock
+
+    try:
+        pem = kubelet_client_pem(authority, RealClock().now()) if authority else ""
+        return options_of(options, pem)
+    except CredentialsError as error:
+        raise UsageError(str(error)) from None
 
 
 def _write_kubeconfig(path: Path, url: str, root_pem: str) -> None:

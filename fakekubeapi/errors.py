@@ -24,6 +24,7 @@ _REASONS: Final = {
     422: "Invalid",
     429: "TooManyRequests",
     500: "InternalError",
+    501: "NotImplemented",
     503: "ServiceUnavailable",
     504: "Timeout",
 }

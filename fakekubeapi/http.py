@@ -22,6 +22,8 @@ from fakekubeapi.api import FakeApi
 from fakekubeapi.bodies import encode
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import ApiUnreachable, StatusError
+from fakekubeapi.kubelets.paths import passed_on
+from fakekubeapi.kubelets.relay import Relay
 from fakekubeapi.requests.accept import AS_IS, form_of
 from fakekubeapi.requests.parameters import include_object
 from fakekubeapi.requests.routes import parse_route
@@ -75,11 +77,17 @@ async def serve(
     Raises: OSError when the address cannot be bound.
     """
 
+    relay = Relay(api.kubelets)
+
     async def handle(request: web.Request) -> web.StreamResponse:
-        return await _handle(api, request)
+        return await _handle(api, relay, request)
+
+    async def close(_: web.Application) -> None:
+        await relay.close()
 
     app = web.Application(client_max_size=_MAX_BODY_BYTES)
     app.router.add_route("*", "/{path:.*}", handle)
+    app.on_cleanup.append(close)
     # handler_cancellation: else the watch of a client that has gone would stay open for ever.
     # auto_decompress: as in a kube-apiserver, Content-Encoding is ignored; bodies are read as sent.
     runner = web.AppRunner(
@@ -116,14 +124,19 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
-async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
+async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.StreamResponse:
     if request.path in _HEALTH_PATHS:
         return web.Response(text="ok")
     if (request.method, request.path) == ("POST", COMPACT_PATH):
         api.compact()
         return web.Response(text="ok")
     reads = request.method in _WITH_BODY  # the body of a GET is ignored, whatever its headers say
+    passed = passed_on(request.rel_url.raw_path)
     try:
+        if passed is not None:
+            query = tuple(request.query.items())
+            place = await api.place_of(request.method, request.path, passed, query)
+            return await relay.carry(request, passed, place)
         shape = _shape(request)
         response = await api.request(
             request.method,

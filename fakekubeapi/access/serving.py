@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from fakekubeapi.access.certificates import CertificateAuthority
+from fakekubeapi.access.users import MASTERS
 
 CERTIFICATE: Final = "ca.crt"
 KEY: Final = "ca.key"
 _NAMES: Final = ("localhost", "kubernetes", "kubernetes.default.svc", "127.0.0.1", "::1")
 """What clients on the same machine, and pods, call an API server."""
 _USAGES: Final = ("digital signature", "server auth")
+_CLIENT_USAGES: Final = ("digital signature", "client auth")
+_CLIENT: Final = "kube-apiserver-kubelet-client"
 
 
 class AuthorityError(Exception):
@@ -71,23 +74,50 @@ def server_context(
     return context
 
 
+def kubelet_client_pem(authority: CertificateAuthority, now: datetime) -> str:
+    """What the server shows kubelets: a certificate of a member of system:masters, and its key.
+    Kubelets take it that have the authority as their `clientCAFile`."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    said: list[x509.NameAttribute[str]] = [
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, MASTERS),
+        x509.NameAttribute(NameOID.COMMON_NAME, _CLIENT),
+    ]
+    pem, key = _signed(authority, x509.Name(said), (), usages=_CLIENT_USAGES, now=now)
+    return pem + key.decode()
+
+
 def _certificate(
     authority: CertificateAuthority, hosts: Collection[str], now: datetime
 ) -> tuple[str, bytes]:
     from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import NameOID
 
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
+    names = (*hosts, *_NAMES)
+    return _signed(authority, subject, names, usages=_USAGES, now=now)
+
+
+def _signed(
+    authority: CertificateAuthority,
+    subject: Any,
+    hosts: Collection[str],
+    *,
+    usages: Collection[str],
+    now: datetime,
+) -> tuple[str, bytes]:
+    """A certificate for that subject and those names, and its new key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     key = ec.generate_private_key(ec.SECP256R1())
-    names = [_general_name(x509, host) for host in dict.fromkeys((*hosts, *_NAMES))]
-    request = (
-        x509.CertificateSigningRequestBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")]))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = authority.sign(request.public_bytes(serialization.Encoding.PEM), _USAGES, now)
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    if names := [_general_name(x509, host) for host in dict.fromkeys(hosts)]:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    request = builder.sign(key, hashes.SHA256())
+    pem = authority.sign(request.public_bytes(serialization.Encoding.PEM), tuple(usages), now)
     return pem, key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -9,6 +9,7 @@ from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.access.policy import AccessPolicy
 from fakekubeapi.access.signing import Signing
 from fakekubeapi.access.users import Users
+from fakekubeapi.kubelets.options import KubeletOptions
 
 
 @dataclass
@@ -29,6 +30,9 @@ class AccessSettings:
     """Whether all objects have `managedFields`, and not only those that are applied."""
     bookmark_every_s: float | None = None
     """How often watches get a bookmark; None: after initial events and at their time-out only."""
+
+    kubelets: KubeletOptions = field(default_factory=KubeletOptions)
+    """How to reach kubelets, for logs, exec and the like."""
 
     def __post_init__(self) -> None:
         self.access.is_known = self.users.knows

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fakekubeapi.discovery.openapi import openapi_document
 from fakekubeapi.discovery.openapi_v2 import openapi_v2
+from fakekubeapi.kubelets.paths import discovery_rows
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
 
 VERSION: Final = {
@@ -100,4 +101,5 @@ def _rows(resource: Resource) -> list[dict[str, Any]]:
         }
         for name in resource.subresources
     ]
-    return [main, *below]
+    passed = discovery_rows(resource.plural) if resource.group == "" else []
+    return [main, *below, *passed]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,7 +12,9 @@ from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.managers import manager_name
 from fakekubeapi.bodies import APPLY_PATCH
 from fakekubeapi.discovery.documents import discovery_document
-from fakekubeapi.errors import bad_request, too_large_version
+from fakekubeapi.errors import StatusError, bad_request, too_large_version
+from fakekubeapi.kubelets.paths import Passed, passed_on
+from fakekubeapi.kubelets.places import Place, Places
 from fakekubeapi.requests.parameters import (
     check_list_options,
     dry_run,
@@ -118,12 +120,18 @@ class Dispatcher:
         known = discovery_document(path) if method == "GET" else None
         if known is not None:
             return Response(200, known)
+        if passed_on(path) is not None:
+            raise StatusError(501, f"{path} is passed on to others by a server on a socket only")
         route = parse_route(method, path)
         if method == "GET" and is_true(params.get("watch")):
             return self._open_watch(route, params, connected)
         asked = _Asked(params, body, content_type, user, user_agent)
         status, found = self._dispatch(method, route, asked)
         return Response(status, found)
+
+    def place_of(self, method: str, passed: Passed, query: Iterable[tuple[str, str]]) -> Place:
+        """Where a request goes that is passed on. Raises: StatusError."""
+        return Places(self._store, self._settings.kubelets).find(method, passed, query)
 
     async def wait_for_version(self, method: str, params: Mapping[str, str]) -> None:
         """Give the store time to reach the version that a GET wants at least. Not for watches:

@@ -1,0 +1,72 @@
+"""The query of a request for a container's log (PodLogOptions), and what the kubelet is asked.
+Pure.
+
+Upstream: pkg/registry/core/pod/strategy.go: LogLocation; ValidatePodLogOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from fakekubeapi.errors import (
+    Cause,
+    bad_request,
+    forbidden_field,
+    invalid,
+    invalid_value,
+    unsupported_value,
+)
+from fakekubeapi.requests.parameters import is_true, whole_number
+
+_SWITCHES: Final = ("follow", "previous", "timestamps")
+_NUMBERS: Final = ("sinceSeconds", "tailLines", "limitBytes")
+_STREAMS: Final = ("All", "Stderr", "Stdout")
+_POSITIVE: Final = "must be greater than 0"
+
+
+def log_query(params: Mapping[str, str], pod: str) -> list[tuple[str, str]]:
+    """The query that the kubelet gets, sorted by name. Raises: StatusError 400 for what is no
+    number or no time, 422 for values that may not be."""
+    numbers = {name: whole_number(params, name) for name in _NUMBERS if params.get(name)}
+    found = {name: str(number) for name, number in numbers.items()}
+    found |= {name: "true" for name in _SWITCHES if is_true(params.get(name))}
+    if since := params.get("sinceTime"):
+        found["sinceTime"] = _time(since)
+    stream = params.get("stream") or "All"
+    if causes := _causes(numbers, since=bool(since), stream=stream):
+        raise invalid("PodLogOptions", "", pod, causes)
+    found["stream"] = stream
+    return sorted(found.items())
+
+
+def _causes(numbers: Mapping[str, int], *, since: bool, stream: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if numbers.get("tailLines", 0) < 0:
+        text = "must be greater than or equal to 0"
+        causes.append(invalid_value("tailLines", numbers["tailLines"], text))
+    if numbers.get("limitBytes", 1) < 1:
+        causes.append(invalid_value("limitBytes", numbers["limitBytes"], _POSITIVE))
+    if since and "sinceSeconds" in numbers:
+        text = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append(forbidden_field("", text))
+    elif numbers.get("sinceSeconds", 1) < 1:
+        causes.append(invalid_value("sinceSeconds", numbers["sinceSeconds"], _POSITIVE))
+    if stream not in _STREAMS:
+        causes.append(unsupported_value("stream", stream, _STREAMS))
+    if stream != "All" and "tailLines" in numbers:
+        text = "`tailLines` and specific `stream` are mutually exclusive for now"
+        causes.append(forbidden_field("", text))
+    return causes
+
+
+def _time(text: str) -> str:
+    """An RFC 3339 time in UTC and whole seconds, as upstream passes it on."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise bad_request(f'parsing time "{text}": cannot parse it as RFC 3339') from None
+    zone = time.strftime("%z")
+    shown = time.replace(microsecond=0, tzinfo=None).isoformat()
+    return shown + ("Z" if zone in ("", "+0000") else f"{zone[:3]}:{zone[3:]}")

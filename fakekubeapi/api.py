@@ -21,6 +21,7 @@ from fakekubeapi.access.signing import Signing
 from fakekubeapi.bodies import copy_json, decode_body
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
+from fakekubeapi.requests.kinds import kind_of_body
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from simclock import Clock, Ids, Latency, Rng
@@ -166,7 +167,8 @@ class FakeApi:
         decoded, status = None, 0
         try:
             try:
-                decoded = decode_body(method, body, content_type)
+                expected = kind_of_body(method, path) if isinstance(body, bytes) else ("", "")
+                decoded = decode_body(method, body, content_type, expected)
                 response = await self._answer(
                     method,
                     path,

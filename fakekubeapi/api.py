@@ -24,6 +24,7 @@ from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.kubelets.options import KubeletOptions
 from fakekubeapi.kubelets.paths import Passed
 from fakekubeapi.kubelets.places import Place
+from fakekubeapi.requests.kinds import kind_of_body
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from simclock import Clock, Ids, Latency, Rng
@@ -173,7 +174,8 @@ class FakeApi:
         decoded, status = None, 0
         try:
             try:
-                decoded = decode_body(method, body, content_type)
+                expected = kind_of_body(method, path) if isinstance(body, bytes) else ("", "")
+                decoded = decode_body(method, body, content_type, expected)
                 response = await self._answer(
                     method,
                     path,

@@ -1,5 +1,5 @@
-"""Bodies, JSON or YAML: from bytes to values that the rest of the server can work with, and back to
-bytes.
+"""Bodies, JSON, YAML or protobuf: from bytes to values that the rest of the server can work with,
+and back to bytes.
 
 Bytes that are not UTF-8, and unpaired surrogates, are read as U+FFFD, as the API server reads
 them; whole numbers that do not fit 64 bits become floating-point numbers. A body nested more than
@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from fakekubeapi.errors import StatusError, bad_request, unsupported_media_type
+from fakekubeapi.protobuf.envelope import DecodeError, decode_object
 from fakekubeapi.yaml_bodies import decode_yaml
 
 JSON: Final = "application/json"
@@ -36,34 +37,38 @@ _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
 """What is in the text of every number that 64 bits cannot hold: many digits or a long exponent."""
 
 
-def decode_body(method: str, body: Any, content_type: str) -> Any:
+def decode_body(
+    method: str, body: Any, content_type: str, expected: tuple[str, str] = ("", "")
+) -> Any:
     """A copy of a request's body that nothing else refers to; bytes are decoded, None (no
     body) stays None.
 
     `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
-    JSON, YAML or empty. Raises: StatusError 415 for another type, 400 that says where the text is
+    JSON, YAML, protobuf or empty. `expected`: apiVersion and kind of a body that does not tell
+    (protobuf needs them). Raises: StatusError 415 for another type, 400 that says where the text is
     broken or that it is nested too deeply."""
     if not isinstance(body, bytes):
         require_shallow(body)
         return copy_json(body)
     media_type = content_type.partition(";")[0].strip()
-    known = PATCH_TYPES if method == "PATCH" else ("", JSON, YAML)
+    known = PATCH_TYPES if method == "PATCH" else ("", JSON, YAML, PROTOBUF)
     if media_type not in known or (not media_type and content_type.strip()):
-        refusal = unsupported_media_type(media_type, [name for name in known if name])
-        if media_type == PROTOBUF:
-            refusal.message += (
-                "; this server speaks JSON and YAML: set contentType: application/json, or use "
-                "kubectl apply"
-            )
-        raise refusal
+        raise unsupported_media_type([name for name in known if name])
     if media_type in _IN_YAML:
         value = decode_yaml(body, MAX_DEPTH)
         require_shallow(value)
         return _small(value)
-    value = _decoded(body)
+    value = _from_protobuf(body, expected) if media_type == PROTOBUF else _decoded(body)
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         require_shallow(value)
     return _small(value) if _LARGE_NUMBER.search(body) else value
+
+
+def _from_protobuf(body: bytes, expected: tuple[str, str]) -> Any:
+    try:
+        return decode_object(body, expected)
+    except DecodeError as error:
+        raise bad_request(str(error)) from None
 
 
 def require_shallow(value: Any) -> None:

@@ -1,8 +1,8 @@
 """The fake API server on a TCP port, for clients in other processes (real time only).
 
 Plain HTTP or TLS, no authentication: bind it to a loopback address. With TLS a client may show a
-certificate, which says who it is. JSON only; a kubelet has to be told
-`contentType: application/json`, since its default is protobuf.
+certificate, which says who it is. Clients may speak JSON, YAML or protobuf, which is what kubelets
+speak unless they are told otherwise.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekubeapi.access import User
+from fakekubeapi.answers import FORMAT_OF, Format
 from fakekubeapi.api import FakeApi
-from fakekubeapi.bodies import encode
-from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import ApiUnreachable, StatusError
 from fakekubeapi.kubelets.paths import passed_on
 from fakekubeapi.kubelets.relay import Relay
-from fakekubeapi.requests.accept import AS_IS, form_of
+from fakekubeapi.negotiation import format_of_refusals, negotiated
+from fakekubeapi.requests.accept import AS_IS
 from fakekubeapi.requests.parameters import include_object
 from fakekubeapi.requests.routes import parse_route
 from fakekubeapi.resources.printers import to_partial, to_table
@@ -137,7 +137,9 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
             query = tuple(request.query.items())
             place = await api.place_of(request.method, request.path, passed, query)
             return await relay.carry(request, passed, place)
-        shape = _shape(request)
+        accept = request.headers.get("Accept", "")
+        asked = negotiated(request.method, request.path, request.query, accept)
+        shape, written = _shape(request, asked.form), FORMAT_OF[asked.format]
         response = await api.request(
             request.method,
             request.path,
@@ -149,17 +151,16 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
         )
         shown = shape if response.ok else _unchanged
         if response.events is not None:
-            return await _stream(request, response, shown)
-        body = shown(response.body)
-        return web.Response(
-            status=response.status, body=encode(body), content_type="application/json"
-        )
+            return await _stream(request, response, shown, written)
+        body = written.encode(shown(response.body))
+        return web.Response(status=response.status, body=body, content_type=written.content_type)
     except ApiUnreachable:
         return _cut(request)
     except StatusError as error:
-        return _refused(error)
+        return _refused(request, error)
     except web.HTTPRequestEntityTooLarge:
-        return _refused(StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}"))
+        text = f"Request entity too large: limit is {_MAX_BODY_BYTES}"
+        return _refused(request, StatusError(413, text))
 
 
 def _owner(request: web.Request) -> User | None:
@@ -173,30 +174,28 @@ def _owner(request: web.Request) -> User | None:
     return User(name, groups=(*groups, "system:authenticated"))
 
 
-def _refused(error: StatusError) -> web.Response:
-    body = encode(error.body())
-    return web.Response(status=error.code, body=body, content_type="application/json")
+def _refused(request: web.Request, error: StatusError) -> web.Response:
+    written = FORMAT_OF[format_of_refusals(request.headers.get("Accept", "")).format]
+    body = written.encode(error.body())
+    return web.Response(status=error.code, body=body, content_type=written.content_type)
 
 
-def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The function that turns what a GET finds into the form the client wants: the objects as they
-    are, their metadata alone, or a Table (for `kubectl get`). Raises: StatusError 406 for another
-    form, 404 or 405 as `parse_route` does."""
-    if request.method != "GET":
-        return _unchanged
-    if request.path == "/openapi/v2":
-        form_of(request.headers.get("Accept", ""))  # kubectl wants protobuf and can do without
-        return _unchanged
-    if discovery_document(request.path) is not None:
-        return _unchanged
-    form = form_of(request.headers.get("Accept", ""))
+def _shape(request: web.Request, form: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The function that turns what is answered into the form the client wants: the objects as they
+    are, their metadata alone, or a Table (for `kubectl get`)."""
     if form == AS_IS:
         return _unchanged
-    resource = parse_route("GET", request.path).resource
-    if form != "Table":
-        return lambda found: to_partial(resource, found)
-    include = include_object(request.query)
-    return lambda found: to_table(resource, found, RealClock().now(), include)
+    resource = parse_route(request.method, request.path).resource
+    include = include_object(request.query) if form == "Table" else ""
+
+    def shown(found: dict[str, Any]) -> dict[str, Any]:
+        if found.get("kind") == "Status":
+            return found
+        if not include:
+            return to_partial(resource, found)
+        return to_table(resource, found, RealClock().now(), include)
+
+    return shown
 
 
 def _unchanged(found: dict[str, Any]) -> dict[str, Any]:
@@ -204,12 +203,15 @@ def _unchanged(found: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _stream(
-    request: web.Request, response: Response, shown: Callable[[dict[str, Any]], dict[str, Any]]
+    request: web.Request,
+    response: Response,
+    shown: Callable[[dict[str, Any]], dict[str, Any]],
+    written: Format,
 ) -> web.StreamResponse:
-    """Send the events of a watch, a line of JSON each; `shown` gives the form of their objects. Of
-    tables the first alone names its columns."""
+    """Send the events of a watch; `shown` gives the form of their objects. Of tables the first
+    alone names its columns."""
     headed = False
-    answer = web.StreamResponse(headers={"Content-Type": "application/json"})
+    answer = web.StreamResponse(headers={"Content-Type": written.stream_type})
     answer.enable_chunked_encoding()
     await answer.prepare(request)
     if response.events is not None:
@@ -219,7 +221,7 @@ async def _stream(
                 if headed and "columnDefinitions" in event["object"]:
                     event["object"]["columnDefinitions"] = None
                 headed = True
-            await answer.write(encode(event) + b"\n")
+            await answer.write(written.encode_event(event))
     return answer
 
 

@@ -34,7 +34,7 @@ def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: s
     if media_type == JSON_PATCH:
         return json_patch(document, patch)
     if media_type not in PATCH_TYPES:
-        raise unsupported_media_type(content_type, PATCH_TYPES)
+        raise unsupported_media_type(PATCH_TYPES)
     if not isinstance(patch, dict):
         raise bad_request(f"a patch of type {media_type} is a JSON object, got {_name(patch)}")
     if media_type == MERGE_PATCH:

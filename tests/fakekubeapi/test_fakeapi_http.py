@@ -79,8 +79,8 @@ async def test_health_discovery_and_refusals() -> None:
         kubectl = {"Accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
         async with http.get("/openapi/v2", headers=kubectl) as answer:
             assert (answer.status, (await answer.json())["reason"]) == (406, "NotAcceptable")
-        protobuf = {"Content-Type": "application/vnd.kubernetes.protobuf"}
-        async with http.post(PODS, data=b"k8s\x00", headers=protobuf) as answer:
+        cbor = {"Content-Type": "application/cbor"}
+        async with http.post(PODS, data=b"\xd9\xd9\xf7\xa0", headers=cbor) as answer:
             assert answer.status == 415
         async with http.put(PODS, json={}) as answer:
             assert answer.status == 405

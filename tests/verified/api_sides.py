@@ -52,6 +52,23 @@ class ApiSide:
         ) as answer:
             return answer.status, await answer.json()
 
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        kind: str = "application/json",
+        accept: str = "application/json",
+        params: Mapping[str, str] | None = None,
+    ) -> tuple[int, str, bytes]:
+        """Status, content type and bytes of the answer."""
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": kind})
+        async with self._http.request(
+            method, path, data=body, params=params or {}, headers=headers
+        ) as answer:
+            return answer.status, answer.headers["Content-Type"], await answer.read()
+
     async def done(self, method: str, path: str, body: Any = None, **given: Any) -> dict[str, Any]:
         """The body of an answer that is no refusal."""
         status, found = await self.ask(method, path, body, **given)

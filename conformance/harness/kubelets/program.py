@@ -26,7 +26,6 @@ SIDE_BY_SIDE: Final = MappingProxyType(
         "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
         "cgroupDriver": "cgroupfs",
-        "contentType": "application/json",  # the fake API server speaks nothing else
     }
 )
 """Kubelets side by side must not share what upstream keeps in fixed places: the cgroup /kubepods,

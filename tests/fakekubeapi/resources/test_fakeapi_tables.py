@@ -10,7 +10,7 @@ from fakeapi_helpers import PODS, pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.http import serve
-from fakekubeapi.requests.accept import form_of
+from fakekubeapi.requests.accept import wanted
 from fakekubeapi.resources import find_resource
 from fakekubeapi.resources.printers import to_table
 from simclock import format_rfc3339
@@ -82,7 +82,7 @@ def test_node_and_event_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "wanted"),
+    ("accept", "tables"),
     [
         (TABLE, True),
         ("application/json", False),
@@ -92,8 +92,8 @@ def test_node_and_event_rows() -> None:
         ("application/vnd.kubernetes.protobuf, */*", False),
     ],
 )
-def test_who_wants_a_table(accept: str, wanted: bool) -> None:
-    assert (form_of(accept) == "Table") is wanted
+def test_who_wants_a_table(accept: str, tables: bool) -> None:
+    assert (wanted(accept).form == "Table") is tables
 
 
 async def test_kubectl_gets_tables_in_lists_objects_and_watches() -> None:
@@ -101,7 +101,7 @@ async def test_kubectl_gets_tables_in_lists_objects_and_watches() -> None:
     async with await serve(FakeApi()) as server:
         async with aiohttp.ClientSession(server.url, headers=headers) as http:
             async with http.post(PODS, json=pod()) as answer:
-                assert (await answer.json())["kind"] == "Pod"
+                assert (await answer.json())["kind"] == "Table"
             for path in (PODS, f"{PODS}/a"):
                 async with http.get(path) as answer:
                     found = await answer.json()

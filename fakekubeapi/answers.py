@@ -1,0 +1,49 @@
+"""How answers are written: as JSON, YAML or protobuf; whole objects, and the events of watches.
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from fakekubeapi.bodies import JSON, PROTOBUF, YAML, encode
+from fakekubeapi.protobuf.envelope import encode_event, encode_object
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way to write answers."""
+
+    content_type: str
+    stream_type: str
+    """The content type of watches."""
+    encode: Callable[[dict[str, Any]], bytes]
+    """An object, a list or a Status."""
+    encode_event: Callable[[dict[str, Any]], bytes]
+    """An event of a watch, from which its end can be told."""
+
+
+def _json_line(event: dict[str, Any]) -> bytes:
+    return encode(event) + b"\n"
+
+
+def _encode_yaml(value: dict[str, Any]) -> bytes:
+    return yaml.dump(
+        value,
+        Dumper=yaml.CSafeDumper,
+        default_flow_style=False,
+        allow_unicode=True,
+        encoding="utf-8",
+    )
+
+
+FORMAT_OF: Final = {
+    JSON: Format(JSON, JSON, encode, _json_line),
+    YAML: Format(YAML, YAML, _encode_yaml, _encode_yaml),  # no watch is ever YAML
+    PROTOBUF: Format(PROTOBUF, f"{PROTOBUF};stream=watch", encode_object, encode_event),
+}
+"""The formats by their media types."""

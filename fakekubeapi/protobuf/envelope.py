@@ -1,0 +1,130 @@
+"""Whole objects as protobuf: four bytes that say so, and around the object its kind. Pure.
+
+After `k8s` and a zero byte comes a message of three fields (`runtime.Unknown`): the kind, the bytes
+of the object, and how these are encoded, which is nothing yet. A watch event has no such bytes
+around it, but its length before it, and the object inside it with them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fakekubeapi.protobuf.codec import decode_message, encode_message
+from fakekubeapi.protobuf.messages import message_name
+from fakekubeapi.protobuf.wire import WireError, fields, text
+
+MAGIC: Final = b"k8s\0"
+_TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 1, 2, 3, 4
+_API_VERSION, _KIND = 1, 2
+_EVENT_TYPE, _EVENT_OBJECT = 1, 2
+_LENGTH_BYTES: Final = 4
+
+
+_SHOWN_BYTES: Final = 30
+_ANY: Final = (("", ""), ("meta.k8s.io/v1", "DeleteOptions"))
+"""What is expected where the API server does not say so of bytes that it cannot read."""
+
+
+class DecodeError(ValueError):
+    """Bytes that are no object; the text is what the API server says of them."""
+
+
+def has_message(api_version: str, kind: str) -> bool:
+    """Whether objects of this kind can be sent as protobuf."""
+    return message_name(api_version, kind) is not None
+
+
+def encode_object(obj: dict[str, Any]) -> bytes:
+    """The bytes of an object, a list or a Status that has its kind. Raises: ValueError for a kind
+    without a message, or a field of another type than that of the kind."""
+    api_version, kind = obj.get("apiVersion", ""), obj["kind"]
+    name = message_name(api_version or "v1", kind)
+    if name is None:
+        raise ValueError(f"there is no message for {kind} of {api_version}")
+    try:
+        raw = encode_message(name, obj)
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"{kind} cannot be encoded: {error}") from None
+    type_meta = text(_API_VERSION, api_version) + text(_KIND, kind)
+    parts = ((_TYPE_META, type_meta), (_RAW, raw), (_CONTENT_ENCODING, b""), (_CONTENT_TYPE, b""))
+    return MAGIC + b"".join(text(number, part) for number, part in parts)
+
+
+def decode_object(data: bytes, expected: tuple[str, str] = ("", "")) -> dict[str, Any]:
+    """The JSON of an object, of its bytes. `expected`: its apiVersion and kind where the bytes do
+    not tell. Raises: DecodeError."""
+    try:
+        told = _unwrapped(data)
+    except WireError as error:
+        if expected in _ANY:
+            raise DecodeError(str(error)) from None
+        raise DecodeError(
+            f"the object provided is unrecognized (must be of type {expected[1]}): {error} "
+            f"({_summary(data)})"
+        ) from None
+    api_version, kind = told[0] or expected[0], told[1] or expected[1]
+    try:
+        name = message_name(api_version, kind)
+        if name is None:
+            raise WireError(f'no kind "{kind}" is registered for version "{api_version}"')
+        value: dict[str, Any] = decode_message(name, told[2])
+    except WireError as error:
+        version = api_version.rpartition("/")[2]
+        wanted = expected[1] or kind
+        raise DecodeError(
+            f'{kind} in version "{version}" cannot be handled as a {wanted}: {error}'
+        ) from None
+    return {"kind": kind, "apiVersion": api_version, **value}
+
+
+def encode_event(event: dict[str, Any]) -> bytes:
+    """A watch event with its length before it. Raises: ValueError as `encode_object`."""
+    wrapped = text(1, encode_object(event["object"]))
+    content = text(_EVENT_TYPE, event["type"]) + text(_EVENT_OBJECT, wrapped)
+    return len(content).to_bytes(_LENGTH_BYTES, "big") + content
+
+
+def decode_events(data: bytes) -> tuple[list[dict[str, Any]], bytes]:
+    """The watch events that are complete, and the bytes that are left. Raises: DecodeError,
+    WireError."""
+    events = []
+    while len(data) >= _LENGTH_BYTES:
+        end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
+        if len(data) < end:
+            break
+        parts = _parts(data[_LENGTH_BYTES:end])
+        obj = _parts(parts.get(_EVENT_OBJECT, b"")).get(1, b"")
+        kind = parts.get(_EVENT_TYPE, b"").decode(errors="replace")
+        events.append({"type": kind, "object": decode_object(obj)})
+        data = data[end:]
+    return events, data
+
+
+def _unwrapped(data: bytes) -> tuple[str, str, bytes]:
+    """apiVersion, kind and bytes of the object. Raises: WireError."""
+    if not data:
+        raise WireError("empty data")
+    if not data.startswith(MAGIC):
+        raise WireError(
+            "provided data does not appear to be a protobuf message, expected prefix "
+            f"[{' '.join(map(str, MAGIC))}]"
+        )
+    if data == MAGIC:
+        raise WireError("empty body")
+    parts = _parts(data[len(MAGIC) :])
+    type_meta = _parts(parts.get(_TYPE_META, b""))
+    api_version, kind = (
+        type_meta.get(part, b"").decode(errors="replace") for part in (_API_VERSION, _KIND)
+    )
+    return api_version, kind, parts.get(_RAW, b"")
+
+
+def _parts(content: bytes) -> dict[int, bytes]:
+    """The fields of a message all of whose fields are bytes. Raises: WireError."""
+    found = fields(content)
+    return {number: value for number, _, value in found if isinstance(value, bytes)}
+
+
+def _summary(data: bytes) -> str:
+    shown = data[:_SHOWN_BYTES].hex() or "<empty>"
+    return shown + " ..." * (len(data) > _SHOWN_BYTES)

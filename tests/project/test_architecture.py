@@ -6,6 +6,7 @@ import ast
 import doctest
 import importlib
 import pkgutil
+import tomllib
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -213,6 +214,16 @@ def test_modules_that_say_so_are_pure() -> None:
 def test_what_mutmut_changes_are_the_pure_modules() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     assert text == current(text), "run python tests/purity.py"
+
+
+def test_mutmut_asks_the_tests_of_every_room_that_has_pure_modules() -> None:
+    """Otherwise nothing would notice a mutant of that room, whatever its tests say."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+    parts = [Path(module).parts for module in settings["only_mutate"]]
+    rooms = {f"tests/refkubelet/{part[1]}" for part in parts if len(part) > 2}
+    asked = set(settings["pytest_add_cli_args_test_selection"])
+    assert rooms - asked == set()
+    assert [folder for folder in sorted(asked) if not (ROOT / folder).is_dir()] == []
 
 
 def test_what_pure_modules_import_is_pure_too_or_only_values() -> None:

@@ -273,6 +273,9 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
         "pods",
         "purity",
         "rules_in_tree",
+        "unit_mutant_forks",
+        "unit_mutant_functions",
+        "unit_mutant_trees",
         "unit_mutants",
     ],
 )

@@ -15,7 +15,7 @@ from typing import Final, TypedDict
 from unit_mutant_forks import Forks, add, lines_of, used_s
 from unit_mutant_functions import Calls
 
-LONGEST_S: Final = 4.0
+LONGEST_S: Final = 10.0
 """Tests that take more processor time are not asked about mutants."""
 TOGETHER: Final = 100
 """So many tests share a process."""

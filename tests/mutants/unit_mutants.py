@@ -7,8 +7,10 @@ tries them. About each mutant `--within-s` seconds of tests are asked; more test
 more. `--sample 10 --seed 7` takes a tenth of the modules, and only the tests of their rooms.
 
 All that is known lies in mutants/, where the mutants can be read, too: a run that was cut off goes
-on where it was, as long as no file has changed. Modules of which every mutant was tried are kept in
-docs/mutants.json, which docs/verified.md shows; with --sample they are not.
+on where it was, as long as no file has changed. The mutants of each module are tried in a random
+order (`--seed`), and of all modules equal parts, so what a run that was cut off says is true of a
+part of each. What was told is kept in docs/mutants.json, which docs/verified.md shows; with
+--sample it is not.
 """
 
 from __future__ import annotations
@@ -84,12 +86,16 @@ def lines(verdicts: Verdicts) -> Iterable[str]:
     yield f"{'all':52} {killed:4} of {everything.total():4} killed  {share(everything):6.1%}"
 
 
-def keep(verdicts: Verdicts, file: Path, date: str) -> None:
-    """Put these modules in the place of their last run."""
+def keep(verdicts: Verdicts, sizes: Mapping[str, int], file: Path, date: str) -> None:
+    """Put these modules in the place of their last run; a part does not replace a whole. `sizes`:
+    how many mutants a module has."""
     record = json.loads(file.read_text()) if file.exists() else {}
     for module, counted in verdicts.items():
         killed = sum(counted[word] for word in KILLED)
-        record[module] = {"killed": killed, "mutants": counted.total(), "date": date}
+        found = {"killed": killed, "tried": counted.total(), "mutants": sizes[module], "date": date}
+        before = record.get(module, {"tried": 0, "mutants": 1})
+        if found["tried"] == found["mutants"] or before["tried"] < before["mutants"]:
+            record[module] = found
     file.write_text(json.dumps(dict(sorted(record.items())), indent=1) + "\n")
 
 
@@ -205,9 +211,11 @@ def main(words: Sequence[str]) -> int:
     seen = {mutant: told[mutant] for mutant in wanted if mutant in told}
     verdicts = by_module(seen)
     whole = verdicts.keys() - unfinished(everything, told)
-    if not options.sample and whole:
+    if not options.sample and seen:
         date = datetime.fromtimestamp(work.told.stat().st_mtime, UTC)
-        keep({module: verdicts[module] for module in whole}, KEPT, f"{date:%Y-%m-%d}")
+        true = whole if options.names else verdicts  # of a pattern, a part says nothing of the rest
+        sizes = Counter(module_of(mutant) for mutant in everything)
+        keep({module: verdicts[module] for module in true}, sizes, KEPT, f"{date:%Y-%m-%d}")
     return failed or report(seen, verdicts, whole)
 
 

@@ -68,13 +68,17 @@ def test_of_each_module_equal_parts_come_one_after_the_other(mutants: ModuleType
 def test_modules_are_kept_in_the_place_of_their_last_run(
     mutants: ModuleType, tmp_path: Path
 ) -> None:
-    file = tmp_path / "mutants.json"
-    mutants.keep(mutants.by_module({**TOLD, "pkg.c.x_f__mutmut_1": "killed"}), file, "2026-01-01")
-    mutants.keep(mutants.by_module({"pkg.a.x_f__mutmut_1": "killed"}), file, "2026-01-02")
+    file, sizes = tmp_path / "mutants.json", {"pkg.a": 3, "pkg.b": 2, "pkg.c": 1}
+
+    def keep(told: dict[str, str], date: str) -> None:
+        mutants.keep(mutants.by_module(told), sizes, file, date)
+
+    keep({**TOLD, "pkg.c.x_f__mutmut_1": "killed"}, "2026-01-01")
+    keep({"pkg.a.x_f__mutmut_1": "killed", "pkg.b.x_g__mutmut_1": "killed"}, "2026-01-02")
     assert json.loads(file.read_text()) == {
-        "pkg.a": {"killed": 1, "mutants": 1, "date": "2026-01-02"},
-        "pkg.b": {"killed": 0, "mutants": 1, "date": "2026-01-01"},
-        "pkg.c": {"killed": 1, "mutants": 1, "date": "2026-01-01"},
+        "pkg.a": {"killed": 2, "tried": 3, "mutants": 3, "date": "2026-01-01"},
+        "pkg.b": {"killed": 1, "tried": 1, "mutants": 2, "date": "2026-01-02"},
+        "pkg.c": {"killed": 1, "tried": 1, "mutants": 1, "date": "2026-01-01"},
     }
 
 

@@ -190,18 +190,18 @@ def jumping_table(record: Mapping[str, Any]) -> str:
 
 
 def mutants_table(record: Mapping[str, Any]) -> str:
-    """One line per module of which every mutant was tried."""
+    """One line per module: how many of its mutants were tried, in a random order, and noticed."""
     if not record:
         return "No run is recorded.\n"
+    whats = ("killed", "tried", "mutants")
     rows = [
-        (f"`{module}`", str(seen["killed"]), str(seen["mutants"]), seen["date"])
+        (f"`{module}`", *(f"{seen[what]:,}" for what in whats), seen["date"])
         for module, seen in sorted(record.items())
     ]
-    killed, mutants = (
-        sum(seen[what] for seen in record.values()) for what in ("killed", "mutants")
-    )
-    rows.append(("all of these", f"{killed} ({killed / mutants:.1%})", str(mutants), ""))
-    return table(("module", "noticed", "of", "run on"), rows)
+    sums = {what: sum(seen[what] for seen in record.values()) for what in whats}
+    noticed = f"{sums['killed']:,} ({sums['killed'] / max(1, sums['tried']):.1%})"
+    rows.append(("all of these", noticed, f"{sums['tried']:,}", f"{sums['mutants']:,}", ""))
+    return table(("module", "noticed", "tried", "mutants", "run on"), rows)
 
 
 def wrong_kubelets_table(record: Mapping[str, Any]) -> str:

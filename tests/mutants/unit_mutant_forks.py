@@ -1,174 +1,116 @@
-"""A pytest plugin that tries mutants: it collects tests once, then forks a process for each mutant.
+"""Processes that run some of the tests of a pytest session: forks of the one that collected them.
 
-mutmut by itself collects the tests anew for each mutant, which takes ten times as long as running
-them. `-p unit_mutant_forks` with MUTANTS_PLAN=FILE (see `Plan`) and MUTANTS_TOLD=FILE, to which one
-line per mutant is added at once, so that nothing is lost if the run is cut off. Code that mutmut
-has prepared reads from MUTANT_UNDER_TEST which of its mutants is to run.
+Collecting takes a hundred times as long as running one test, and is done once.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
 import shutil
 import signal
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Any, Final
 
 import pytest
-from hypothesis import Phase, settings
 
-UNDER_TEST: Final = "MUTANT_UNDER_TEST"
-WHOLE: Final = ""
-"""The mutant that is none: with it all tests must pass."""
-FAILING: Final = "fail"
-"""The mutant in which every changed function fails."""
 MEMORY_BYTES: Final = 3 << 30
-CPU_S: Final = 2.0
-TIMES_SLOWER: Final = 10.0
-
-
-class Plan(TypedDict):
-    """What is tried, in this order."""
-
-    mutants: list[str]
-    tests: Mapping[str, list[str]]
-    """Function, as in names of mutants before `__mutmut_` -> its tests, the quickest first."""
-    seconds: Mapping[str, float]
-    """Test -> how long it takes without a mutant."""
-    jobs: int
+AT: Final = "at"
+"""The file in which a process writes which test it runs."""
 
 
 @dataclass(eq=False)  # pytest puts its plugins into sets
 class Watch:
-    """The first test that failed."""
+    """Whether a test failed."""
 
-    failed: str = ""
+    failed: bool = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Fixtures may fail as well."""
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
+        self.failed |= report.failed
 
 
-@dataclass
+@dataclass(frozen=True)
 class Child:
-    """A process in which one mutant is tried."""
+    """A process that runs tests."""
 
-    mutant: str
-    tells: int
-    """Where the name of the test comes from that failed."""
-    folder: str
+    about: Any
+    """What it was started for."""
+    folder: Path
     """Its temporary files."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one has ended."""
+
+    about: Any
+    verdict: str
+    test: str
+    """The last one that it ran: the one that failed or took too long, if there is such."""
 
 
 @dataclass
 class Forks:
-    """At most `plan["jobs"]` at once."""
+    """Starts processes, and waits for them."""
 
     session: pytest.Session
-    plan: Plan
-    told: Path
     items: Mapping[str, pytest.Item]
     running: dict[int, Child] = field(default_factory=dict)
-    good_at: dict[str, list[str]] = field(default_factory=dict)
-    """Function -> tests that noticed mutants of it, the last one first: they are tried first."""
 
-    def start(self, mutant: str, tests: Sequence[str]) -> None:
-        """The tests end at the first that fails."""
-        reads, writes = os.pipe()
-        folder = tempfile.mkdtemp(prefix="mutant-")
+    def start(self, about: Any, work: Callable[[Path], bool]) -> int:
+        """`work`, which gets the folder of the process, says whether all is well; its process."""
+        folder = Path(tempfile.mkdtemp(prefix="mutant-"))
         child = os.fork()
         if child == 0:
             code = 70
             try:
-                os.close(reads)
-                failed = self.try_here(mutant, tests, folder)
-                os.write(writes, failed.encode())
-                code = 1 if failed else 0
+                self._settle_in(folder)
+                code = 0 if work(folder) else 1
             finally:
                 os._exit(code)
-        os.close(writes)
-        self.running[child] = Child(mutant, reads, folder)
+        self.running[child] = Child(about, folder)
+        return child
 
-    def try_here(self, mutant: str, tests: Sequence[str], folder: str) -> str:
-        """In the child: the ID of the test that failed, "" if none did."""
-        os.environ |= {UNDER_TEST: mutant, "PYTEST_DEBUG_TEMPROOT": folder}
+    def _settle_in(self, folder: Path) -> None:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        plugins, watch = self.session.config.pluginmanager, Watch()
-        plugins.unregister(name="terminalreporter")
-        plugins.register(watch)
+        self.session.config.pluginmanager.unregister(name="terminalreporter")
+
+    def run_here(
+        self, tests: Sequence[str], folder: Path, allowed_s: Callable[[str], float]
+    ) -> Iterator[bool]:
+        """In the process: run the tests; after each, whether it passed. One that takes more
+        processor time than it is allowed ends the process."""
+        watch = Watch()
+        self.session.config.pluginmanager.register(watch)
         items = [self.items[test] for test in tests]
         for item, following in zip(items, [*items[1:], None], strict=True):
-            allowed_s = CPU_S + TIMES_SLOWER * self.plan["seconds"].get(item.nodeid, 0.0)
-            signal.setitimer(signal.ITIMER_PROF, allowed_s)
+            (folder / AT).write_text(item.nodeid)
+            watch.failed = False
+            signal.setitimer(signal.ITIMER_PROF, allowed_s(item.nodeid))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if watch.failed:
-                break
-        return watch.failed
+            yield not watch.failed
 
-    def wait(self) -> tuple[str, str, str]:
-        """Until one has ended: its mutant, the verdict, the test."""
-        pid, status = os.wait()
+    def wait(self, process: int = -1) -> Ended:
+        """Until that one, or any one, has ended."""
+        pid, status = os.waitpid(process, 0)
         child = self.running.pop(pid)
-        with os.fdopen(child.tells) as tells:
-            test = tells.read()
+        at = child.folder / AT
+        test = at.read_text() if at.exists() else ""
         shutil.rmtree(child.folder, ignore_errors=True)
-        return child.mutant, verdict(os.waitstatus_to_exitcode(status)), test
-
-    def tell(self, mutant: str, said: str, test: str) -> None:
-        """One line more."""
-        with self.told.open("a") as file:
-            file.write(json.dumps({"mutant": mutant, "verdict": said, "test": test}) + "\n")
-        if test:
-            good = self.good_at.setdefault(function_of(mutant), [])
-            good[:] = [test, *(other for other in good if other != test)][:5]
-
-    def check(self) -> None:
-        """Without a mutant all tests pass, and changed functions that fail make one fail.
-
-        Raises pytest.UsageError otherwise: no verdict would mean anything.
-        """
-        functions = {function_of(mutant) for mutant in self.plan["mutants"]}
-        wanted = {test for function in functions for test in self.plan["tests"].get(function, ())}
-        tests = sorted(wanted, key=lambda test: self.plan["seconds"].get(test, 0.0))
-        for mutant, wish in ((WHOLE, "survived"), (FAILING, "killed")):
-            for _ in range(2):  # a test that uses real time may fail once on a busy machine
-                self.start(mutant, tests)
-                _, said, test = self.wait()
-                if said == wish or not tests:
-                    break
-            else:
-                raise pytest.UsageError(f"with the mutant {mutant!r}: {said} {test}, not {wish}")
-
-    def run(self) -> None:
-        """All of the plan."""
-        for count, mutant in enumerate(self.plan["mutants"], 1):
-            if len(self.running) >= self.plan["jobs"]:
-                self.tell(*self.wait())
-            function = function_of(mutant)
-            tests = self.plan["tests"].get(function, [])
-            if tests:
-                self.start(mutant, list(dict.fromkeys([*self.good_at.get(function, ()), *tests])))
-            else:
-                self.tell(mutant, "no tests", "")
-            if count % 500 == 0:
-                print(f"{count} of {len(self.plan['mutants'])}", file=sys.stderr, flush=True)
-        while self.running:
-            self.tell(*self.wait())
+        return Ended(child.about, verdict(os.waitstatus_to_exitcode(status)), test)
 
 
 def verdict(exit_code: int) -> str:
-    """Of a child.
+    """Of a process.
 
     >>> verdict(0), verdict(1), verdict(-27)
     ('survived', 'killed', 'timeout')
@@ -178,43 +120,21 @@ def verdict(exit_code: int) -> str:
     return "timeout" if exit_code == -signal.SIGPROF else "suspicious"
 
 
-def function_of(mutant: str) -> str:
-    """The function that it changes.
-
-    >>> function_of("refkubelet.pleg.compute.x_f__mutmut_12")
-    'refkubelet.pleg.compute.x_f'
-    """
-    return mutant.partition("__mutmut_")[0]
+def used_s() -> float:
+    """Processor time of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
-def pytest_sessionstart() -> None:
-    """Of what hypothesis finds it seeks no smaller example, and it finds the same each time."""
-    settings.register_profile(
-        "mutants",
-        parent=settings.get_profile("project"),
-        derandomize=True,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-    )
-    settings.load_profile("mutants")
+def add(file: str, line: Mapping[str, object]) -> None:
+    """A line of JSON, in one write: several processes add lines."""
+    with open(file, "ab", buffering=0) as target:
+        target.write((json.dumps(line) + "\n").encode())
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool:
-    """In the place of the tests: the mutants."""
-    if session.testsfailed:
-        raise session.Interrupted("tests could not be collected")
-    plan: Plan = json.loads(Path(os.environ["MUTANTS_PLAN"]).read_text())
-    items = {item.nodeid: item for item in session.items}
-    known = {name: list(kept(tests, items)) for name, tests in plan["tests"].items()}
-    forks = Forks(session, plan | {"tests": known}, Path(os.environ["MUTANTS_TOLD"]), items)
-    gc.collect()
-    gc.freeze()
-    forks.check()
-    forks.run()
-    return True
-
-
-def kept(tests: Sequence[str], items: Mapping[str, pytest.Item]) -> Iterator[str]:
-    """Those that were collected."""
-    return (test for test in tests if test in items)
+def lines_of(file: str) -> list[Any]:
+    """What is in such a file; its last line may have been cut off."""
+    if not Path(file).exists():
+        return []
+    lines = Path(file).read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]

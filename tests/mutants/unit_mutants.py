@@ -1,23 +1,24 @@
 """Mutation tests of modules that only decide: prints a table, fails below 90 % noticed.
 
 `tox -e mutants` tries all of them; names of mutants, also patterns, choose: `tox -e mutants --
-"refkubelet.pleg*"`, and `--sample 10 --seed 7` a tenth of the modules. Which modules (a list that
-tests/purity.py makes), and which tests must notice, stands in pyproject.toml. mutmut makes the
-mutants and finds which tests run which function; unit_mutant_forks.py tries them.
+"refkubelet.pleg*"`. Which modules (a list that tests/purity.py makes), and which tests must notice,
+stands in pyproject.toml. mutmut makes the mutants (unit_mutant_trees.py), unit_mutant_trials.py
+tries them. About each mutant `--within-s` seconds of tests are asked; more tests can only notice
+more. `--sample 10 --seed 7` takes a tenth of the modules, and only the tests of their rooms.
 
-All that is known lies in mutants/: a run that was cut off goes on where it was, as long as no file
-has changed. `mutmut show NAME` shows a mutant. Modules of which every mutant was tried are kept in
-docs/mutants.json, which docs/verified.md shows; with --sample they are not.
+All that is known lies in mutants/, where the mutants can be read, too: a run that was cut off goes
+on where it was, as long as no file has changed. The mutants of each module are tried in a random
+order (`--seed`), and of all modules equal parts, so what a run that was cut off says is true of a
+part of each. What was told is kept in docs/mutants.json, which docs/verified.md shows; with
+--sample it is not.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -25,31 +26,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from unit_mutant_forks import lines_of
+from unit_mutant_trees import Work, mutants_of, prepare
+from unit_mutant_trials import Plan
 
 from simclock import Rng
 
-ROOT: Final = Path(__file__).parents[2]
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parents[1]
 KEPT: Final = ROOT / "docs" / "mutants.json"
-WORK: Final = ROOT / "mutants"
-"""Where mutmut puts the changed modules, the tests and what it knows."""
-STATS: Final = WORK / "mutmut-stats.json"
-STAMP: Final = WORK / "tree.json"
-TOLD: Final = WORK / "told.jsonl"
-PLAN: Final = WORK / "plan.json"
-READ: Final = (
-    "refkubelet",
-    "simclock",
-    "timewarp",
-    "fakecri",
-    "fakekubeapi",
-    "conformance",
-    "tests",
-)
+SETTINGS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
 WANTED: Final = 0.9
 KILLED: Final = ("killed", "timeout")
-ANY_MUTANT: Final = "refkubelet.golang.fnv.x_fnv1a_32__mutmut_1"
-"""mutmut has to try one."""
 
 Verdicts = Mapping[str, Counter[str]]
 """Module -> how often each verdict was given."""
@@ -96,24 +86,27 @@ def lines(verdicts: Verdicts) -> Iterable[str]:
     yield f"{'all':52} {killed:4} of {everything.total():4} killed  {share(everything):6.1%}"
 
 
-def keep(verdicts: Verdicts, file: Path, date: str) -> None:
-    """Put these modules in the place of their last run."""
+def keep(verdicts: Verdicts, sizes: Mapping[str, int], file: Path, date: str) -> None:
+    """Put these modules in the place of their last run; a part does not replace a whole. `sizes`:
+    how many mutants a module has."""
     record = json.loads(file.read_text()) if file.exists() else {}
     for module, counted in verdicts.items():
         killed = sum(counted[word] for word in KILLED)
-        record[module] = {"killed": killed, "mutants": counted.total(), "date": date}
+        found = {"killed": killed, "tried": counted.total(), "mutants": sizes[module], "date": date}
+        before = record.get(module, {"tried": 0, "mutants": 1})
+        if found["tried"] == found["mutants"] or before["tried"] < before["mutants"]:
+            record[module] = found
     file.write_text(json.dumps(dict(sorted(record.items())), indent=1) + "\n")
 
 
 def drawn(modules: Sequence[str], parts: int, seed: int) -> list[str]:
-    """One of so many parts of the modules (files), as patterns of mutants.
+    """One of so many parts of the modules.
 
     >>> drawn(["refkubelet/pleg/compute.py"], 10, 1)
-    ['refkubelet.pleg.compute.*']
+    ['refkubelet/pleg/compute.py']
     """
     count = max(1, len(modules) // parts)
-    chosen = Rng(seed).stream("modules").sample(sorted(modules), count)
-    return [file.removesuffix(".py").replace("/", ".") + ".*" for file in sorted(chosen)]
+    return sorted(Rng(seed).stream("modules").sample(sorted(modules), count))
 
 
 def chosen(mutants: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -127,132 +120,102 @@ def chosen(mutants: Iterable[str], names: Sequence[str]) -> list[str]:
     ]
 
 
-def tree() -> dict[str, str]:
-    """Path -> a sum of its content, for each file that a verdict may depend on."""
-    files = [file for part in READ for file in sorted((ROOT / part).rglob("*"))]
-    return {
-        str(file.relative_to(ROOT)): hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-        for file in [ROOT / "pyproject.toml", *files]
-        if file.is_file() and "__pycache__" not in file.parts
-    }
+def ordered(mutants: Sequence[str], seed: int) -> list[str]:
+    """Shuffled within each module, and of all modules equal parts one after the other: what is
+    told of a part of them is true of each module, too."""
+    modules: dict[str, list[str]] = {}
+    for mutant in mutants:
+        modules.setdefault(module_of(mutant), []).append(mutant)
+    places = {}
+    for module, names in modules.items():
+        shuffled = Rng(seed).stream(module).sample(names, len(names))
+        places |= {name: place / len(names) for place, name in enumerate(shuffled)}
+    return sorted(places, key=lambda name: (places[name], name))
 
 
-def without(stats: dict[str, Any], files: set[str]) -> dict[str, Any]:
-    """What mutmut knows of tests, but nothing of tests in these files: it runs them anew.
+def told_so_far(work: Work, within_s: float = 0.0) -> dict[str, str]:
+    """Mutant -> verdict, of runs since the last change of a file; not of survivors that were asked
+    about for a shorter time than this."""
+    told = {}
+    for line in lines_of(str(work.told)):
+        if line["verdict"] in KILLED or line["within_s"] >= within_s:
+            told[line["mutant"]] = line["verdict"]
+    return told
 
-    >>> without({"tests_by_mangled_function_name": {"a.x_f": ["t.py::a", "u.py::b"]},
-    ...          "duration_by_test": {"t.py::a": 1, "u.py::b": 2}}, {"t.py"})
-    {'tests_by_mangled_function_name': {'a.x_f': ['u.py::b']}, 'duration_by_test': {'u.py::b': 2}}
+
+def folders_of(modules: Iterable[str]) -> list[str]:
+    """The tests of the rooms of these modules (files).
+
+    >>> folders_of(["refkubelet/pleg/compute.py", "refkubelet/pleg/a/b.py"])
+    ['tests/refkubelet/pleg']
     """
+    return sorted({f"tests/{'/'.join(Path(module).parts[:2])}" for module in modules})
 
-    def stays(test: str) -> bool:
-        return test.partition("::")[0] not in files
 
-    return stats | {
-        "tests_by_mangled_function_name": {
-            function: [test for test in tests if stays(test)]
-            for function, tests in stats["tests_by_mangled_function_name"].items()
-        },
-        "duration_by_test": {
-            test: seconds for test, seconds in stats["duration_by_test"].items() if stays(test)
-        },
+def attempt(
+    work: Work, mutants: Sequence[str], folders: Sequence[str], options: argparse.Namespace
+) -> int:
+    """Have them tried by these tests; pytest's exit code."""
+    plan: Plan = {
+        "mutants": list(mutants),
+        "jobs": options.jobs,
+        "within_s": options.within_s,
+        "reach": str(work.reach),
+        "told": str(work.told),
     }
-
-
-def forget(before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """What changed files make untrue: all verdicts, and what mutmut knows of tests."""
-    changed = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
-    TOLD.unlink(missing_ok=True)
-    shutil.rmtree(WORK / "tests", ignore_errors=True)
-    if STATS.exists() and before and all(Path(path).name.startswith("test_") for path in changed):
-        STATS.write_text(json.dumps(without(json.loads(STATS.read_text()), changed)))
-    else:
-        STATS.unlink(missing_ok=True)
-
-
-def prepare() -> None:
-    """Make the mutants and find which tests run which function, if anything has changed since."""
-    before = json.loads(STAMP.read_text()) if STAMP.exists() else {}
-    now = tree()
-    if now == before and STATS.exists():
-        return
-    forget(before, now)
-    STAMP.unlink(missing_ok=True)
-    subprocess.run(["mutmut", "run", ANY_MUTANT], check=True, cwd=ROOT)
-    STAMP.write_text(json.dumps(now))
-
-
-def all_mutants(modules: Iterable[str]) -> list[str]:
-    """What mutmut has made of these files."""
-    metas = (WORK / f"{module}.meta" for module in modules)
-    return [name for meta in metas for name in json.loads(meta.read_text())["exit_code_by_key"]]
-
-
-def told_so_far() -> dict[str, str]:
-    """Mutant -> verdict, of runs since the last change of a file."""
-    if not TOLD.exists():
-        return {}
-    lines = TOLD.read_text().splitlines(keepends=True)
-    records = [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be cut
-    return {record["mutant"]: record["verdict"] for record in records}
-
-
-def attempt(mutants: Sequence[str], jobs: int, settings: Mapping[str, Any]) -> int:
-    """Have them tried; pytest's exit code."""
-    stats = json.loads(STATS.read_text())
-    seconds = stats["duration_by_test"]
-    tests = {
-        function: sorted(names, key=lambda test: (seconds.get(test, 0.0), test))
-        for function, names in stats["tests_by_mangled_function_name"].items()
-        if function in {mutant.partition("__mutmut_")[0] for mutant in mutants}
-    }
-    PLAN.write_text(
-        json.dumps({"mutants": mutants, "tests": tests, "seconds": seconds, "jobs": jobs})
-    )
-    files = sorted({test.partition("::")[0] for names in tests.values() for test in names})
+    work.plan.write_text(json.dumps(plan))
     command = [
-        *(sys.executable, "-m", "pytest", "--rootdir=.", "--tb=native", "-p", "unit_mutant_forks"),
-        *("-p", "no:xdist", "-o", "timeout=30"),
-        *(files or settings["pytest_add_cli_args_test_selection"]),
-        *settings["pytest_add_cli_args"],
+        *(sys.executable, "-m", "pytest", "--rootdir=.", "--tb=native", "-p", "unit_mutant_trials"),
+        *("-p", "no:xdist", "-o", "timeout=120"),
+        *folders,
+        *SETTINGS["pytest_add_cli_args"],
     ]
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(WORK), str(WORK / "tests" / "mutants")]),
-        "MUTANTS_PLAN": str(PLAN),
-        "MUTANTS_TOLD": str(TOLD),
-        "PY_IGNORE_IMPORTMISMATCH": "1",
+        "PYTHONPATH": os.pathsep.join(map(str, [work.folder, HERE, ROOT])),
+        "MUTANTS_PLAN": str(work.plan),
     }
-    return subprocess.run(command, check=False, cwd=WORK, env=environment).returncode
+    return subprocess.run(command, check=False, cwd=work.folder, env=environment).returncode
+
+
+def options_of(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="unit_mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="mutants or patterns; default all")
+    parser.add_argument("--sample", type=int, metavar="N", help="one of N modules")
+    parser.add_argument("--seed", type=int, default=1, help="of --sample and of the order")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="processes at once")
+    parser.add_argument(
+        "--within-s", type=float, default=2.0, help="seconds of tests that are asked about a mutant"
+    )
+    return parser.parse_args(words)
 
 
 def main(words: Sequence[str]) -> int:
     """Exit code 0: at least 90 % of those in modules that were tried whole were killed."""
-    parser = argparse.ArgumentParser(prog="unit_mutants", description=__doc__)
-    parser.add_argument("names", nargs="*", help="mutants or patterns; default all")
-    parser.add_argument("--sample", type=int, metavar="N", help="one of N modules")
-    parser.add_argument("--seed", type=int, default=1, help="of --sample")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="processes at once")
-    options = parser.parse_args(words)
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
-    names = options.names
+    options = options_of(words)
+    modules, work = SETTINGS["only_mutate"], Work(ROOT / "mutants")
+    folders = SETTINGS["pytest_add_cli_args_test_selection"]
     if options.sample:
-        names = drawn(settings["only_mutate"], options.sample, options.seed)
-    prepare()
-    everything = all_mutants(settings["only_mutate"])
-    wanted = chosen(everything, names)
+        modules, work = drawn(modules, options.sample, options.seed), Work(ROOT / "mutants/sample")
+        folders = folders_of(modules)
+    prepare(work, modules, options.jobs)
+    everything = mutants_of(work, modules)
+    wanted = ordered(chosen(everything, options.names), options.seed)
     if not wanted:
-        parser.error(f"no mutant is called {' or '.join(names)}; see mutants/refkubelet/**/*.meta")
-    told = told_so_far()
+        print(f"no mutant is called {' or '.join(options.names)}; see {work.folder}/**/*.mutants")
+        return 2
+    told = told_so_far(work, options.within_s)
     left = [mutant for mutant in wanted if mutant not in told]
     print(f"{len(left)} mutants to try, {len(wanted) - len(left)} tried before", flush=True)
-    failed = attempt(left, options.jobs, settings) if left else 0
-    told = told_so_far()
+    failed = attempt(work, left, folders, options) if left else 0
+    told = told_so_far(work)
     seen = {mutant: told[mutant] for mutant in wanted if mutant in told}
     verdicts = by_module(seen)
     whole = verdicts.keys() - unfinished(everything, told)
-    if not options.sample and whole:
-        date = datetime.fromtimestamp(TOLD.stat().st_mtime, UTC)
-        keep({module: verdicts[module] for module in whole}, KEPT, f"{date:%Y-%m-%d}")
+    if not options.sample and seen:
+        date = datetime.fromtimestamp(work.told.stat().st_mtime, UTC)
+        true = whole if options.names else verdicts  # of a pattern, a part says nothing of the rest
+        sizes = Counter(module_of(mutant) for mutant in everything)
+        keep({module: verdicts[module] for module in true}, sizes, KEPT, f"{date:%Y-%m-%d}")
     return failed or report(seen, verdicts, whole)
 
 

@@ -6,6 +6,7 @@ import ast
 import doctest
 import importlib
 import pkgutil
+import tomllib
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -215,6 +216,16 @@ def test_what_mutmut_changes_are_the_pure_modules() -> None:
     assert text == current(text), "run python tests/purity.py"
 
 
+def test_mutmut_asks_the_tests_of_every_room_that_has_pure_modules() -> None:
+    """Otherwise nothing would notice a mutant of that room, whatever its tests say."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
+    parts = [Path(module).parts for module in settings["only_mutate"]]
+    rooms = {f"tests/refkubelet/{part[1]}" for part in parts if len(part) > 2}
+    asked = set(settings["pytest_add_cli_args_test_selection"])
+    assert rooms - asked == set()
+    assert [folder for folder in sorted(asked) if not (ROOT / folder).is_dir()] == []
+
+
 def test_what_pure_modules_import_is_pure_too_or_only_values() -> None:
     files = dict(_source_files("refkubelet"))
     needed: set[str] = set()
@@ -262,6 +273,9 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
         "pods",
         "purity",
         "rules_in_tree",
+        "unit_mutant_forks",
+        "unit_mutant_functions",
+        "unit_mutant_trees",
         "unit_mutants",
     ],
 )

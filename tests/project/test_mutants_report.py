@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from unit_mutant_trees import Work, forget
 
 TOLD = {
     "pkg.a.x_f__mutmut_1": "killed",
@@ -40,42 +42,58 @@ def test_survivors_and_mutants_without_tests_are_not_killed(mutants: ModuleType)
 
 
 def test_what_was_told_is_read_up_to_where_the_run_was_cut_off(
-    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mutants: ModuleType, tmp_path: Path
 ) -> None:
-    told = tmp_path / "told.jsonl"
-    monkeypatch.setattr(mutants, "TOLD", told)
-    assert mutants.told_so_far() == {}
-    told.write_text('{"mutant": "a", "verdict": "killed", "test": "t"}\n{"mutant": "b", "ver')
-    assert mutants.told_so_far() == {"a": "killed"}
+    work = Work(tmp_path)
+    assert mutants.told_so_far(work) == {}
+    lines = [
+        {"mutant": "a", "verdict": "killed", "test": "t", "within_s": 2.0},
+        {"mutant": "b", "verdict": "survived", "test": "", "within_s": 2.0},
+    ]
+    work.told.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines) + '{"mutant": "c", "ver'
+    )
+    assert mutants.told_so_far(work) == {"a": "killed", "b": "survived"}
+    assert mutants.told_so_far(work, 3.0) == {"a": "killed"}, "b is asked about for longer now"
+
+
+def test_of_each_module_equal_parts_come_one_after_the_other(mutants: ModuleType) -> None:
+    names = [f"a.x_f__mutmut_{n}" for n in range(20)] + [f"b.x_f__mutmut_{n}" for n in range(40)]
+    order = mutants.ordered(names, seed=7)
+    assert sorted(order) == sorted(names)
+    assert Counter(name[0] for name in order[:6]) == {"a": 2, "b": 4}
+    assert order != mutants.ordered(names, seed=8)
 
 
 def test_modules_are_kept_in_the_place_of_their_last_run(
     mutants: ModuleType, tmp_path: Path
 ) -> None:
-    file = tmp_path / "mutants.json"
-    mutants.keep(mutants.by_module({**TOLD, "pkg.c.x_f__mutmut_1": "killed"}), file, "2026-01-01")
-    mutants.keep(mutants.by_module({"pkg.a.x_f__mutmut_1": "killed"}), file, "2026-01-02")
+    file, sizes = tmp_path / "mutants.json", {"pkg.a": 3, "pkg.b": 2, "pkg.c": 1}
+
+    def keep(told: dict[str, str], date: str) -> None:
+        mutants.keep(mutants.by_module(told), sizes, file, date)
+
+    keep({**TOLD, "pkg.c.x_f__mutmut_1": "killed"}, "2026-01-01")
+    keep({"pkg.a.x_f__mutmut_1": "killed", "pkg.b.x_g__mutmut_1": "killed"}, "2026-01-02")
     assert json.loads(file.read_text()) == {
-        "pkg.a": {"killed": 1, "mutants": 1, "date": "2026-01-02"},
-        "pkg.b": {"killed": 0, "mutants": 1, "date": "2026-01-01"},
-        "pkg.c": {"killed": 1, "mutants": 1, "date": "2026-01-01"},
+        "pkg.a": {"killed": 2, "tried": 3, "mutants": 3, "date": "2026-01-01"},
+        "pkg.b": {"killed": 1, "tried": 1, "mutants": 2, "date": "2026-01-02"},
+        "pkg.c": {"killed": 1, "tried": 1, "mutants": 1, "date": "2026-01-01"},
     }
 
 
-def test_a_changed_file_makes_verdicts_untrue(
-    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A changed test is run anew alone; for anything else mutmut looks at all tests again."""
-    stats, told = tmp_path / "stats.json", tmp_path / "told.jsonl"
-    for name, place in (("WORK", tmp_path), ("STATS", stats), ("TOLD", told)):
-        monkeypatch.setattr(mutants, name, place)
-    known = {"tests_by_mangled_function_name": {"f": ["test_a.py::t", "test_b.py::t"]}}
-    stats.write_text(json.dumps(known | {"duration_by_test": {}}))
-    told.write_text("")
-    before = {"test_a.py": "1", "code.py": "1"}
-    mutants.forget(before, {**before, "test_a.py": "2"})
-    assert not told.exists()
-    left = json.loads(stats.read_text())["tests_by_mangled_function_name"]
-    assert left == {"f": ["test_b.py::t"]}
-    mutants.forget(before, {**before, "code.py": "2"})
-    assert not stats.exists()
+def test_a_changed_file_makes_verdicts_untrue(tmp_path: Path) -> None:
+    """A changed test is run anew alone; after anything else all are."""
+    work = Work(tmp_path)
+    other = '{"test": "test_b.py::t"}\n'
+    work.reach.write_text('{"test": "test_a.py::t"}\n' + other)
+    work.told.write_text("")
+    before = {"modules": ["code.py"], "files": {"test_a.py": "1", "code.py": "1"}}
+    forget(work, before, {**before, "files": {"test_a.py": "2", "code.py": "1"}})
+    assert not work.told.exists()
+    assert work.reach.read_text() == other
+    forget(work, before, {**before, "files": {"test_a.py": "1", "code.py": "2"}})
+    assert not work.reach.exists()
+    work.reach.write_text(other)
+    forget(work, before, {**before, "modules": ["code.py", "more.py"]})
+    assert not work.reach.exists()

@@ -92,6 +92,18 @@ def test_wrong_kubelets_are_counted_by_area(copy: Path) -> None:
     assert "| pleg | 3 | 1 (33.3%) | 1 |" in (copy / "verified.md").read_text()
 
 
+def test_of_mutants_it_is_told_how_many_were_tried(copy: Path) -> None:
+    kept = {
+        "pkg.a": {"killed": 9, "tried": 10, "mutants": 1000, "date": "2030-01-02"},
+        "pkg.b": {"killed": 30, "tried": 30, "mutants": 30, "date": "2030-01-02"},
+    }
+    (copy / "mutants.json").write_text(json.dumps(kept))
+    assert render("--docs", str(copy)).returncode == 0
+    page = (copy / "verified.md").read_text()
+    assert "| `pkg.a` | 9 | 10 | 1,000 | 2030-01-02 |" in page
+    assert "| all of these | 39 (97.5%) | 40 | 1,030 |" in page
+
+
 def test_a_page_without_its_markers_is_an_error_that_names_them(copy: Path) -> None:
     (copy / "verified.md").write_text("nothing here\n")
     done = render("--docs", str(copy))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ Choice = Mapping[str, Any]
 
 
 def node_suite_table(record: Mapping[str, Choice]) -> str:
-    """For each choice of specs: an area a line, then those that did not pass on some kubelet."""
+    """For each choice of specs: a folder a line, then those that did not pass on some kubelet."""
     if not record:
         return "No run is recorded.\n"
     return "\n".join(_choice(title, choice) for title, choice in record.items())
@@ -20,18 +21,18 @@ def node_suite_table(record: Mapping[str, Choice]) -> str:
 
 def _choice(title: str, choice: Choice) -> str:
     runs = choice["kubelets"]
-    areas = sorted({area for run in runs.values() for area in run["areas"]})
+    folders = sorted({area.rpartition("/")[0] for run in runs.values() for area in run["areas"]})
     lines = [
-        (area, *(_told(run["areas"].get(area, {})) for run in runs.values())) for area in areas
+        (folder or "all", *(_told(run["areas"], folder) for run in runs.values()))
+        for folder in (*folders, "")
     ]
-    totals = [_sum(run["areas"]) for run in runs.values()]
-    lines.append(("all", *(_told(total) for total in totals)))
     parts = [table((title, *runs), lines)]
+    filters = sorted({run["label_filter"] for run in runs.values()})
+    parts.append(f"Label filter: `{'`, `'.join(filters)}`.\n")
     for name, run in runs.items():
         parts.append(
-            f"{name}: label filter `{run['label_filter']}`, {run['procs']} processes, "
-            f"{duration(run['real_s'])}, {run['date']}. Failed in the whole run and passed alone: "
-            f"{len(run['passed_alone'])}.\n"
+            f"{name}: {run['procs']} processes, {duration(run['real_s'])}, {run['date']}. "
+            f"Failed in the whole run and passed alone: {len(run['passed_alone'])}.\n"
         )
     rows = _not_passed(choice)
     if rows:
@@ -39,16 +40,13 @@ def _choice(title: str, choice: Choice) -> str:
     return "\n".join(parts)
 
 
-def _told(counts: Mapping[str, int]) -> str:
-    words = [f"{counts[what]} {what}" for what in ("passed", "failed", "skipped") if what in counts]
-    return ", ".join(words) or "not run"
-
-
-def _sum(areas: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    found = {}
-    for what in ("passed", "failed", "skipped"):
-        found[what] = sum(counts.get(what, 0) for counts in areas.values())
-    return found
+def _told(areas: Mapping[str, Mapping[str, int]], folder: str) -> str:
+    """The sums of a folder; "": of all."""
+    sums = Counter[str]()
+    for area, counts in areas.items():
+        if folder in ("", area.rpartition("/")[0]):
+            sums.update(counts)
+    return ", ".join(f"{sums[what]} {what}" for what in ("passed", "failed", "skipped"))
 
 
 def _not_passed(choice: Choice) -> list[tuple[str, ...]]:

@@ -259,9 +259,11 @@ def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Pa
     assert render("--docs", str(copy)).returncode == 0
     assert "/home/somebody" not in (copy / "node-suite.json").read_text()
     page = (copy / "verified.md").read_text()
-    assert "| e2e_node/pods | 2 passed, 1 failed | 1 passed, 2 failed |\n" in page
-    assert "ours: label filter `Good && !Slow`, 4 processes, 2 min 10 s, 2030-01-02." in page
-    assert "Failed in the whole run and passed alone: 1." in page
+    assert "| e2e_node | 2 passed, 1 failed, 0 skipped | 1 passed, 2 failed, 0 skipped |\n" in page
+    assert "| all | 2 passed, 1 failed, 0 skipped | 1 passed, 2 failed, 0 skipped |\n" in page
+    assert "\nLabel filter: `Good && !Slow`.\n" in page
+    told = "ours: 4 processes, 2 min 10 s, 2030-01-02. Failed in the whole run and passed alone: 1."
+    assert f"\n{told}\n" in page
     hard, both_row = (
         "| Pods hard | passed | failed | `it \\| is` |\n",
         "| Pods both fail | failed | failed | no module |\n",

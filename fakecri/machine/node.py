@@ -19,6 +19,7 @@ from fakecri.machine.values import (
     GIB,
     Filesystem,
     FilesystemStats,
+    InterfaceTraffic,
     MemoryStats,
     PidStats,
     Tenant,
@@ -33,6 +34,8 @@ _SETTINGS: Final = (
     "base_memory_used_bytes",
     "cpus",
     "boot",
+    "booted_ns",
+    "traffic",
     "filesystems",
     "image_root",
     "address",
@@ -62,6 +65,10 @@ class FakeNode:
     """The number of CPUs, unless `layout` says it."""
     boot: str = "00000000-0000-4000-8000-000000000001"
     """The boot id."""
+    booted_ns: int | None = None
+    """When it was booted, in ns since 1970; None: it does not say."""
+    traffic: tuple[InterfaceTraffic, ...] = (InterfaceTraffic("eth0"),)
+    """What its network interfaces have carried."""
     filesystems: dict[str, Filesystem] = field(default_factory=lambda: {"/": Filesystem("disk0")})
     """What is mounted, by path prefix; the longest prefix of a path counts."""
     image_root: str = "/var/lib/containerd"
@@ -173,6 +180,13 @@ class FakeNode:
 
     def boot_id(self) -> str:
         return self.boot
+
+    def boot_time_ns(self) -> int | None:
+        return self.booted_ns
+
+    def interfaces(self) -> tuple[InterfaceTraffic, ...]:
+        """The network interfaces of the machine, and what they have carried."""
+        return self.traffic
 
     @property
     def cgroups(self) -> late.cgroupfs.CgroupFS:

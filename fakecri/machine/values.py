@@ -43,6 +43,17 @@ class PidStats:
 
 
 @dataclass(frozen=True, slots=True)
+class InterfaceTraffic:
+    """Bytes and errors of one network interface."""
+
+    name: str
+    rx_bytes: int = 0
+    rx_errors: int = 0
+    tx_bytes: int = 0
+    tx_errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What all containers and images use together, bytes."""
 

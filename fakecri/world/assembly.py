@@ -113,6 +113,8 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     files = HostFiles(write_logs=options.write_logs)
     clockwork = Clockwork(core, clock, files)
     node.clock = node.clock or clock
+    if node.booted_ns is None:
+        node.booted_ns = node.clock.wall_ns()
     node.tenant = Tenancy(core, clockwork)
     events = EventStreams(core, keep_s=options.keep_events_s)
     outage, faults = Outage(), FaultRules()

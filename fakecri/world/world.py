@@ -230,6 +230,7 @@ class World:
             lose_sandbox(self.core, sandbox)
             sandbox.ips = ()
         self.node.boot = self.core.ids.uuid()
+        self.node.booted_ns = self.core.now_ns()
         self.node.forget_cgroups()
         self._outage.error = None
         self._clockwork.pump()

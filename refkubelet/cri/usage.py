@@ -6,12 +6,16 @@ Instants are nanoseconds since 1970 (0: never), as on the wire.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from refkubelet.cri.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID
+from refkubelet.model.traffic import InterfaceTraffic, Traffic
 
 Message = Any
+Pressure = Mapping[str, Mapping[str, float]]
+"""`full` and `some`, each with total, avg10, avg60 and avg300."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ class ContainerUsage:
     swap_time_ns: int = 0  # when swap was measured
     swap_usage_bytes: int | None = None  # swapped out
     swap_available_bytes: int | None = None  # limit less usage
+    cpu_psi: Pressure | None = None  # time lost to waiting for each of these
+    memory_psi: Pressure | None = None
+    io_psi: Pressure | None = None
+    io_time_ns: int = 0  # when io_psi was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +78,8 @@ class SandboxUsage:
     memory_usage_bytes: int
     processes: int
     containers: tuple[ContainerUsage, ...]
+    sandbox_id: str = ""
+    traffic: Traffic | None = None  # None: not told
 
 
 def container_usage(stats: Message) -> ContainerUsage:
@@ -100,6 +110,10 @@ def container_usage(stats: Message) -> ContainerUsage:
         swap_time_ns=stats.swap.timestamp,
         swap_usage_bytes=_value(stats.swap, "swap_usage_bytes"),
         swap_available_bytes=_value(stats.swap, "swap_available_bytes"),
+        cpu_psi=_pressure(stats.cpu),
+        memory_psi=_pressure(stats.memory),
+        io_psi=_pressure(stats.io),
+        io_time_ns=stats.io.timestamp,
     )
 
 
@@ -111,7 +125,43 @@ def sandbox_usage(stats: Message) -> SandboxUsage:
         memory_usage_bytes=linux.memory.usage_bytes.value,
         processes=linux.process.process_count.value,
         containers=tuple(container_usage(row) for row in linux.containers),
+        sandbox_id=stats.attributes.id,
+        traffic=_traffic(linux.network) if linux.HasField("network") else None,
     )
+
+
+def _traffic(network: Message) -> Traffic:
+    default = network.default_interface if network.HasField("default_interface") else None
+    return Traffic(
+        time_ns=network.timestamp,
+        default=_interface(default) if default is not None else None,
+        interfaces=tuple(_interface(each) for each in network.interfaces),
+    )
+
+
+def _interface(usage: Message) -> InterfaceTraffic:
+    return InterfaceTraffic(
+        name=usage.name,
+        rx_bytes=_value(usage, "rx_bytes"),
+        rx_errors=_value(usage, "rx_errors"),
+        tx_bytes=_value(usage, "tx_bytes"),
+        tx_errors=_value(usage, "tx_errors"),
+    )
+
+
+def _pressure(resource: Message) -> Pressure | None:
+    if not resource.HasField("psi"):
+        return None
+    return {
+        kind.lower(): {
+            "total": data.Total,
+            "avg10": data.Avg10,
+            "avg60": data.Avg60,
+            "avg300": data.Avg300,
+        }
+        for kind in ("Full", "Some")
+        for data in (getattr(resource.psi, kind),)
+    }
 
 
 def filesystem_usage(usage: Message) -> FilesystemUsage:

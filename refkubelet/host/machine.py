@@ -8,12 +8,13 @@ internalCapacity.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from refkubelet.model.cgroups.limits import page_resource
 from refkubelet.model.quantity import NANO
+from refkubelet.model.traffic import InterfaceTraffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,14 @@ class Machine(Protocol):
     def cpu_count(self) -> int: ...
 
     def boot_id(self) -> str: ...
+
+    def boot_time_ns(self) -> int | None:
+        """When the machine was booted, in nanoseconds since 1970; None: unknown."""
+        ...
+
+    def interfaces(self) -> Sequence[InterfaceTraffic]:
+        """The interfaces to other machines, and their traffic."""
+        ...
 
     def cgroup_root(self) -> CgroupDir:
         """/sys/fs/cgroup; with v1 a directory for each hierarchy is below it."""

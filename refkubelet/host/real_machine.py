@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from refkubelet.host.interfaces import read_interfaces
 from refkubelet.host.kernel_log import KernelLog, open_at_end
 from refkubelet.host.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
 from refkubelet.host.memory_events import watch_memory
 from refkubelet.host.topology import read_topology
+from refkubelet.model.traffic import InterfaceTraffic
 from simclock import Clock
 
 
@@ -70,6 +72,18 @@ class RealMachine:
             return (self._root / "proc/sys/kernel/random/boot_id").read_text().strip()
         except OSError:
             return ""
+
+    def boot_time_ns(self) -> int | None:
+        """`btime` of /proc/stat."""
+        try:
+            _, _, rest = (self._root / "proc/stat").read_text().partition("\nbtime ")
+            return int(rest.partition("\n")[0]) * 10**9
+        except (OSError, ValueError):
+            return None
+
+    def interfaces(self) -> tuple[InterfaceTraffic, ...]:
+        """Those of /proc/net/dev."""
+        return read_interfaces(self._root / "proc/net/dev")
 
     def cgroup_root(self) -> Path:
         """Where the cgroup file systems are mounted."""

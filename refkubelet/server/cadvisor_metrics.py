@@ -1,6 +1,7 @@
 """The page /metrics/cadvisor: what containers use, with the names that cAdvisor gave it. Pure.
 
-The values are the runtime's. `id` is the path of the container's cgroup as far as it is known.
+The values are the runtime's. The traffic of a pod is that of its sandbox. `id` is the path of the
+container's cgroup as far as it is known.
 Rules: SRV-032. Upstream: github.com/google/cadvisor metrics/prometheus.go.
 """
 
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.cri.records import RuntimePod
-from refkubelet.cri.usage import ContainerUsage
+from refkubelet.cri.usage import ContainerUsage, SandboxUsage
+from refkubelet.model.traffic import Traffic
 from refkubelet.server.resource_metrics import Sample, exposition
 
 NANO: Final = 10**9
@@ -21,6 +23,12 @@ _GAUGES: Final = (
     ("container_memory_usage_bytes", "memory_usage_bytes"),
     ("container_memory_rss", "memory_rss_bytes"),
     ("container_memory_swap", "swap_usage_bytes"),
+)
+_TRAFFIC: Final = (
+    ("container_network_receive_bytes_total", "rx_bytes"),
+    ("container_network_receive_errors_total", "rx_errors"),
+    ("container_network_transmit_bytes_total", "tx_bytes"),
+    ("container_network_transmit_errors_total", "tx_errors"),
 )
 _FAULTS: Final = (("pgfault", "memory_page_faults"), ("pgmajfault", "memory_major_page_faults"))
 
@@ -38,28 +46,51 @@ def page(
     pods: Iterable[RuntimePod],
     usage: Iterable[ContainerUsage],
     cgroups: Mapping[str, str],
+    sandboxes: Iterable[SandboxUsage] = (),
 ) -> str:
-    """The text of the page. `pods`: those that run; `cgroups`: UID -> the pod's cgroup."""
+    """The text of the page. `pods`: those that run; `cgroups`: UID -> the pod's cgroup;
+    `sandboxes`: what the runtime tells of their traffic."""
     by_id = {row.container_id: row for row in usage}
+    traffic = {row.sandbox_id: row.traffic for row in sandboxes if row.traffic is not None}
     found = [
         Sample("machine_cpu_cores", "gauge", (), float(machine.cpus)),
         Sample("machine_memory_bytes", "gauge", (), float(machine.memory_bytes)),
     ]
     for pod in pods:
+        for sandbox in pod.sandboxes:
+            if sandbox.id in traffic:
+                labels = _labels(pod, cgroups, sandbox.id)
+                found += _of_sandbox(traffic[sandbox.id], labels)
         for container in pod.containers:
             row = by_id.get(container.id)
             if row is None:
                 continue
-            labels = (
-                ("container", container.name),
-                ("id", f"{cgroups.get(pod.uid, '')}/{container.id}"),
-                ("image", container.image),
-                ("name", container.id),
-                ("namespace", pod.namespace),
-                ("pod", pod.name),
-            )
+            labels = _labels(pod, cgroups, container.id, container.name, container.image)
             found += _of_container(row, labels, container.created_at_ns)
     return exposition(found)
+
+
+def _labels(
+    pod: RuntimePod, cgroups: Mapping[str, str], own_id: str, name: str = "", image: str = ""
+) -> tuple[tuple[str, str], ...]:
+    return (
+        ("container", name),
+        ("id", f"{cgroups.get(pod.uid, '')}/{own_id}"),
+        ("image", image),
+        ("name", own_id),
+        ("namespace", pod.namespace),
+        ("pod", pod.name),
+    )
+
+
+def _of_sandbox(traffic: Traffic, labels: tuple[tuple[str, str], ...]) -> Iterator[Sample]:
+    """What the interfaces of a pod have carried."""
+    for interface in traffic.each():
+        own = (*labels, ("interface", interface.name))
+        for name, field in _TRAFFIC:
+            value = getattr(interface, field)
+            if value is not None:
+                yield Sample(name, "counter", own, float(value), traffic.time_ns // MILLI or None)
 
 
 def _of_container(

@@ -52,10 +52,14 @@ class PodStats:
         memory: bool = False,
         processes: bool = False,
         files: bool = False,
+        network: bool = False,
     ) -> Mapping[str, PodUsage]:
         """Pod UID -> usage, of the pods that have statistics (EVIC-029). `memory`, `processes`:
-        read those of the pods' cgroups; `files`: add logs and volumes. Raises `CriCallError`."""
-        usages = await self._by_sandbox() if self.by_sandbox else None
+        read those of the pods' cgroups; `files`: add logs and volumes; `network`: add the traffic
+        that the runtime tells. Raises `CriCallError`."""
+        sandboxes = await self.sandboxes() if self.by_sandbox or network else None
+        usages = _by_pod(sandboxes) if self.by_sandbox and sandboxes is not None else None
+        traffic = {row.pod_uid: row.traffic for row in sandboxes or () if network}
         cgroup_of = self.pod_cgroup if usages is None and (memory or processes) else None
         if usages is None:
             rows = rows_by_pod(await self.runtime.container_stats(), await self._running())
@@ -70,25 +74,18 @@ class PodStats:
                 usage = self._with_processes(path, usage) if processes else usage
             if files:
                 usage = self._with_files(pod, usage)
-            result[uid(pod)] = usage
+            result[uid(pod)] = replace(usage, traffic=traffic.get(uid(pod)))
         return result
 
-    async def _by_sandbox(self) -> Mapping[str, PodUsage] | None:
-        """The usage of pods from ListPodSandboxStats; None: the runtime does not have that call."""
+    async def sandboxes(self) -> tuple[SandboxUsage, ...] | None:
+        """The rows of ListPodSandboxStats; None: the runtime does not have that call. Raises
+        `CriCallError`."""
         try:
-            rows = await self.runtime.sandbox_stats()
+            return await self.runtime.sandbox_stats()
         except CriCallError as error:
             if error.unimplemented:
                 return None
             raise
-        return {
-            row.pod_uid: PodUsage(
-                row.containers,
-                CgroupMemory(row.memory_usage_bytes, row.memory_working_set_bytes),
-                row.processes,
-            )
-            for row in rows
-        }
 
     async def _running(self) -> list[str]:
         pods = await self.runtime.get_pods(all_states=True)
@@ -106,3 +103,15 @@ class PodStats:
         if self.files is None:
             return usage
         return replace(usage, files=replace(self.files.files(pod), volumes=self.volumes(uid(pod))))
+
+
+def _by_pod(rows: Sequence[SandboxUsage]) -> Mapping[str, PodUsage]:
+    """The usage of pods as the runtime tells it of their sandboxes."""
+    return {
+        row.pod_uid: PodUsage(
+            row.containers,
+            CgroupMemory(row.memory_usage_bytes, row.memory_working_set_bytes),
+            row.processes,
+        )
+        for row in rows
+    }

@@ -2,7 +2,8 @@
 
 Each request collects the values anew, from the sources that eviction uses (EVIC-020..029, SRV-030);
 between requests nothing is done. CPU cores in use come from the runtime, or from the CPU time at
-the previous request. Network traffic is not measured.
+the previous request. The traffic of pods is what the runtime tells, that of the node what its
+interfaces have carried.
 Upstream: pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provider.go.
 """
 
@@ -20,6 +21,7 @@ from refkubelet.model.pod import uid
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_stats import CgroupStats
 from refkubelet.stats.files import measured_volumes, volume_dir
+from refkubelet.stats.network import network, of_node
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import DiskUse, PodUsage, VolumeUse
 from simclock import Clock
@@ -61,7 +63,7 @@ class SummaryProvider:
         `OSError` if a disk cannot be measured."""
         deps = self._deps
         pods = tuple(deps.pods())
-        usage = await deps.stats.of(pods, memory=True, processes=True, files=True)
+        usage = await deps.stats.of(pods, memory=True, processes=True, files=True, network=True)
         listed = {pod.uid: pod for pod in await deps.stats.runtime.get_pods(all_states=True)}
         node_fs = deps.machine.filesystem(deps.root_dir)
         summary = {
@@ -81,8 +83,9 @@ class SummaryProvider:
         return {
             "nodeName": self._deps.node_name,
             "systemContainers": self._system_containers(),
-            "startTime": wire.shown_time(self._start_ns),
+            "startTime": wire.shown_time(machine.boot_time_ns() or self._start_ns),
             **root,
+            **network(of_node(self._deps.clock.wall_ns(), machine.interfaces())),
             "memory": wire.node_memory(machine.memory(), root.get("memory", {})),
             "fs": wire.filesystem(node_fs),
             "runtime": self._runtime(images),
@@ -117,6 +120,7 @@ class SummaryProvider:
             "startTime": wire.shown_time(newest.created_at_ns),
             "containers": parts,
             **self._pod_cgroup(pod, usage, parts),
+            **network(usage.traffic),
             **self._volumes(pod, usage),
             "ephemeral-storage": wire.filesystem(node_fs, usage.ephemeral_storage),
             "process_stats": {"process_count": usage.processes},
@@ -161,8 +165,9 @@ class SummaryProvider:
         return {
             "name": row.name,
             "startTime": wire.shown_time(created_ns.get(row.container_id, 0)),
-            "cpu": wire.cpu(row.cpu_time_ns, core_ns, nano_cores),
+            "cpu": wire.cpu(row.cpu_time_ns, core_ns, nano_cores, row.cpu_psi),
             "memory": wire.container_memory(row),
+            "io": wire.container_io(row),
             "rootfs": wire.filesystem(self._layer_fs(row), layer, row.rootfs_time_ns),
             "logs": wire.filesystem(node_fs, usage.files.logs.get(row.name, DiskUse())),
             "swap": wire.swap(row),
@@ -199,4 +204,6 @@ def added_up(containers: Sequence[Json]) -> Json:
         rows = [container[part] for container in containers]
         sums = {name: sum(row.get(name, 0) for row in rows) for name in names}
         found[part] = {"time": rows[-1]["time"] if rows else None, **sums}
+    if containers:  # pressure cannot be added up
+        found["io"] = {"time": containers[-1]["io"]["time"]}
     return found

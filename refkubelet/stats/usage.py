@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from refkubelet.cri.usage import ContainerUsage
+from refkubelet.model.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class PodUsage:
     memory: CgroupMemory | None = None
     processes: int = 0
     files: PodFiles = PodFiles()
+    traffic: Traffic | None = None
+    """None: not asked for, or not known."""
 
     @property
     def memory_bytes(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, Pressure
 from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.stats.usage import CgroupMemory, DiskUse
 from simclock import format_rfc3339
@@ -59,11 +59,13 @@ def image_filesystem(stats: FilesystemStats, usage: FilesystemUsage) -> Json:
     return filesystem(stats, used, usage.time_ns)
 
 
-def cpu(time_ns: int, core_ns: int | None, nano_cores: int | None) -> Json:
-    """The part `cpu`: the CPU time since the start, and the cores in use."""
+def cpu(
+    time_ns: int, core_ns: int | None, nano_cores: int | None, psi: Pressure | None = None
+) -> Json:
+    """The part `cpu`: the CPU time since the start, the cores in use, and the pressure."""
     return {
         "time": shown_time(time_ns),
-        **known(usageNanoCores=nano_cores, usageCoreNanoSeconds=core_ns),
+        **known(usageNanoCores=nano_cores, usageCoreNanoSeconds=core_ns, psi=psi),
     }
 
 
@@ -80,6 +82,11 @@ def node_memory(stats: MemoryStats, root: Json) -> Json:
 def pressured(found: Json, pressure: Mapping[str, Any]) -> Json:
     """`found` with the pressure stall information (PSI) of the resource."""
     return {**found, "psi": pressure}
+
+
+def container_io(row: ContainerUsage) -> Json:
+    """The part `io` of a container: the pressure, if the runtime tells it."""
+    return {"time": shown_time(row.io_time_ns), **known(psi=row.io_psi)}
 
 
 def swap_of(time_ns: int, used_bytes: int | None, left_bytes: int | None) -> Json:
@@ -117,6 +124,7 @@ def container_memory(row: ContainerUsage) -> Json:
             rssBytes=row.memory_rss_bytes,
             pageFaults=row.memory_page_faults,
             majorPageFaults=row.memory_major_page_faults,
+            psi=row.memory_psi,
         ),
     }
 

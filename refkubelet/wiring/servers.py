@@ -128,4 +128,5 @@ class _CadvisorPage:
             await parts.runtime.manager.get_pods(all_states=False),
             await parts.runtime.manager.container_stats(),
             {} if of is None else {uid(pod): of(pod) for pod in pods},
+            sandboxes=await parts.stats.pods.sandboxes() or (),
         )

@@ -1,5 +1,7 @@
 """What the kubelet measures, as /stats/summary shows it."""
 
+from datetime import datetime
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
@@ -57,6 +59,38 @@ async def the_summary_has_the_pods_that_run(node: Node) -> None:
         expect(node, "usedBytes" in found["logs"], "its logs.usedBytes", found["logs"])
     for part in ("cpu", "memory", "ephemeral-storage"):
         expect(node, part in web, f"web has {part}", sorted(web))
+
+
+@conformance(
+    id="summary-network",
+    rules=["SRV-030.5", "SRV-030.6"],
+    needs=[Feature.STATUS, Feature.RESTART],
+)
+async def the_summary_has_the_traffic_of_the_node(node: Node) -> None:
+    """The summary of the node has its network interfaces but for those of the node itself and of
+    pods. Its startTime is that of the machine, whenever the kubelet was started."""
+    found = (await node.kubelet.summary())["node"]
+    network = found.get("network", {})
+    for name in ("time", "name", "interfaces"):
+        expect(node, name in network, f"network has {name}", network)
+    interfaces = network["interfaces"]
+    own = [i["name"] for i in interfaces if i["name"].startswith(("lo", "veth"))]
+    expect_equal(node, own, [], "interfaces of the node itself and of pods")
+    for interface in interfaces:
+        for name in ("rxBytes", "rxErrors", "txBytes", "txErrors"):
+            expect(node, interface.get(name, -1) >= 0, f"its {name}", interface)
+    default = [i["name"] for i in interfaces if i["name"] == "eth0"]
+    expect_equal(node, [network["name"]], default or [""], "the interface beside the time")
+    await node.run_for(5)
+    await node.kubelet.restart()
+    again = (await node.kubelet.summary())["node"]
+    apart_s = seconds_apart(found["startTime"], again["startTime"])
+    expect(node, apart_s <= 2, "the same startTime", [found["startTime"], again["startTime"]])
+
+
+def seconds_apart(one: str, other: str) -> float:
+    """How far two times of the API are from each other; a kubelet counts back from now."""
+    return abs((datetime.fromisoformat(one) - datetime.fromisoformat(other)).total_seconds())
 
 
 @conformance(id="summary-ended", rules=["EVIC-029"], needs=[Feature.STATUS, Feature.OUTSIDE_KILL])

@@ -199,3 +199,23 @@ async def a_failed_update_is_tried_again_soon(node: Node) -> None:
         within_s=16 + limits.NOTICE_S,
         what="the new content",
     )
+
+
+@conformance(id="volume-update-backs-off", rules=["NODE-202.2", "NODE-207.6"], needs=LONG)
+async def a_sync_does_not_cut_a_back_off_short(node: Node) -> None:
+    """While an update that failed several times waits for its next try, syncs of the pod lead to
+    none: five of them in five seconds to one at most, that which is due."""
+    await node.api.create_object("configmaps", config_map("settings", a="1"))
+    await run_with(node, with_volume("web", SETTINGS))
+    await node.api.delete_object("configmaps", "settings")
+    await node.run_for(limits.NOTICE_S)
+    await node.api.patch_pod("web", {"metadata": {"annotations": {"note": "0"}}})
+    await wait_failed(node, "web")
+    await node.run_for(20)  # the pauses are 16 s now
+    before = node.event_count("FailedMount", pod="web")
+    expect(node, before >= 3, "tries in 20 s", before)
+    for note in "12345":
+        await node.api.patch_pod("web", {"metadata": {"annotations": {"note": note}}})
+        await node.run_for(1)
+    tries = node.event_count("FailedMount", pod="web") - before
+    expect(node, tries <= 1, "one try at most in the 5 s", tries)

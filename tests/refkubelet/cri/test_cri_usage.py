@@ -16,6 +16,7 @@ from refkubelet.cri.usage import (
     filesystem_usage,
     sandbox_usage,
 )
+from refkubelet.model.traffic import InterfaceTraffic, Traffic
 
 FULL = {
     "attributes": {
@@ -123,6 +124,44 @@ def test_a_pod_as_a_whole_CRI_124() -> None:
 def test_a_pod_without_labels_is_known_by_its_metadata_CRI_124() -> None:
     told = ParseDict({"attributes": {"metadata": {"uid": "u-1"}}}, cri.PodSandboxStats())
     assert sandbox_usage(told) == SandboxUsage("u-1", 0, 0, 0, ())
+
+
+def test_the_traffic_of_a_pod_CRI_124() -> None:
+    linux = {
+        "network": {
+            "timestamp": 7,
+            "defaultInterface": {"name": "eth0", "rxBytes": {"value": 1}, "txErrors": {}},
+            "interfaces": [{"name": "eth1", "rxErrors": {"value": 2}, "txBytes": {"value": 3}}],
+        }
+    }
+    row = sandbox_usage(
+        ParseDict({"attributes": {"id": "s"}, "linux": linux}, cri.PodSandboxStats())
+    )
+    assert row.sandbox_id == "s"
+    assert row.traffic == Traffic(
+        7,
+        InterfaceTraffic("eth0", rx_bytes=1, tx_errors=0),
+        (InterfaceTraffic("eth1", rx_errors=2, tx_bytes=3),),
+    )
+    bare = ParseDict({"linux": {"network": {"timestamp": 7}}}, cri.PodSandboxStats())
+    assert sandbox_usage(bare).traffic == Traffic(7)
+
+
+def test_the_pressure_on_a_container_CRI_123() -> None:
+    data = {"Total": 5, "Avg10": 1.5, "Avg60": 2.5, "Avg300": 3.5}
+    told = {
+        "cpu": {"psi": {"Full": data}},
+        "memory": {"psi": {"Some": data}},
+        "io": {"timestamp": 9, "psi": {}},
+    }
+    usage = container_usage(stats(told))
+    known = {"total": 5, "avg10": 1.5, "avg60": 2.5, "avg300": 3.5}
+    none = dict.fromkeys(known, 0)
+    assert usage.cpu_psi == {"full": known, "some": none}
+    assert usage.memory_psi == {"full": none, "some": known}
+    assert usage.io_psi == {"full": none, "some": none}
+    assert usage.io_time_ns == 9
+    assert container_usage(stats({})).io_psi is None
 
 
 def test_a_filesystem_CRI_098() -> None:

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
-from refkubelet.cri.usage import ContainerUsage
+from refkubelet.cri.records import (
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    RuntimePod,
+    SandboxState,
+)
+from refkubelet.cri.usage import ContainerUsage, SandboxUsage
+from refkubelet.model.traffic import InterfaceTraffic, Traffic
 from refkubelet.server.cadvisor_metrics import MachineSize
 from refkubelet.server.cadvisor_metrics import page as cadvisor_page
 from refkubelet.server.resource_metrics import Sample, exposition, page
@@ -183,3 +190,28 @@ def test_what_the_runtime_does_not_tell_has_no_line_SRV_032() -> None:
         *("1.5", "7.0", "5.0", "6.0", "3.0", "4.0", "2.0", "1.0")
     ]
     assert all('id="/id-c"' in line for line in lines[:-2])
+
+
+def test_what_the_interfaces_of_pods_have_carried_SRV_032() -> None:
+    pod = RuntimePod("u", "web", "ns", (ListedSandbox("s", SandboxState.READY),))
+    told = Traffic(2_000_000, InterfaceTraffic("eth0", 1, 2, 3, 4), (InterfaceTraffic("eth1", 5),))
+    rows = [
+        SandboxUsage("u", 0, 0, 0, (), sandbox_id="s", traffic=told),
+        SandboxUsage("u", 0, 0, 0, (), sandbox_id="older", traffic=Traffic(1)),
+        SandboxUsage("v", 0, 0, 0, (), sandbox_id="silent"),
+    ]
+    text = cadvisor_page(MACHINE, [pod], [], {"u": "/kubepods/podu"}, rows)
+    of = (
+        'container="",id="/kubepods/podu/s",image="",name="s",namespace="ns",pod="web",'
+        'interface="eth0"'
+    )
+    eth1 = of.replace("eth0", "eth1")
+    assert values(text) == [
+        f"container_network_receive_bytes_total{{{of}}} 1.0 2",
+        f"container_network_receive_bytes_total{{{eth1}}} 5.0 2",
+        f"container_network_receive_errors_total{{{of}}} 2.0 2",
+        f"container_network_transmit_bytes_total{{{of}}} 3.0 2",
+        f"container_network_transmit_errors_total{{{of}}} 4.0 2",
+        *OF_MACHINE,
+    ]
+    assert kinds(text)["container_network_receive_bytes_total"] == "counter"

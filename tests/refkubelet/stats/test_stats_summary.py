@@ -13,6 +13,7 @@ from pods import make_pod
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
+from fakecri.machine.values import InterfaceTraffic as FakeTraffic
 from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,
@@ -22,6 +23,7 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems, SandboxUsage
+from refkubelet.model.traffic import InterfaceTraffic, Traffic
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_stats import CgroupStats, CpuRates
 from refkubelet.stats.files import PodFilesReader
@@ -60,7 +62,8 @@ class Runtime:
     async def sandbox_stats(self) -> tuple[SandboxUsage, ...]:
         if self.refuses:
             raise CriCallError("ListPodSandboxStats", self.refuses, "no")
-        return (SandboxUsage("u", 3 * MI, 4 * MI, 5, tuple(self.rows[:1])),)
+        traffic = Traffic(4 * 10**9, InterfaceTraffic("eth0", rx_bytes=8))
+        return (SandboxUsage("u", 3 * MI, 4 * MI, 5, tuple(self.rows[:1]), "s", traffic),)
 
 
 def row(container: str, name: str, memory: int, cpu_ns: int = 0) -> ContainerUsage:
@@ -180,6 +183,50 @@ async def test_the_node_s_part_EVIC_020_to_025_SRV_030() -> None:
     assert (rlimit["maxpid"], rlimit["curproc"]) == (32768, 100)
     assert found["systemContainers"] == []
     json.dumps(found)
+
+
+async def test_traffic_of_the_node_and_of_its_pods_SRV_030() -> None:
+    runtime, machine = Runtime(), FakeNode(traffic=(FakeTraffic("eth0", 1, 2, 3, 4),))
+    found = await provider(runtime, machine).summary()
+    assert found["node"]["network"]["txErrors"] == 4
+    assert found["node"]["network"]["time"] == "2026-01-01T00:00:00Z"
+    (pod,) = found["pods"]
+    assert pod["network"] == {"time": "1970-01-01T00:00:04Z", "name": "eth0", "rxBytes": 8}
+    assert [c["name"] for c in pod["containers"]] == ["main", "side"]  # those of the cgroups
+    runtime.refuses = "UNIMPLEMENTED"
+    (pod,) = (await provider(runtime, machine).summary())["pods"]
+    assert "network" not in pod
+    short = await provider(Runtime(), machine).summary(only_cpu_and_memory=True)
+    assert "network" not in short["node"] | short["pods"][0]
+
+
+async def test_a_runtime_that_cannot_tell_traffic_now_fails_the_summary_SRV_030() -> None:
+    runtime = Runtime()
+    runtime.refuses = "UNAVAILABLE"
+    with pytest.raises(CriCallError):
+        await provider(runtime, FakeNode()).summary()
+
+
+@pytest.mark.parametrize(
+    ("booted_ns", "shown"),
+    [(2 * 10**9, "1970-01-01T00:00:02Z"), (None, "2026-01-01T00:00:00Z")],
+)
+async def test_the_node_starts_with_its_machine_SRV_030(booted_ns: int | None, shown: str) -> None:
+    found = await provider(Runtime(), FakeNode(booted_ns=booted_ns)).summary()
+    assert found["node"]["startTime"] == shown
+
+
+async def test_the_pressure_on_a_container_is_the_runtime_s_SRV_030() -> None:
+    psi = {kind: {"total": 1, "avg10": 0, "avg60": 0, "avg300": 0} for kind in ("full", "some")}
+    runtime = Runtime()
+    pressed = {"cpu_psi": psi, "memory_psi": psi, "io_psi": psi, "io_time_ns": 10**9}
+    runtime.rows[0] = replace(runtime.rows[0], **pressed)
+    (pod,) = (await provider(runtime, FakeNode()).summary())["pods"]
+    main, side = pod["containers"]
+    assert main["io"] == {"time": "1970-01-01T00:00:01Z", "psi": psi}
+    assert (main["cpu"]["psi"], main["memory"]["psi"]) == (psi, psi)
+    assert "psi" not in side["io"] | side["cpu"] | side["memory"]
+    assert pod["io"] == {"time": None}  # the last container's: pressure cannot be added up
 
 
 async def test_a_disk_for_containers_shows_where_it_is_told_EVIC_024_EVIC_040() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.field_sets import Path
+from fakekubeapi.apply.last_applied import with_last_applied
 from fakekubeapi.apply.managers import APPLY, UPDATE, Manager, Owned, decode, encode
 from fakekubeapi.apply.ownership import (
     Conflicts,
@@ -96,7 +97,8 @@ class Owners:
         if not owners:
             owners = before_first_apply(empty_object(route.resource), live, shape, write)
         try:
-            return after_apply(owners, live, applied, shape, write, force=force)
+            new, now = after_apply(owners, live, applied, shape, write, force=force)
+            return with_last_applied(new, applied, writer.name), now
         except Conflicts as conflicts:
             details = {"causes": conflicts.causes}
             raise StatusError(409, conflicts.message, details=details) from None

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from refkubelet.events.recorder import EventType
 from refkubelet.model.token_bucket import TokenBucket
-from simclock import Ids, format_rfc3339
+from simclock import format_rfc3339
 
 COMPONENT: Final = "kubelet"
 CACHE_SIZE: Final = 4096
@@ -134,8 +134,8 @@ _Kind: TypeAlias = tuple[_Whole, str, str]
 class EventCorrelator:
     """Decides what becomes of each event (BACK-012)."""
 
-    def __init__(self, ids: Ids) -> None:
-        self._ids = ids
+    def __init__(self) -> None:
+        self._named_ns = 0
         self._similar = _Cache()
         self._written = _Cache()
         self._buckets = _Cache()
@@ -173,12 +173,18 @@ class EventCorrelator:
         """With the name, first time and count of its earlier form, if there is one."""
         old: RecordedEvent | None = self._written.get(key)
         if old is None:
-            name, first_ns, count = f"{event.involved.name}.{self._ids.hex(16)}", event.first_ns, 1
+            name, first_ns, count = self._name(event), event.first_ns, 1
         else:
             name, first_ns, count = old.name, old.first_ns, old.count + 1
         new = replace(event, name=name, first_ns=first_ns, count=count)
         self._written.touch(key, new)
         return new
+
+    def _name(self, event: RecordedEvent) -> str:
+        """The object's name and the time, so that lists of events are in the order of time; of two
+        at one moment the second is a nanosecond later."""
+        self._named_ns = max(event.first_ns, self._named_ns + 1)
+        return f"{event.involved.name}.{self._named_ns:x}"
 
     def _bucket(self, whole: _Whole, event_type: EventType) -> TokenBucket:
         key = (whole, event_type)

@@ -22,7 +22,7 @@ from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.token_bucket import TokenBucket
-from simclock import Clock, Ids
+from simclock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,6 @@ class QueuedEventRecorder:
         self,
         api: ApiClient | None,
         clock: Clock,
-        ids: Ids,
         node_name: str,
         *,
         limits: SendLimits = DEFAULT_LIMITS,
@@ -68,7 +67,7 @@ class QueuedEventRecorder:
         self._api = api
         self._clock = clock
         self._node_name = node_name
-        self._correlator = EventCorrelator(ids)
+        self._correlator = EventCorrelator()
         self._queue: asyncio.Queue[RecordedEvent] = asyncio.Queue(maxsize=KEPT_EVENTS)
         self._limit = TokenBucket(limits.burst, limits.qps) if limits.qps else None
         self._random = random

@@ -170,7 +170,6 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
     recorder = QueuedEventRecorder(
         api=deps.api,
         clock=deps.clock,
-        ids=deps.ids,
         node_name=deps.node_name,
         limits=SendLimits(qps=config.event_record_qps, burst=config.event_burst),
         random=deps.rng.stream("events").random,

@@ -13,7 +13,6 @@ from refkubelet.events.correlator import (
     InvolvedObject,
     RecordedEvent,
 )
-from simclock import Ids, Rng
 
 POD = InvolvedObject("Pod", "web", "ns", "uid", "7", "spec.containers{c}")
 SECOND = 10**9
@@ -25,7 +24,7 @@ def event(message: str = "no", **fields: Any) -> RecordedEvent:
 
 
 def correlator() -> EventCorrelator:
-    return EventCorrelator(Ids(Rng(1)))
+    return EventCorrelator()
 
 
 def written(known: EventCorrelator, one: RecordedEvent, now_s: float) -> RecordedEvent:
@@ -78,11 +77,21 @@ def test_a_new_event_gets_a_name_and_keeps_it_BACK_012() -> None:
     known = correlator()
     first = written(known, event(annotations=(("a", "b"),)), 0)
     name, _, digits = first.name.rpartition(".")
-    assert (name, len(digits), first.count) == ("web", 16, 1)
+    assert (name, int(digits, 16), first.count) == ("web", SECOND, 1)
     assert first == replace(event(annotations=(("a", "b"),)), name=first.name)
     later = replace(event(), first_ns=5 * SECOND, last_ns=6 * SECOND)
     second = known.correlate(later, 5)
     assert second == replace(later, name=first.name, first_ns=SECOND, count=2)
+
+
+def test_names_are_in_the_order_of_time_BACK_012() -> None:
+    known = correlator()
+    told = [written(known, event(f"{i}"), 0) for i in range(3)]
+    later = replace(event("later"), first_ns=2 * SECOND, last_ns=2 * SECOND)
+    told.append(written(known, later, 1))
+    assert [int(one.name.rpartition(".")[2], 16) for one in told] == [
+        *(SECOND, SECOND + 1, SECOND + 2, 2 * SECOND)
+    ]
 
 
 def test_what_is_combined_loses_its_annotations_BACK_012() -> None:

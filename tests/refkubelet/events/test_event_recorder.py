@@ -15,7 +15,6 @@ from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.events.correlator import SPAM_BURST, RecordedEvent
 from refkubelet.events.queued_recorder import KEPT_EVENTS, QueuedEventRecorder
-from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
 
@@ -29,7 +28,7 @@ async def api() -> FakeApi:
 async def recorder(api: FakeApi) -> AsyncIterator[QueuedEventRecorder]:
     """It runs, and sends to `api`."""
     client = LightkubeApiClient.in_process(InProcessTransport(api))
-    recorder = QueuedEventRecorder(client, virtual_loop().clock, Ids(Rng(1)), "n1")
+    recorder = QueuedEventRecorder(client, virtual_loop().clock, "n1")
     task = asyncio.create_task(recorder.run())
     yield recorder
     task.cancel()
@@ -38,7 +37,7 @@ async def recorder(api: FakeApi) -> AsyncIterator[QueuedEventRecorder]:
 
 @pytest_asyncio.fixture
 async def standalone() -> QueuedEventRecorder:
-    return QueuedEventRecorder(None, virtual_loop().clock, Ids(Rng(1)), "n1")
+    return QueuedEventRecorder(None, virtual_loop().clock, "n1")
 
 
 async def test_an_event_is_posted_as_a_kubelet_posts_it(

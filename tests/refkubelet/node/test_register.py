@@ -25,7 +25,7 @@ from refkubelet.node.status import (
     default_labels,
 )
 from refkubelet.sync_loop.runtime_state import RuntimeState
-from simclock import Ids, Rng, VirtualLoop
+from simclock import VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 NODE_INFO = (
@@ -49,7 +49,7 @@ class World:
     def __init__(self, loop: VirtualLoop, *, register: bool) -> None:
         self.api = FakeApi(clock=loop.clock)
         self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
-        self.recorder = QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
+        self.recorder = QueuedEventRecorder(None, loop.clock, "n1")
         self.not_ready: list[str] = []
         self.pressures: list[PressureCondition] = []
         self.told: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
-from simclock import Clock, Ids, Rng
+from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
 
@@ -41,7 +41,7 @@ class OneShot:
 
 def parts() -> tuple[Clock, QueuedEventRecorder]:
     loop = virtual_loop()
-    return loop.clock, QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
+    return loop.clock, QueuedEventRecorder(None, loop.clock, "n1")
 
 
 async def test_all_sources_must_have_delivered_and_been_consumed_SRC_070() -> None:

@@ -4,9 +4,10 @@ process.
 `FakeApi` is the server; `fakekubeapi.httpx_transport` connects a lightkube client to it without a
 socket (so it works in virtual time), `fakekubeapi.http` and the command `fakeapi serve` put it on a
 TCP port, where `--data DIR` keeps the objects over restarts. How a request goes through the
-folders: `api` takes it, `bodies` decodes it, `faults` may make it fail, `verbs.dispatch` parses it
-with `requests` and carries it out with `verbs`, under the rules of `resources` and, for who owns
-which field, of `apply`, on the objects of `storage`.
+folders: `negotiation` chooses the format of the answer, `api` takes it, `bodies` decodes it (with
+`protobuf`, if that is what the client speaks), `faults` may make it fail, `verbs.dispatch` parses
+it with `requests` and carries it out with `verbs`, under the rules of `resources` and, for who owns
+which field, of `apply`, on the objects of `storage`; `answers` writes the answer.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from fakekubeapi.bodies import JSON, PROTOBUF, YAML, encode
+from fakekubeapi.errors import StatusError
 from fakekubeapi.protobuf.envelope import encode_event, encode_object
 
 
@@ -22,7 +23,8 @@ class Format:
     stream_type: str
     """The content type of watches."""
     encode: Callable[[dict[str, Any]], bytes]
-    """An object, a list or a Status."""
+    """An object, a list or a Status. Raises: StatusError 500 for one that has a field of another
+    type than it should have, which JSON can say and protobuf cannot."""
     encode_event: Callable[[dict[str, Any]], bytes]
     """An event of a watch, from which its end can be told."""
 
@@ -41,9 +43,27 @@ def _encode_yaml(value: dict[str, Any]) -> bytes:
     )
 
 
+def _encode_protobuf(obj: dict[str, Any]) -> bytes:
+    try:
+        return encode_object(obj)
+    except ValueError as error:
+        raise _unwritable(error) from None
+
+
+def _protobuf_frame(event: dict[str, Any]) -> bytes:
+    try:
+        return encode_event(event)
+    except ValueError as error:
+        return encode_event({"type": "ERROR", "object": _unwritable(error).body()})
+
+
+def _unwritable(error: ValueError) -> StatusError:
+    return StatusError(500, f"Internal error occurred: {error}")
+
+
 FORMAT_OF: Final = {
     JSON: Format(JSON, JSON, encode, _json_line),
     YAML: Format(YAML, YAML, _encode_yaml, _encode_yaml),  # no watch is ever YAML
-    PROTOBUF: Format(PROTOBUF, f"{PROTOBUF};stream=watch", encode_object, encode_event),
+    PROTOBUF: Format(PROTOBUF, f"{PROTOBUF};stream=watch", _encode_protobuf, _protobuf_frame),
 }
 """The formats by their media types."""

@@ -43,7 +43,7 @@ def encode_object(obj: dict[str, Any]) -> bytes:
         raise ValueError(f"there is no message for {kind} of {api_version}")
     try:
         raw = encode_message(name, obj)
-    except (TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{kind} cannot be encoded: {error}") from None
     type_meta = text(_API_VERSION, api_version) + text(_KIND, kind)
     parts = ((_TYPE_META, type_meta), (_RAW, raw), (_CONTENT_ENCODING, b""), (_CONTENT_TYPE, b""))

@@ -1,6 +1,6 @@
 """The messages of the API: which number, name and type each field has.
 
-They are facts of upstream's API, written in `messages/<group>.<version>.txt`, the groups that this
+They are facts of upstream's API, written in `tables/<group>.<version>.txt`, the groups that this
 server has. A line without indentation is the name of a message; below it is a line for each field:
 
     7 tolerationSeconds *int64
@@ -88,7 +88,7 @@ def messages_of(package: str) -> dict[str, Message]:
     """The messages of a group and version (`core.v1`), by name; empty for one that has no table."""
     if package not in packages():
         return {}
-    table = resources.files(__package__) / "messages" / f"{package}.txt"
+    table = resources.files(__package__) / "tables" / f"{package}.txt"
     fields, name = dict[str, list[Field]](), ""
     for line in table.read_text(encoding="utf-8").splitlines():
         if line.startswith("  "):
@@ -102,7 +102,7 @@ def messages_of(package: str) -> dict[str, Message]:
 @cache
 def packages() -> frozenset[str]:
     """The groups and versions that have a table: `core.v1`, ..."""
-    tables = (resources.files(__package__) / "messages").iterdir()
+    tables = (resources.files(__package__) / "tables").iterdir()
     return frozenset(table.name.removesuffix(".txt") for table in tables)
 
 

@@ -1,12 +1,18 @@
 """Objects become protobuf and come back: every message, with Google's library as a witness."""
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from protobuf_objects import RandomObjects, all_messages, google_class, same
 
 from fakekubeapi.protobuf.codec import decode_message, encode_message
+from fakekubeapi.protobuf.envelope import DecodeError, decode_object, encode_object
 from fakekubeapi.protobuf.messages import messages_of, packages
 from fakekubeapi.protobuf.wire import BYTES, VARINT, WireError, key, text, varint, with_length
 
@@ -147,6 +153,44 @@ def test_numbers_may_be_packed() -> None:
 def test_bytes_that_are_no_message(data: bytes, words: str) -> None:
     with pytest.raises(WireError, match=words):
         decode_message("core.v1.LocalObjectReference", data)
+
+
+OBJECTS = [
+    encode_object({"kind": kind, "apiVersion": version, **RandomObjects(7).of(name)})
+    for kind, version, name in (
+        ("Pod", "v1", "core.v1.Pod"),
+        ("Node", "v1", "core.v1.Node"),
+        ("ResourceClaim", "resource.k8s.io/v1", "resource.v1.ResourceClaim"),
+    )
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(OBJECTS), st.data())
+def test_broken_bytes_are_read_or_refused(whole: bytes, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(whole) - 1))
+    end = data.draw(st.integers(start, min(start + 4, len(whole))))
+    broken = whole[:start] + data.draw(st.binary(max_size=4)) + whole[end:]
+    try:
+        read = decode_object(broken)
+    except DecodeError:
+        return
+    assert isinstance(json.loads(json.dumps(read)), dict)
+    encode_object(read)
+
+
+def test_nothing_is_loaded_before_it_is_needed() -> None:
+    program = (
+        "import sys, fakekubeapi.http, fakekubeapi.protobuf.messages as m; "
+        "print(m.messages_of.cache_info().currsize, 'google.protobuf' in sys.modules); "
+        "from fakekubeapi.protobuf.envelope import encode_object; "
+        "encode_object({'kind': 'Lease', 'apiVersion': 'coordination.k8s.io/v1'}); "
+        "print(m.messages_of.cache_info().currsize)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=200
+    )
+    assert told.stdout.split() == ["0", "False", "2"]
 
 
 def test_each_message_has_its_own_numbers_and_names() -> None:

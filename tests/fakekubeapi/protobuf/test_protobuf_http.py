@@ -254,6 +254,20 @@ async def test_what_a_client_takes_and_there_is_not(accept: str, path: str, word
     assert (found["reason"], found["message"]) == ("NotAcceptable", words)
 
 
+async def test_what_cannot_be_written_is_a_refusal() -> None:
+    api = FakeApi()
+    path = "/api/v1/namespaces/default/secrets"
+    await api.request("POST", path, body=named("Secret", data={"x": "abcde"}))
+    async with client(api) as it:
+        status, told = await it.ask("GET", path)
+        assert (status, told["reason"]) == (500, "InternalError")
+        assert "SecretList cannot be encoded" in told["message"]
+        params = {"watch": "true", "timeoutSeconds": "1"}
+        async with it.http.get(path, params=params, headers={"Accept": PROTOBUF}) as stream:
+            (event,), _ = decode_events(await stream.read())
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 500)
+
+
 async def test_discovery_is_protobuf_too() -> None:
     async with client(FakeApi()) as it:
         for path, kind in (("/apis", "APIGroupList"), ("/api/v1", "APIResourceList")):

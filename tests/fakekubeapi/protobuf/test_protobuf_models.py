@@ -172,7 +172,7 @@ def test_what_the_server_has_can_be_sent() -> None:
     for kind, api_version in others.items():
         assert has_message(api_version, kind), kind
     assert not has_message("meta.k8s.io/v1", "Table")
-    assert not has_message("../messages/core.v1", "Pod")
+    assert not has_message("../tables/core.v1", "Pod")
 
 
 def test_every_type_that_a_field_names_is_there() -> None:

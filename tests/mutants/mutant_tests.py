@@ -1,9 +1,11 @@
 """Asks our own tests about wrong kubelets: which tests that cite a broken rule fail?
 
 `python tests/mutants/mutant_tests.py` takes each mutant of the catalogue and runs the tests that
-name its rule, in a pytest that imports the mutant. The tests that fail, and pass without it, go
-into docs/suite-mutants.json beside the cases that noticed it, for docs/rules.md. Names, areas and
-globs choose mutants. It takes some twenty minutes: a pytest for each mutant.
+name its rule. The tests that fail, and pass without it, go into docs/suite-mutants.json beside the
+cases that noticed it, for docs/rules.md. Names, areas and globs choose mutants; `--missing` takes
+those of which no answer is kept. The tests are collected once, and a fork for each mutant exchanges
+the functions that it changes (mutant_plugin.py); a mutant that changes more than functions wants a
+pytest of its own.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ from suite_mutants import KEPT, ROOT
 
 MUTANT: Final = "REFKUBELET_MUTANT"
 """The name of the mutant to become; unset or "": none."""
+PLAN: Final = "REFKUBELET_MUTANTS"
+"""The file that says which mutants are tried, by which tests, in one pytest."""
 FAILED: Final = "REFKUBELET_MUTANT_FAILED"
-"""The file that the names of failed tests are written to, as JSON."""
+"""The file that the names of failed tests are written to, as lines of JSON."""
 SLOW: Final = ("tests/chaos", "tests/verified", "tests/project", "tests/examples", "tests/clients")
 """About other things than one clause."""
 
@@ -49,42 +53,56 @@ def node_id(place: str) -> str:
     return place.replace(": ", "::")
 
 
-async def failed_tests(mutant: str, tests: Sequence[str]) -> set[str]:
-    """Those of the tests (node IDs) that fail on the mutant; "" is refkubelet as it is."""
-    if not tests:
-        return set()
+async def run_pytest(words: Sequence[str], variables: Mapping[str, str]) -> list[Any]:
+    """The lines of JSON that the plug-in has written."""
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder) / "failed.json"
-        words = ["-q", "-p", "mutant_plugin", "-p", "no:cacheprovider", "--timeout=60"]
+        told = Path(folder) / "failed.jsonl"
+        options = ["-q", "-p", "mutant_plugin", "-p", "no:cacheprovider", "--timeout=120"]
+        path = os.pathsep.join([str(ROOT / "tests" / "mutants"), str(ROOT)])
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "pytest", *words, *tests),
+            *(sys.executable, "-m", "pytest", *options, *words),
             cwd=ROOT,
-            env={**os.environ, MUTANT: mutant, FAILED: str(told), "PYTHONPATH": "tests/mutants"},
+            env={**os.environ, **variables, FAILED: str(told), "PYTHONPATH": path},
             stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
         )
         await process.wait()
-        return set(json.loads(told.read_text())) if told.exists() else set()
+        text = told.read_text() if told.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
 
 
-async def links(mutants: Sequence[Mutant], jobs: int) -> dict[str, list[str]]:
-    """Mutant -> `file: function` of the tests that it makes fail."""
-    citing = citing_tests()
-    wanted = {
-        mutant.name: sorted({p for rule in mutant.rules for p in citing.get(rule_of(rule), [])})
-        for mutant in mutants
-    }
-    places = sorted({place for of in wanted.values() for place in of})
-    broken = await failed_tests("", [node_id(place) for place in places])
+async def links(wanted: Mapping[str, Sequence[str]], jobs: int) -> dict[str, list[str]]:
+    """Mutant -> those of its tests (`file: function`) that it makes fail."""
+    found: dict[str, list[str]] = {}
+    left = {name: [node_id(place) for place in places] for name, places in wanted.items()}
+    files = sorted({test.partition("::")[0] for tests in left.values() for test in tests})
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as plan:
+        json.dump({"tests": left, "jobs": jobs}, plan)
+        plan.flush()
+        told = await run_pytest(files, {PLAN: plan.name})
+    answers = {line["mutant"]: line["failed"] for line in told if line["failed"] is not None}
     turn = asyncio.Semaphore(jobs)
 
-    async def one(name: str) -> tuple[str, list[str]]:
+    async def alone(name: str) -> None:
         async with turn:
-            failed = await failed_tests(name, [node_id(place) for place in wanted[name]])
-        print(f"{name}: {len(failed - broken)} of {len(wanted[name])} tests", flush=True)
-        return name, [p for p in wanted[name] if node_id(p) in failed - broken]
+            answers[name] = await _failed_anew(name, left[name])
 
-    return dict(await asyncio.gather(*(one(name) for name in wanted)))
+    others = [name for name, tests in left.items() if tests and name not in answers]
+    print(f"{len(answers)} tried in forks, {len(others)} are imported anew", flush=True)
+    await asyncio.gather(*(alone(name) for name in others))
+    for name, places in wanted.items():
+        failed = set(answers.get(name, ()))
+        found[name] = [place for place in places if node_id(place) in failed]
+        print(f"{name}: {len(found[name])} of {len(places)} tests", flush=True)
+    return found
+
+
+async def _failed_anew(name: str, tests: Sequence[str]) -> list[str]:
+    """The tests that fail in a pytest that imports the mutant, and pass in one that does not."""
+    failed = await run_pytest(tests, {MUTANT: name})
+    if failed:
+        without = await run_pytest([test for test in tests if test in failed], {MUTANT: ""})
+        failed = [test for test in failed if test not in without]
+    return failed
 
 
 def kept_with(kept: Mapping[str, Any], found: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -96,15 +114,26 @@ def kept_with(kept: Mapping[str, Any], found: Mapping[str, Sequence[str]]) -> di
     }
 
 
+def chosen(mutants: Sequence[Mutant], kept: Mapping[str, Any], missing: bool) -> list[Mutant]:
+    """All of them, or those whose tests are not known."""
+    return [m for m in mutants if not missing or "tests" not in kept.get(m.name, {})]
+
+
 def main(words: Sequence[str]) -> int:
     """See above."""
     parser = argparse.ArgumentParser(prog="mutant_tests", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants, areas or globs; default all")
+    parser.add_argument("--missing", action="store_true", help="only those without an answer")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args(words)
-    found = asyncio.run(links(read_all(options.names), options.jobs))
-    kept = json.loads(KEPT.read_text())
-    KEPT.write_text(json.dumps(kept_with(kept, found), indent=1) + "\n")
+    mutants = chosen(read_all(options.names), json.loads(KEPT.read_text()), options.missing)
+    citing = citing_tests()
+    wanted = {
+        mutant.name: sorted({p for rule in mutant.rules for p in citing.get(rule_of(rule), [])})
+        for mutant in mutants
+    }
+    found = asyncio.run(links(wanted, options.jobs))
+    KEPT.write_text(json.dumps(kept_with(json.loads(KEPT.read_text()), found), indent=1) + "\n")
     return 0
 
 

@@ -3,10 +3,11 @@
 `tox -e mutants-suite` asks about all of them, in processes, and prints what was noticed by area and
 what was not; names, areas and globs choose (`-- backoff "probes/*late*"`). `--sample 10` takes a
 tenth, drawn with `--seed`. One case that notices a mutant is enough; `--links` asks all those that
-cite its rules. `--keep` does so, too, and the answers go into docs/suite-mutants.json, from which
-docs/rules.md shows which case covers which clause. Exit code 1: fewer than 95 % are noticed (of
-a sample: of those that were noticed when the answers were kept), a patch does not fit, or, where no
-sample was taken, one that is not noticed says no reason, or one that is said to survive is noticed.
+cite its rules. `--keep` does so, too (`--no-links`: it does not), and the answers go into
+docs/suite-mutants.json, from which docs/rules.md shows which case covers which clause. Exit code 1:
+fewer than 95 % are noticed (of a sample: of those that were noticed when the answers were kept), a
+patch does not fit, or, where no sample was taken, one that is not noticed says no reason, or one
+that is said to survive is noticed.
 """
 
 from __future__ import annotations
@@ -105,6 +106,9 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--keep", action="store_true", help=f"write {KEPT.relative_to(ROOT)}, with the links"
     )
+    parser.add_argument(
+        "--no-links", action="store_true", help="keep only the first case that notices a mutant"
+    )
     parser.add_argument("-v", action="store_true", help="show which cases noticed each mutant")
     return parser.parse_args(words)
 
@@ -131,7 +135,7 @@ def main(words: Sequence[str]) -> int:
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     before = {name: answer["noticed"] for name, answer in kept.items()}
     cases = load_cases()
-    links = options.links or options.keep
+    links = options.links or (options.keep and not options.no_links)
     plans = [first_plan(mutant, cases, before, links=links) for mutant in mutants]
     answers = _all_answers(plans, cases, options)
     print("\n".join(lines_by_area(answers)))

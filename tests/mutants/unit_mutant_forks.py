@@ -52,6 +52,8 @@ class Ended:
     verdict: str
     test: str
     """The last one that it ran: the one that failed or took too long, if there is such."""
+    folder: Path = Path()
+    """Where its temporary files were."""
 
 
 @dataclass
@@ -106,7 +108,8 @@ class Forks:
         at = child.folder / AT
         test = at.read_text() if at.exists() else ""
         shutil.rmtree(child.folder, ignore_errors=True)
-        return Ended(child.about, verdict(os.waitstatus_to_exitcode(status)), test)
+        said = verdict(os.waitstatus_to_exitcode(status))
+        return Ended(child.about, said, test, child.folder)
 
 
 def verdict(exit_code: int) -> str:
@@ -126,7 +129,7 @@ def used_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def add(file: str, line: Mapping[str, object]) -> None:
+def add(file: str, line: Mapping[str, object] | str) -> None:
     """A line of JSON, in one write: several processes add lines."""
     with open(file, "ab", buffering=0) as target:
         target.write((json.dumps(line) + "\n").encode())

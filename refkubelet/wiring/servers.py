@@ -12,7 +12,7 @@ from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.streams import StreamClient
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
-from refkubelet.server import cadvisor_metrics
+from refkubelet.server import cadvisor_metrics, cgroup_metrics
 from refkubelet.server.authentication import RequestAuthenticator
 from refkubelet.server.authorization import authorizer_of
 from refkubelet.server.gate import Gate
@@ -123,10 +123,14 @@ class _CadvisorPage:
         pods = parts.sources.pods.pods()
         of = pod_cgroup_of(self._base.config)
         size = cadvisor_metrics.MachineSize(machine.cpu_count(), machine.memory().total_bytes)
-        return cadvisor_metrics.page(
+        cgroups = {} if of is None else {uid(pod): of(pod) for pod in pods}
+        running = await parts.runtime.manager.get_pods(all_states=False)
+        told = cadvisor_metrics.page(
             size,
-            await parts.runtime.manager.get_pods(all_states=False),
+            running,
             await parts.runtime.manager.container_stats(),
-            {} if of is None else {uid(pod): of(pod) for pod in pods},
+            cgroups,
             sandboxes=await parts.stats.pods.sandboxes() or (),
         )
+        seen_ns = self._base.deps.clock.wall_ns()
+        return told + cgroup_metrics.page(machine, running, cgroups, seen_ns)

@@ -108,10 +108,21 @@ class Carrier(web.Server):
             return _whole(text(f"400 Bad Request: {problem}", 400))
         answer = await self._port.answer(request)
         if answer.tunnel is not None:
-            answer = await join(raw, answer.tunnel)
+            try:
+                answer = await join(raw, answer.tunnel)
+            except ConnectionResetError:
+                return _Ended()
         if answer.chunks is None:
             return _whole(answer)
         return await _in_chunks(raw, answer)
+
+
+class _Ended(web.Response):
+    """In place of an answer, where the connection has been joined with another and has ended. The
+    error is aiohttp's way to end it without a word in the log."""
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        raise ConnectionResetError("the stream has ended")
 
 
 def _whole(answer: Answer) -> web.Response:

@@ -115,6 +115,20 @@ async def test_exec_over_websocket_SRV_025(tmp_path: Path, protocol: str) -> Non
         assert json.loads(found[3])["status"] == "Success"
 
 
+async def test_the_end_of_a_stream_is_no_error_in_the_log_SRV_025(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ended(raw: Any, tunnel: Any) -> Any:
+        raise ConnectionResetError("the stream has ended")
+
+    monkeypatch.setattr("refkubelet.server.carrier.join", ended)
+    async with kubelet(tmp_path) as (_, number):
+        with pytest.raises(asyncio.IncompleteReadError):
+            async with spdy(tmp_path, number, f"/exec/{PLACE}/c?command=ls&output=1", V4):
+                pass
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def test_a_port_over_spdy_SRV_026(tmp_path: Path) -> None:
     async with kubelet(tmp_path) as (node, number):
 

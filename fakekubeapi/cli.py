@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fakekubeapi.kubelets.options import KubeletOptions
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8001"
+PLUGINS: Final = ("ServiceAccount",)
+"""The admission plug-ins that can be switched on."""
 
 
 class UsageError(Exception):
@@ -41,6 +43,22 @@ def parse_listen(text: str) -> tuple[str, int]:
             f"for example {DEFAULT_LISTEN}"
         )
     return host.strip("[]"), int(port)
+
+
+def parse_plugins(text: str) -> frozenset[str]:
+    """The names of admission plug-ins in a list with commas. Raises: UsageError for one that is not
+    here.
+
+    >>> sorted(parse_plugins("ServiceAccount"))
+    ['ServiceAccount']
+    """
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    if unknown := sorted(names - set(PLUGINS)):
+        raise UsageError(
+            f'--enable-admission-plugins: plugin "{unknown[0]}" is unknown; '
+            f"wanted some of {', '.join(PLUGINS)}"
+        )
+    return names
 
 
 def kubeconfig(url: str, root_pem: str = "") -> str:
@@ -105,6 +123,13 @@ def _parser() -> argparse.ArgumentParser:
         help="keep all objects in this directory, and go on with those that are there "
         "(default: in memory alone)",
     )
+    serve.add_argument(
+        "--enable-admission-plugins",
+        default="",
+        metavar="NAMES",
+        help="ServiceAccount: new pods get a service account and the volume with its token, new "
+        "namespaces kube-root-ca.crt (default: none; a kube-apiserver has it without being asked)",
+    )
     add_flags(serve)
     serve.add_argument(
         "--clock-page",
@@ -156,12 +181,14 @@ async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
     from fakekubeapi.storage.watch import BOOKMARK_EVERY_S
     from simclock import Ids, Rng
 
+    plugins = parse_plugins(options.enable_admission_plugins)
     try:
         api = FakeApi(
             ids=Ids(Rng.from_system()),
             field_managers=True,
             data=options.data,
             bookmark_every_s=BOOKMARK_EVERY_S,
+            service_account_admission="ServiceAccount" in plugins,
         )
     except DataError as error:
         raise UsageError(f"--data: {error}") from None

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from timewarp import clock_x86_64
 from timewarp.refusal import CannotWarp
 
 
-@dataclass(frozen=True, slots=True)
-class SystemCalls:
+class SystemCalls(NamedTuple):
     """Numbers of system calls."""
 
     mmap: int
@@ -28,8 +26,7 @@ class SystemCalls:
     """Calls that wait for a child process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(NamedTuple):
     """One machine. Registers are numbered as in the kernel's user_regs_struct."""
 
     name: str

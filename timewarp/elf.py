@@ -9,8 +9,7 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from timewarp.refusal import CannotWarp
 
@@ -27,8 +26,7 @@ OLDEST_GO: Final = (1, 14)
 """From here on all timers of a Go program sleep in one system call, in epoll."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoProgram:
+class GoProgram(NamedTuple):
     """A program built by Go. `version`: as the compiler tells it, such as `go1.24.1`; "" when it is
     told in a way that only Go older than 1.18 has."""
 
@@ -36,8 +34,7 @@ class GoProgram:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A function in the table of the vDSO. `value_at`: where its address stands in the image;
     `address`: what stands there, counted from `Vdso.bias`."""
 
@@ -45,8 +42,7 @@ class Symbol:
     address: int
 
 
-@dataclass(frozen=True, slots=True)
-class Vdso:
+class Vdso(NamedTuple):
     """The vDSO of a process. `bias`: what is added to addresses in it, counted from its start, to
     get offsets from its start."""
 
@@ -54,8 +50,7 @@ class Vdso:
     symbols: dict[str, Symbol]
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
+class _Segment(NamedTuple):
     kind: int
     flags: int
     offset: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 from collections.abc import Sequence
 from typing import NoReturn
@@ -29,7 +28,7 @@ READY = b"+"
 def become(argv: Sequence[str], page: TimePage) -> NoReturn:
     """Replace this process by the program `argv[0]`, found as a shell finds it, in the time of
     `page`. Raises: CannotWarp; OSError when it cannot be executed."""
-    path = shutil.which(argv[0])
+    path = _found(argv[0])
     if path is None:
         raise CannotWarp(f"{argv[0]}: no such program")
     require(path)
@@ -42,6 +41,15 @@ def become(argv: Sequence[str], page: TimePage) -> NoReturn:
     except BaseException:
         members.become(row, Kind.FREE)
         raise
+
+
+def _found(name: str) -> str | None:
+    """The program of that name, as a shell finds it; None: there is none."""
+    if os.path.dirname(name):
+        return name if os.path.isfile(name) and os.access(name, os.X_OK) else None
+    import shutil  # not at the top: suites name their programs by paths, and are quicker without
+
+    return shutil.which(name)
 
 
 def _have_helper(page: TimePage, members: Members, row: int, machine: Architecture) -> None:

@@ -11,9 +11,8 @@ import fcntl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from timewarp.pages import MEMBERS_SIZE, NUMBERS_SIZE, WORD_CHANGES, TimePage
 from timewarp.refusal import CannotWarp
@@ -42,8 +41,7 @@ class Kind(IntEnum):
     """An asyncio loop; it says itself until when it waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row as it was read. `born`: when the process started, in ticks since the machine did."""
 
     number: int

@@ -17,7 +17,6 @@ import mmap
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Final
 
 from timewarp.refusal import CannotWarp
@@ -35,7 +34,8 @@ WORD_MAGIC, WORD_BOOT, WORD_RATE, WORD_WALL, WORD_MONO, WORD_JUMPED, WORD_CHANGE
 NUMBERS_SIZE: Final = 0x10000  # a page on every machine
 MEMBERS_SIZE: Final = 0x4000
 SIZE: Final = NUMBERS_SIZE + MEMBERS_SIZE
-BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
+JOIN: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "join.py")
 
 
 class TimePage:
@@ -121,7 +121,7 @@ class TimePage:
     def prefix(self) -> tuple[str, ...]:
         """The words before a command line that put a Go program into this time. The program keeps
         the process ID that the command was started with."""
-        return (sys.executable, "-m", "timewarp", "--join", self.path, "--")
+        return (sys.executable, "-I", "-S", JOIN, self.path, "--")
 
     def monotonic_ns(self) -> int:
         """The monotonic clock of this time, in nanoseconds."""
@@ -183,4 +183,5 @@ def _publish(path: str, rate: float) -> None:
 
 def _boot() -> int:
     """A number for this start of the machine: monotonic clocks begin anew with each."""
-    return int(BOOT_ID.read_text().strip().replace("-", "")[:16], 16)
+    with open(BOOT_ID) as file:
+        return int(file.read().strip().replace("-", "")[:16], 16)

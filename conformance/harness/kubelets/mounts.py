@@ -4,12 +4,14 @@ and volumes below. Mounts outside the directory of the case are not touched.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from conformance.harness.machines.mounting import unmount
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
@@ -47,7 +49,7 @@ def left_to_unmount(points: Sequence[Path], keep: Counter[Path]) -> list[Path]:
     return found[::-1]
 
 
-async def unmount_below(base: Path, keep: Counter[Path]) -> None:
+def unmount_below(base: Path, keep: Counter[Path]) -> None:
     """Unmount everything at or below `base`, even what is still in use, but for the mounts in
     `keep`, which were there before.
 
@@ -55,7 +57,5 @@ async def unmount_below(base: Path, keep: Counter[Path]) -> None:
     """
     points = mounts_below(MOUNTS.read_text().splitlines(), base)
     for point in left_to_unmount(points, keep):
-        process = await asyncio.create_subprocess_exec(
-            "umount", "--lazy", str(point), stderr=asyncio.subprocess.DEVNULL
-        )
-        await process.wait()
+        with suppress(OSError):
+            unmount(point)

@@ -262,7 +262,7 @@ class ProcessKubelet:
         if self._process is not None:
             await self.kill()
         await self._close_session()
-        await unmount_below(self._paths.base, self._mounts_before)
+        unmount_below(self._paths.base, self._mounts_before)
 
     async def pods(self) -> Sequence[dict[str, Any]]:
         """`GET /pods` on the read-only port; nothing while the kubelet is stopped."""

@@ -64,7 +64,7 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
     try:
         async with AsyncExitStack() as stack:
             if choice.runtime in (FAKE, FAKE_SOCKET):
-                yield RealEnvironment(choice, base, tls=server_context(base))
+                yield RealEnvironment(choice, base, tls=server_context())
             elif choice.runtime == CONTAINERD:
                 yield await _with_containerd(choice, base, stack)
             else:

@@ -13,14 +13,15 @@ import os
 import signal
 import struct
 import warnings
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait  # noqa: TID251
 from pathlib import Path
 from typing import Any, Final
 
 from conformance.harness.expect import expect
+from conformance.harness.machines import mounting
 from conformance.harness.node import Node
 from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
@@ -128,26 +129,40 @@ def _work(cases: Sequence[Case], choice: Choice, tickets: int, results: Connecti
     """Run the cases whose numbers are drawn from `tickets`, until there are none left."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
     collect_less()
+    own_mounts = _own_mounts()
     try:
         while ticket := os.read(tickets, TICKET.size):
             (number,) = TICKET.unpack(ticket)
-            result = run_warped_case(cases[number], choice)
+            result = run_warped_case(cases[number], choice, own_mounts)
             results.send((number, replace(result, case=None)))  # type: ignore[arg-type]
     except (BrokenPipeError, asyncio.CancelledError):
         return
 
 
-def run_warped_case(case: Case, choice: Choice) -> Result:
+def _own_mounts() -> bool:
+    """Give this process a mount namespace of its own, if it may have one: kubelets then see no
+    mounts of other cases, and none is left behind."""
+    try:
+        mounting.own_namespace()
+    except OSError:
+        return False
+    return True
+
+
+def run_warped_case(case: Case, choice: Choice, own_mounts: bool = False) -> Result:
     """Run one case on a new loop, in a new time. SIGTERM ends it, with its clean-up; a second one
-    changes nothing: a clean-up that is cut off would leave a kubelet behind."""
+    changes nothing: a clean-up that is cut off would leave a kubelet behind.
+
+    `own_mounts`: whether nobody else sees what this process mounts. Then the directory of the case
+    is a file system in memory: kubelets write and sync many small files."""
     from timewarp import TimePage, WarpedLoop
 
     with closing(TimePage.create(choice.speed)) as page:
         with asyncio.Runner(loop_factory=lambda: WarpedLoop(page)) as runner:
-            return runner.run(_case(case, choice))
+            return runner.run(_case(case, choice, own_mounts))
 
 
-async def _case(case: Case, choice: Choice) -> Result:
+async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
     # Here, not above: the processes must be forked before gRPC has threads.
     from conformance.harness.runs.real import case_directory, real_environment
 
@@ -162,5 +177,16 @@ async def _case(case: Case, choice: Choice) -> Result:
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     async with real_environment(choice) as environment:
-        async with case_directory(Path(environment.shared)) as directory:
-            return await run_case(case, environment.parts, directory, choice.traces)
+        with _in_memory(environment.shared) if own_mounts else nullcontext():
+            async with case_directory(environment.shared) as directory:
+                return await run_case(case, environment.parts, directory, choice.traces)
+
+
+@contextmanager
+def _in_memory(place: Path) -> Iterator[None]:
+    """A file system in memory at that directory, until the block ends."""
+    mounting.mount_memory(place)
+    try:
+        yield
+    finally:
+        mounting.unmount(place)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import ssl
 import subprocess
+import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -119,16 +121,18 @@ class FakeRegistry:
         self._away = False
 
 
-def server_context(directory: Path) -> ssl.SSLContext | None:
-    """TLS for the HTTPS ports of fake pods: a self-signed certificate that `openssl` makes in
-    `directory`, valid for a day; None where there is no `openssl`. Kubelets do not verify it
-    (PROBE-066)."""
+@cache
+def server_context() -> ssl.SSLContext | None:
+    """TLS for the HTTPS ports of fake pods: a self-signed certificate that `openssl` makes, one for
+    all cases of this process, valid for a day; None where there is no `openssl`. Kubelets do not
+    verify it (PROBE-066)."""
     if shutil.which("openssl") is None:
         return None
-    key, certificate = directory / "pods.key", directory / "pods.crt"
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1"
-    command = [*make.split(), "-subj", "/CN=pod", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    return context
+    with tempfile.TemporaryDirectory(prefix="pods-") as directory:
+        key, certificate = Path(directory, "pods.key"), Path(directory, "pods.crt")
+        make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1"
+        command = [*make.split(), "-subj", "/CN=pod", "-keyout", str(key), "-out", str(certificate)]
+        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        return context

@@ -7,12 +7,12 @@ A file on such a disk is a real one, but what is left there is what the node say
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from conformance.harness.machines.disks import run_command
+from conformance.harness.machines import mounting
 from conformance.harness.machines.given import statfs_struct
 from fakecri import FakeNode
 
@@ -59,18 +59,17 @@ class KernelOfNode:
         self._node.kill_process(pid)
 
 
-@asynccontextmanager
-async def disks_in_memory(places: Sequence[Path]) -> AsyncIterator[None]:
-    """A file system in memory at each of the directories, until the block ends. Raises
-    RuntimeError."""
+@contextmanager
+def disks_in_memory(places: Sequence[Path]) -> Iterator[None]:
+    """A file system in memory at each of the directories, until the block ends. Raises OSError."""
     made: list[Path] = []
     try:
         for place in places:
-            await run_command("mount", "-t", "tmpfs", "-o", SIZE, "tmpfs", str(place))
+            mounting.mount_memory(place, SIZE)
             made.append(place)
-            await run_command("mount", "--make-shared", str(place))
+            mounting.make_shared(place)
         yield
     finally:
         for place in reversed(made):
             if os.path.ismount(place):  # the end of a kubelet unmounts what is below its case
-                await run_command("umount", "--lazy", str(place))
+                mounting.unmount(place)

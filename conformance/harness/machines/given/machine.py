@@ -53,8 +53,6 @@ def why_no_machine() -> str:
         launcher.numbers_of_this_machine()
     except launcher.Refused as problem:
         return str(problem)
-    if shutil.which("mount") is None:
-        return "the program mount is missing"
     if not _tells_calls():
         return "the kernel tells no other process of system calls; wanted Linux 5.5 or newer"
     return why_no_mount()
@@ -220,13 +218,13 @@ async def given_machine(
     node: FakeNode, clock: Clock, base: Path, root: Path
 ) -> AsyncIterator[GivenMachine]:
     """The machine of `node`, until the block ends. `base`: a directory for it, which is made;
-    `root`: the kubelet's root directory, on the node's disk. Raises OutsideError or RuntimeError
+    `root`: the kubelet's root directory, on the node's disk. Raises OutsideError or OSError
     where it cannot be (`why_no_machine`)."""
     machine = GivenMachine(node, clock, base, root)
     for directory in (base, machine.live, *machine.disks):
         directory.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(disks_in_memory(machine.disks))
+        stack.enter_context(disks_in_memory(machine.disks))
         await stack.enter_async_context(mount_requests(machine.live_texts(), machine.live))
         answers = CallAnswers(machine.socket, KernelOfNode(node, machine.disks))
         stack.callback(answers.close)

@@ -27,7 +27,7 @@ def some_cases() -> list[Case]:
 
 
 def test_each_case_runs_once_in_one_of_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(case: Case, _: Choice) -> Result:
+    def run(case: Case, *_: object) -> Result:
         return Result(case, Outcome.PASSED, detail=str(os.getpid()))
 
     monkeypatch.setattr(warped, "run_warped_case", run)
@@ -43,7 +43,7 @@ def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(
 ) -> None:
     cases = some_cases()
 
-    def run(case: Case, _: Choice) -> Result:
+    def run(case: Case, *_: object) -> Result:
         if case is cases[1]:
             os._exit(1)
         return Result(case, Outcome.PASSED)
@@ -56,7 +56,7 @@ def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(
 
 
 def test_whoever_stops_reading_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warped, "run_warped_case", lambda case, _: Result(case, Outcome.PASSED))
+    monkeypatch.setattr(warped, "run_warped_case", lambda case, *_: Result(case, Outcome.PASSED))
     results = run_warped_cases(some_cases(), Choice(), 2)
     next(results)
     results.close()

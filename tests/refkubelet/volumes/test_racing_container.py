@@ -22,7 +22,8 @@ from refkubelet.host.untrusted_files import PathBelow
 from refkubelet.volumes.atomic_writer import DATA, AtomicWriter
 from refkubelet.volumes.mounting import NoMounts, RealMounts
 from refkubelet.volumes.payload import FileProjection
-from refkubelet.volumes.sub_paths import SubPathError, SubPathUse, prepare
+from refkubelet.volumes.plan import SubPathError
+from refkubelet.volumes.sub_paths import SubPathUse, prepare
 from simclock import Ids, RealClock, Rng
 
 TRIES: Final = 300

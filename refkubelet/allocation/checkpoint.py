@@ -55,7 +55,11 @@ def decode(text: str) -> dict[str, PodResources]:
     if not isinstance(whole, dict) or not isinstance(whole.get("data"), str):
         raise CheckpointError('wanted an object with a text named "data"')
     data, noted = whole["data"], whole.get("checksum")
-    if noted != (actual := checksum(GO_TYPE, data)):
+    try:
+        actual = checksum(GO_TYPE, data)
+    except UnicodeEncodeError:
+        raise CheckpointError("its data has halves of characters (surrogates)") from None
+    if noted != actual:
         raise CheckpointError(f"its checksum is {noted}, that of its data is {actual}")
     try:
         entries = msgspec.json.decode(data, type=_Data).entries

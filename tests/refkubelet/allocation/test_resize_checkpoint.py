@@ -61,6 +61,7 @@ def test_claims_are_kept_CG_060() -> None:
     [
         ("", "wanted JSON"),
         ("[]", 'a text named "data"'),
+        (r'{"data":"\ud800","checksum":5}', "halves of characters"),
         ('{"data":"{}","checksum":5}', "its checksum is 5, that of its data is 694314937"),
         (json.dumps({"data": "no", "checksum": checksum(GO_TYPE, "no")}), "its data is invalid"),
         (

@@ -66,7 +66,8 @@ class Forks:
 
     def start(self, about: Any, work: Callable[[Path], bool]) -> int:
         """`work`, which gets the folder of the process, says whether all is well; its process."""
-        folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+        # a short name: tests make sockets there, whose paths must not be long
+        folder = Path(tempfile.mkdtemp(prefix="m"))
         child = os.fork()
         if child == 0:
             code = 70

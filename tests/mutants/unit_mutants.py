@@ -4,7 +4,8 @@
 "refkubelet.pleg*"`. Which modules (a list that tests/purity.py makes), and which tests must notice,
 stands in pyproject.toml. mutmut makes the mutants (unit_mutant_trees.py), unit_mutant_trials.py
 tries them. About each mutant `--within-s` seconds of tests are asked; more tests can only notice
-more. `--sample 10 --seed 7` takes a tenth of the modules, and only the tests of their rooms.
+more. `--part 10` takes a tenth of the mutants of each module; `--sample 10 --seed 7` a tenth of the
+modules, and only tests that import them.
 
 All that is known lies in mutants/, where the mutants can be read, too: a run that was cut off goes
 on where it was, as long as no file has changed. The mutants of each module are tried in a random
@@ -19,6 +20,7 @@ import argparse
 import fnmatch
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -143,13 +145,17 @@ def told_so_far(work: Work, within_s: float = 0.0) -> dict[str, str]:
     return told
 
 
-def folders_of(modules: Iterable[str]) -> list[str]:
-    """The tests of the rooms of these modules (files).
-
-    >>> folders_of(["refkubelet/pleg/compute.py", "refkubelet/pleg/a/b.py"])
-    ['tests/refkubelet/pleg']
-    """
-    return sorted({f"tests/{'/'.join(Path(module).parts[:2])}" for module in modules})
+def asked_about(modules: Iterable[str], root: Path = ROOT) -> list[str]:
+    """The files of tests that import one of these modules (files); for a module that none imports,
+    the folder of its room."""
+    texts = {file: file.read_text() for file in (root / "tests/refkubelet").rglob("test_*.py")}
+    found: set[str] = set()
+    for module in modules:
+        name = re.escape(module.removesuffix(".py").replace("/", "."))
+        importing = [f for f, text in texts.items() if re.search(rf"\b{name}\b(?!\.)", text)]
+        room = root / "tests" / Path(*Path(module).parts[:2])
+        found |= {str(file.relative_to(root)) for file in importing or [room]}
+    return sorted(found)
 
 
 def attempt(
@@ -181,6 +187,7 @@ def options_of(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="unit_mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="mutants or patterns; default all")
     parser.add_argument("--sample", type=int, metavar="N", help="one of N modules")
+    parser.add_argument("--part", type=int, default=1, metavar="N", help="one of N of each module")
     parser.add_argument("--seed", type=int, default=1, help="of --sample and of the order")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="processes at once")
     parser.add_argument(
@@ -196,10 +203,11 @@ def main(words: Sequence[str]) -> int:
     folders = SETTINGS["pytest_add_cli_args_test_selection"]
     if options.sample:
         modules, work = drawn(modules, options.sample, options.seed), Work(ROOT / "mutants/sample")
-        folders = folders_of(modules)
+        folders = asked_about(modules)
     prepare(work, modules, options.jobs)
     everything = mutants_of(work, modules)
     wanted = ordered(chosen(everything, options.names), options.seed)
+    wanted = wanted[: -(-len(wanted) // options.part)]
     if not wanted:
         print(f"no mutant is called {' or '.join(options.names)}; see {work.folder}/**/*.mutants")
         return 2

@@ -82,6 +82,18 @@ def test_modules_are_kept_in_the_place_of_their_last_run(
     }
 
 
+def test_a_sample_asks_the_tests_that_import_its_modules(
+    mutants: ModuleType, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tests" / "refkubelet" / "pleg"
+    folder.mkdir(parents=True)
+    (folder / "test_a.py").write_text("from refkubelet.pleg.compute import compute_events\n")
+    (folder / "test_b.py").write_text("from refkubelet.pleg.computer import x\n")
+    asked = mutants.asked_about(["refkubelet/pleg/compute.py"], tmp_path)
+    assert asked == ["tests/refkubelet/pleg/test_a.py"]
+    assert mutants.asked_about(["refkubelet/pleg/b.py"], tmp_path) == ["tests/refkubelet/pleg"]
+
+
 def test_a_changed_file_makes_verdicts_untrue(tmp_path: Path) -> None:
     """A changed test is run anew alone; after anything else all are."""
     work = Work(tmp_path)

@@ -77,26 +77,28 @@ def message_name(api_version: str, kind: str) -> str | None:
     return None
 
 
+@cache
 def message(name: str) -> Message:
     """The message of that name. Raises: KeyError if there is none."""
     package, _, kind = name.rpartition(".")
-    return messages_of(package)[kind]
+    lines = messages_of(package)[kind]
+    return Message(name, tuple(_field(package, line.split()) for line in lines))
 
 
 @cache
-def messages_of(package: str) -> dict[str, Message]:
-    """The messages of a group and version (`core.v1`), by name; empty for one that has no table."""
+def messages_of(package: str) -> dict[str, list[str]]:
+    """The messages of a group and version (`core.v1`) by name, and the lines of their fields; empty
+    for one that has no table."""
     if package not in packages():
         return {}
     table = resources.files(__package__) / "tables" / f"{package}.txt"
-    fields, name = dict[str, list[Field]](), ""
+    found, lines = dict[str, list[str]](), list[str]()
     for line in table.read_text(encoding="utf-8").splitlines():
         if line.startswith("  "):
-            fields[name].append(_field(package, line.split()))
+            lines.append(line)
         elif line and not line.startswith("#"):
-            name = line.strip()
-            fields[name] = []
-    return {name: Message(f"{package}.{name}", tuple(found)) for name, found in fields.items()}
+            lines = found[line] = []
+    return found
 
 
 @cache

@@ -23,7 +23,12 @@ LETTERS = "abc-ß/漢\U0001f600 "
 
 
 def all_messages() -> list[Message]:
-    return [each for package in sorted(packages()) for each in messages_of(package).values()]
+    return [each for package in sorted(packages()) for each in messages_in(package)]
+
+
+def messages_in(package: str) -> list[Message]:
+    """Those of one group and version: `core.v1`."""
+    return [message(f"{package}.{kind}") for kind in messages_of(package)]
 
 
 class RandomObjects:

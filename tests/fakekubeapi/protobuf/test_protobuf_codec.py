@@ -9,11 +9,11 @@ import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from protobuf_objects import RandomObjects, all_messages, google_class, same
+from protobuf_objects import RandomObjects, all_messages, google_class, messages_in, same
 
 from fakekubeapi.protobuf.codec import decode_message, encode_message
 from fakekubeapi.protobuf.envelope import DecodeError, decode_object, encode_object
-from fakekubeapi.protobuf.messages import messages_of, packages
+from fakekubeapi.protobuf.messages import packages
 from fakekubeapi.protobuf.wire import BYTES, VARINT, WireError, key, text, varint, with_length
 
 SEEDS = (1, 2, 3)
@@ -21,7 +21,7 @@ SEEDS = (1, 2, 3)
 
 @pytest.mark.parametrize("package", sorted(packages()))
 def test_every_message_comes_back_as_it_was(package: str) -> None:
-    for described in messages_of(package).values():
+    for described in messages_in(package):
         for seed in SEEDS:
             sent = RandomObjects(seed).of(described.name)
             read = decode_message(described.name, encode_message(described.name, sent))
@@ -33,7 +33,7 @@ def test_every_message_comes_back_as_it_was(package: str) -> None:
 @pytest.mark.parametrize("package", sorted(packages()))
 def test_google_s_library_reads_every_message_and_writes_the_same_bytes(package: str) -> None:
     """It knows each field that is written, with its type, and neither order nor length differ."""
-    for described in messages_of(package).values():
+    for described in messages_in(package):
         for seed in SEEDS:
             written = encode_message(described.name, RandomObjects(seed).of(described.name))
             read = google_class(described.name).FromString(written)

@@ -182,8 +182,7 @@ def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
     resource = parse_route("GET", request.path).resource
     if form != "Table":
         return lambda found: to_partial(resource, found)
-    include = include_object(request.query)
-    return lambda found: to_table(resource, found, RealClock().now(), include)
+    return lambda found: to_table(resource, found, RealClock().now(), include_object(request.query))
 
 
 def _unchanged(found: dict[str, Any]) -> dict[str, Any]:

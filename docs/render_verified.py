@@ -31,8 +31,38 @@ BEGIN: Final = "<!-- begin: {name}, made by docs/render_verified.py -->\n"
 END: Final = "<!-- end: {name} -->\n"
 
 
+APISERVER: Final = "apiserver"
+
+
+def _of_containerd(runs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: run for name, run in runs.items() if name != APISERVER}
+
+
+def apiserver_table(runs: Mapping[str, Any]) -> str:
+    """The last run against a kube-apiserver, then one line per difference that remains."""
+    run = runs.get(APISERVER)
+    if run is None:
+        return "No run is recorded.\n"
+    line = (
+        run["version"],
+        run["date"],
+        run["host"],
+        f"{run['contract']['passed']} passed, {run['contract']['failed']} failed",
+        f"{run['machine']['operations']:,} from seed {run['machine']['seed']}",
+        "**yes**" if run["machine"]["mismatch"] else "none",
+    )
+    heads = ("kube-apiserver", "run on", "host", "contract tests", "random operations")
+    rows = [
+        (f"`{row['method']}`", row["what"], f"{row['times']:,}", row["reason"])
+        for row in run["differences"]
+    ]
+    differences = table(("operation", "difference", "times", "reason"), rows)
+    return f"{table((*heads, 'differences outside the table below'), [line])}\n{differences}"
+
+
 def runs_table(runs: Mapping[str, Any]) -> str:
     """One line per containerd version: when, on what, with what result."""
+    runs = _of_containerd(runs)
     lines = [
         (
             run["containerd"],
@@ -51,6 +81,7 @@ def runs_table(runs: Mapping[str, Any]) -> str:
 
 def differences_table(runs: Mapping[str, Any]) -> str:
     """One line per difference, with the number of times each version showed it."""
+    runs = _of_containerd(runs)
     versions = [version for version, _ in by_version(runs)]
     times: dict[tuple[str, str, str], dict[str, int]] = {}
     for version, run in by_version(runs):
@@ -240,6 +271,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "node suite": Table("verified.md", "node-suite.json", node_suite_table),
     "runs": Table("verified.md", "verified.json", runs_table),
     "differences": Table("verified.md", "verified.json", differences_table),
+    "apiserver": Table("verified.md", "verified.json", apiserver_table),
     "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),
     "jumping time": Table("timewarp.md", "benchmarks.json", jumping_table),
     "go versions": Table("timewarp.md", "go-versions.json", go_table),

@@ -6,6 +6,7 @@ compare them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -64,7 +65,9 @@ class StatusError(Exception):
             "reason": self.reason,
             "code": self.code,
         }
-        if self.details:
+        if not self.reason:
+            del status["reason"]
+        if self.details is not None:
             status["details"] = self.details
         return status
 
@@ -86,6 +89,11 @@ class Cause:
         return f"{self.field}: {self.message}"
 
 
+def shown(value: Any) -> str:
+    """A value as messages show it: JSON."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def required(field: str, message: str = "") -> Cause:
     """The field is missing or empty."""
     return Cause(
@@ -95,8 +103,7 @@ def required(field: str, message: str = "") -> Cause:
 
 def invalid_value(field: str, value: Any, message: str) -> Cause:
     """The field has a value that it may not have; `message` says why."""
-    shown = f'"{value}"' if isinstance(value, str) else repr(value)
-    return Cause(field, f"Invalid value: {shown}: {message}")
+    return Cause(field, f"Invalid value: {shown(value)}: {message}")
 
 
 def forbidden_field(field: str, message: str) -> Cause:
@@ -104,16 +111,27 @@ def forbidden_field(field: str, message: str) -> Cause:
     return Cause(field, f"Forbidden: {message}", "FieldValueForbidden")
 
 
-def duplicate(field: str, value: str) -> Cause:
+def duplicate(field: str, value: Any) -> Cause:
     """The value is there already, in a list where it may be once."""
-    return Cause(field, f'Duplicate value: "{value}"', "FieldValueDuplicate")
+    return Cause(field, duplicate_text(value), "FieldValueDuplicate")
+
+
+def duplicate_text(value: Any) -> str:
+    """What is said of a value that is there twice."""
+    return f"Duplicate value: {shown(value)}"
 
 
 def unsupported_value(field: str, value: Any, allowed: Sequence[str]) -> Cause:
     """The value is none of the `allowed` ones."""
     known = ", ".join(f'"{item}"' for item in allowed)
-    message = f'Unsupported value: "{value}": supported values: {known}'
+    message = f"Unsupported value: {shown(value)}: supported values: {known}"
     return Cause(field, message, "FieldValueNotSupported")
+
+
+def unprocessable() -> StatusError:
+    """422 for a JSON patch that does not apply; the API server does not say why."""
+    message = "the server rejected our request due to an error in our request"
+    return StatusError(422, message, details={})
 
 
 def _details(name: str, group: str, kind: str) -> dict[str, Any]:
@@ -128,12 +146,12 @@ def not_found(resource: str, name: str) -> StatusError:
     return StatusError(404, f'{resource} "{name}" not found', details=_details(name, group, plural))
 
 
-def already_exists(resource: str, name: str) -> StatusError:
-    """409 AlreadyExists: an object of that name is there."""
+def already_exists(resource: str, name: str, *, leaving: bool = False) -> StatusError:
+    """409 AlreadyExists: an object of that name is there; `leaving`: it is being deleted."""
     plural, _, group = resource.partition(".")
     return StatusError(
         409,
-        f'{resource} "{name}" already exists',
+        f'{"object is being deleted: " if leaving else ""}{resource} "{name}" already exists',
         reason="AlreadyExists",
         details=_details(name, group, plural),
     )
@@ -170,7 +188,7 @@ def forbidden(resource: str, name: str, why: str) -> StatusError:
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
     """422 with one cause per wrong field. `kind` is `Pod`, `Node`, ..., `group` its API group."""
-    texts = [cause.text for cause in causes]
+    texts = list(dict.fromkeys(cause.text for cause in causes))
     listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     details = _details(name, group, kind)
     details["causes"] = [

@@ -186,14 +186,13 @@ def _shape(request: web.Request, form: str) -> Callable[[dict[str, Any]], dict[s
     if form == AS_IS:
         return _unchanged
     resource = parse_route(request.method, request.path).resource
-    include = include_object(request.query) if form == "Table" else ""
 
     def shown(found: dict[str, Any]) -> dict[str, Any]:
         if found.get("kind") == "Status":
             return found
-        if not include:
+        if form != "Table":
             return to_partial(resource, found)
-        return to_table(resource, found, RealClock().now(), include)
+        return to_table(resource, found, RealClock().now(), include_object(request.query))
 
     return shown
 

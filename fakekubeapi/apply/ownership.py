@@ -78,7 +78,7 @@ class Conflicts(Exception):
 
 
 def _named(manager: Manager, time: str) -> str:
-    return manager.text + (f" at {time}" if time and manager.operation == UPDATE else "")
+    return manager.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,10 @@ def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> di
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = _merge_value(result.get(key), value, fields.get(key), here)
+            field, before = fields.get(key), result.get(key)
+            result[key] = _merge_value(before, value, field, here)
+            if isinstance(field, Merged) and isinstance(before, list) and _ORDER + key not in patch:
+                result[key] = _new_ones_first(result[key], before, value, field.key)
     _apply_list_directives(result, patch, fields, path)
     return result
 
@@ -80,6 +83,31 @@ def _merge_list(old: list[Any], patch: list[Any], field: Merged, path: str) -> l
         else:
             result[place] = _merge_map(result[place], item, field.element, path)
     return result
+
+
+def _new_ones_first(items: list[Any], old: list[Any], patch: list[Any], key: str) -> list[Any]:
+    """The elements in the order of the patch, and the others put among them: each before the first
+    that came after it in the old list, else to the end."""
+
+    def identity(item: Any) -> Any:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    was, named = [identity(item) for item in old], [identity(item) for item in patch]
+    others = [item for item in items if identity(item) not in named]
+    rest = [item for item in items if identity(item) in named]
+    rest.sort(key=lambda item: named.index(identity(item)))
+    result: list[Any] = []
+    for item in others:
+        place = was.index(identity(item))
+        later = (
+            i
+            for i, other in enumerate(rest)
+            if identity(other) in was and was.index(identity(other)) > place
+        )
+        at = next(later, len(rest))
+        result += [*rest[:at], item]
+        rest = rest[at:]
+    return result + rest
 
 
 def _is_replace(item: Any) -> bool:

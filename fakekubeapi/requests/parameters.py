@@ -17,6 +17,7 @@ from fakekubeapi.errors import (
     invalid,
     invalid_value,
     required,
+    shown,
     unsupported_value,
 )
 
@@ -24,6 +25,9 @@ _SIGNED: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _UNSIGNED: Final = re.compile(r"[0-9]+", re.ASCII)
 _META: Final = "meta.k8s.io"
 _MAX_MANAGER_BYTES: Final = 128
+_MATCH: Final = "resourceVersionMatch"
+_WITH_CONTINUE: Final = "resourceVersionMatch is forbidden when continue is provided"
+_POLICIES: Final = ("Foreground", "Background", "Orphan")
 _MATCHES: Final = ("Exact", "NotOlderThan")
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _KINDS: Final = {"POST": "Create", "PUT": "Update", "PATCH": "Patch", "DELETE": "Delete"}
@@ -50,10 +54,12 @@ def resource_version(params: Mapping[str, str]) -> int:
     elif len(text) > 40 or int(text) >= 1 << 64:
         why = "value out of range"
     if why:
-        raise bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
-            f'strconv.ParseUint: parsing "{text}": {why}'
+        shown = (
+            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
         )
+        if is_true(params.get("watch")):
+            raise StatusError(500, shown, reason="")
+        raise bad_request(f"invalid resource version: {shown}")
     return int(text)
 
 
@@ -65,18 +71,66 @@ def is_true(text: str | None) -> bool:
 
 def check_list_options(params: Mapping[str, str]) -> None:
     """Check that the parameters of a list or watch go together. Raises: StatusError 422."""
+    causes = _watch_causes(params) if is_true(params.get("watch")) else _list_causes(params)
+    _refuse("ListOptions", causes)
+
+
+def _list_causes(params: Mapping[str, str]) -> list[Cause]:
     match, causes = params.get("resourceVersionMatch", ""), list[Cause]()
-    field = "resourceVersionMatch"
-    if match and not params.get("resourceVersion") and not is_true(params.get("sendInitialEvents")):
-        text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        causes.append(forbidden_field(field, text))
-    if match and match not in _MATCHES:
-        causes.append(unsupported_value(field, match, ("Exact", "NotOlderThan", "")))
-    initial = is_true(params.get("sendInitialEvents")) and is_true(params.get("watch"))
+    if match:
+        if not params.get("resourceVersion"):
+            text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            causes.append(forbidden_field(_MATCH, text))
+        if params.get("continue"):
+            causes.append(forbidden_field(_MATCH, _WITH_CONTINUE))
+        if match not in _MATCHES:
+            causes.append(unsupported_value(_MATCH, match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and params.get("resourceVersion") == "0":
+            text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            causes.append(forbidden_field(_MATCH, text))
+    if "sendInitialEvents" in params:
+        text = "sendInitialEvents is forbidden for list"
+        causes.append(forbidden_field("sendInitialEvents", text))
+    return causes
+
+
+def _watch_causes(params: Mapping[str, str]) -> list[Cause]:
+    match, causes = params.get("resourceVersionMatch", ""), list[Cause]()
+    initial = "sendInitialEvents" in params
+    if not initial and not match and params.get("continue"):
+        # a watch of the current state is one with initial events, by default
+        current = params.get("resourceVersion", "") in ("", "0")
+        return [forbidden_field(_MATCH, _WITH_CONTINUE)] if current else []
     if initial and match != "NotOlderThan":
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        causes.append(forbidden_field(field, text))
-    _refuse("ListOptions", causes)
+        causes.append(forbidden_field(_MATCH, text))
+    if not match:
+        return causes
+    if not initial:
+        text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(forbidden_field(_MATCH, text))
+    if match != "NotOlderThan":
+        causes.append(unsupported_value(_MATCH, match, ("NotOlderThan",)))
+    if params.get("continue"):
+        causes.append(forbidden_field(_MATCH, _WITH_CONTINUE))
+    return causes
+
+
+def check_delete_options(options: Mapping[str, Any]) -> bool:
+    """Check the options of a deletion; returns whether it is a trial run (`dryRun`). Raises:
+    StatusError 422."""
+    policy, causes = options.get("propagationPolicy"), list[Cause]()
+    if options.get("orphanDependents") is not None and policy is not None:
+        text = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(invalid_value("propagationPolicy", policy, text))
+    if policy is not None and policy not in _POLICIES:
+        causes.append(unsupported_value("propagationPolicy", policy, (*_POLICIES, "nil")))
+    trial = options.get("dryRun") or []
+    if trial not in ([], ["All"]):
+        message = f'Unsupported value: {shown(trial)}: supported values: "All"'
+        causes.append(Cause("dryRun", message, "FieldValueNotSupported"))
+    _refuse("DeleteOptions", causes)
+    return bool(trial)
 
 
 def dry_run(method: str, params: Mapping[str, str]) -> bool:

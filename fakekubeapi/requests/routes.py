@@ -44,47 +44,49 @@ def parse_route(method: str, path: str) -> Route:
     """The route of a request. Raises: StatusError 404 for an unknown path, 405 for a method that it
     does not take, 400 for a name that may not be in a path."""
     if "//" in path:
-        raise _unknown_path(path)
+        raise _unknown_path()
     parts = [part for part in path.split("/") if part]
-    group, version, rest = _split_group(parts, path)
+    group, version, rest = _split_group(parts)
     namespace: str | None = None
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
     resource = find_resource(group, version, rest[0]) if rest else None
     if resource is None or len(rest) > 3 or (namespace is not None) > resource.namespaced:
-        raise _unknown_path(path)
+        raise _unknown_path()
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
     if name in (".", "..") or "%" in name:
         why = "may not contain '%'" if "%" in name else f"may not be '{name}'"
         raise bad_request(f'Name parameter invalid: "{name}": {why}')
     if subresource and subresource not in resource.subresources:
-        raise _unknown_path(path)
+        raise _unknown_path()
     if name and not resource.stored:
-        raise _unknown_path(path)
+        raise _unknown_path()
     if resource.namespaced and namespace is None and (name or method == "POST"):
-        raise _not_allowed(method, path, "name a namespace in the path")
+        raise _not_allowed()
     if subresource:
         allowed = _ON_SUBRESOURCE[subresource]
     else:
         allowed = _ON_OBJECT if name else _ON_COLLECTION if resource.stored else ("POST",)
     if method not in allowed:
-        raise _not_allowed(method, path, f"it takes {', '.join(allowed)}")
+        raise _not_allowed()
     return Route(resource, namespace, name, subresource)
 
 
-def _split_group(parts: list[str], path: str) -> tuple[str, str, list[str]]:
+def _split_group(parts: list[str]) -> tuple[str, str, list[str]]:
     """API group, version, and the rest of the path."""
     if len(parts) > 2 and parts[0] == "api":
         return "", parts[1], parts[2:]
     if len(parts) > 3 and parts[0] == "apis":
         return parts[1], parts[2], parts[3:]
-    raise _unknown_path(path)
+    raise _unknown_path()
 
 
-def _unknown_path(path: str) -> StatusError:
-    return StatusError(404, f"the server could not find the requested resource: {path}")
+def _unknown_path() -> StatusError:
+    return StatusError(404, "the server could not find the requested resource", details={})
 
 
-def _not_allowed(method: str, path: str, hint: str) -> StatusError:
-    return StatusError(405, f"{method} is not allowed on {path}: {hint}")
+def _not_allowed() -> StatusError:
+    return StatusError(
+        405, "the server does not allow this method on the requested resource", details={}
+    )

@@ -25,7 +25,12 @@ from fakekubeapi.errors import bad_request
 
 # Quantities are strings in the models, but the API takes plain numbers too.
 _QUANTITIES: Final = frozenset(("sizeLimit", "divisor"))
-_TEXT_MAPS: Final = frozenset(("data", "binaryData", "stringData", "spec.nodeSelector"))
+_TEXT_MAPS: Final = frozenset(
+    (
+        *("data", "binaryData", "stringData", "spec.nodeSelector", "metadata.labels"),
+        "metadata.annotations",
+    )
+)
 _NONE: Final = type(None)
 _WANTED: Final[dict[Any, str]] = {
     str: "a string",

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required
+from fakekubeapi.resources.metadata import path_segment_problems
 from fakekubeapi.resources.strategy import Object, Strategy
 
 APPROVED: Final = "Approved"
@@ -26,7 +27,9 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE REQUEST-----"
 class CertificateRequestStrategy(Strategy):
     """The rules of certificatesigningrequests."""
 
-    any_name: ClassVar[bool] = True
+    def name_rule(self, name: str) -> list[str]:
+        return path_segment_problems(name)
+
     field_labels: ClassVar[tuple[str, ...]] = ("spec.signerName",)
 
     def prepare_create(self, obj: Object) -> None:
@@ -71,8 +74,10 @@ class CertificateRequestStrategy(Strategy):
         before = {(c.get("type"), c.get("status")): c for c in _conditions(old)}
         for condition in _conditions(new):
             same = before.get((condition.get("type"), condition.get("status")), {})
-            condition.setdefault("lastUpdateTime", now)
-            condition.setdefault("lastTransitionTime", same.get("lastTransitionTime", now))
+            condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
+            condition["lastTransitionTime"] = (
+                condition.get("lastTransitionTime") or same.get("lastTransitionTime") or now
+            )
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)

@@ -1,43 +1,16 @@
-"""The rules of nodes, namespaces, services, leases, events and secrets beyond the common ones."""
+"""The rules of namespaces, leases, service accounts and events beyond the common ones."""
 
 from __future__ import annotations
 
-import base64
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value
-from fakekubeapi.resources.strategy import (
-    LABEL_RULE,
-    ImmutableAware,
-    Object,
-    Strategy,
-    is_label,
+from fakekubeapi.errors import Cause, invalid_value, required
+from fakekubeapi.resources.metadata import (
+    label_problems,
+    path_segment_problems,
+    qualified_name_problems,
 )
-
-_NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-
-
-class NodeStrategy(Strategy):
-    """Nodes are created with their status. A new node gets the not-ready taint; in a cluster the
-    node lifecycle controller removes it, here it stays, as in the recorded runs."""
-
-    returns_deleted = True
-    admitted: ClassVar[tuple[str, ...]] = ("spec.taints",)
-    field_labels: ClassVar[tuple[str, ...]] = ("spec.unschedulable",)
-
-    def prepare_create(self, obj: Object) -> None:
-        spec = obj.setdefault("spec", {})
-        taints: list[dict[str, Any]] = spec.setdefault("taints", [])
-        present = [(taint.get("key"), taint.get("effect")) for taint in taints]
-        if (_NOT_READY_TAINT["key"], _NOT_READY_TAINT["effect"]) not in present:
-            taints.append(dict(_NOT_READY_TAINT))
-
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        was, now = _spec(old).get("providerID"), _spec(new).get("providerID")
-        if was and now != was:
-            causes.append(forbidden_field("spec.providerID", "node updates may not change it"))
-        return causes
+from fakekubeapi.resources.strategy import Object, Strategy
 
 
 def _spec(obj: Object) -> dict[str, Any]:
@@ -55,22 +28,39 @@ class NamespaceStrategy(Strategy):
     def prepare_create(self, obj: Object) -> None:
         name = obj["metadata"].get("name", "")
         obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
-        obj["spec"] = {"finalizers": ["kubernetes"]}
+        finalizers = (obj.get("spec") or {}).get("finalizers") or []
+        own = [] if "kubernetes" in finalizers else ["kubernetes"]
+        obj["spec"] = {"finalizers": [*finalizers, *own]}
         obj["status"] = {"phase": "Active"}
 
-    def validate_create(self, obj: Object) -> list[Cause]:
-        causes = super().validate_create(obj)
-        name = obj["metadata"].get("name", "")
-        if name and not causes and not is_label(name):
-            causes.append(invalid_value("metadata.name", name, LABEL_RULE))
-        return causes
+    def name_rule(self, name: str) -> list[str]:
+        return label_problems(name)
+
+    def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
+        super().prepare_update(new, old, subresource)
+        new["metadata"].setdefault("labels", {}).setdefault(
+            "kubernetes.io/metadata.name", old["metadata"]["name"]
+        )
+        new["spec"] = old["spec"]
 
 
-class ServiceStrategy(Strategy):
-    """Services are stored as they are sent, without an address given to them. A kubelet lists those
-    that have one (`spec.clusterIP!=None`)."""
+class AccountStrategy(Strategy):
+    """Service accounts. Of the secrets that they name only the names count."""
 
-    field_labels: ClassVar[tuple[str, ...]] = ("spec.clusterIP", "spec.type")
+    returns_deleted = True
+    checked_again = True
+
+    def prepare_create(self, obj: Object) -> None:
+        _keep_names(obj)
+
+    def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
+        super().prepare_update(new, old, subresource)
+        _keep_names(new)
+
+
+def _keep_names(account: Object) -> None:
+    if account.get("secrets"):
+        account["secrets"] = [{"name": one.get("name", "")} for one in account["secrets"]]
 
 
 class LeaseStrategy(Strategy):
@@ -80,11 +70,43 @@ class LeaseStrategy(Strategy):
     allow_create_on_update = True
     needs_resource_version = True
 
+    def admit(self, obj: Object) -> None:
+        _drop_candidates(obj)
+
+    def validate_create(self, obj: Object) -> list[Cause]:
+        return [*super().validate_create(obj), *_lease_causes(_spec(obj))]
+
+    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+        return [*super().validate_update(new, old, subresource), *_lease_causes(_spec(new))]
+
+
+def _drop_candidates(lease: Object) -> None:
+    """Fields of coordinated leader election, which is off."""
+    for field in ("strategy", "preferredHolder"):
+        _spec(lease).pop(field, None)
+
+
+def _lease_causes(spec: dict[str, Any]) -> list[Cause]:
+    causes: list[Cause] = []
+    lasts, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    if lasts is not None and lasts <= 0:
+        text = "must be greater than 0"
+        causes.append(invalid_value("spec.leaseDurationSeconds", lasts, text))
+    if transitions is not None and transitions < 0:
+        text = "must be greater than or equal to 0"
+        causes.append(invalid_value("spec.leaseTransitions", transitions, text))
+    return causes
+
 
 class EventStrategy(Strategy):
     """An event is in the namespace of the object it is about; if that has none, in `default`."""
 
     allow_create_on_update = True
+    strict_finalizers = False
+
+    def name_rule(self, name: str) -> list[str]:
+        return path_segment_problems(name)
+
     field_labels: ClassVar[tuple[str, ...]] = (
         "involvedObject.kind",
         "involvedObject.namespace",
@@ -98,39 +120,37 @@ class EventStrategy(Strategy):
         "type",
     )
 
+    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+        return self.validate_create(new)
+
     def validate_create(self, obj: Object) -> list[Cause]:
         causes = super().validate_create(obj)
         about = (obj.get("involvedObject") or {}).get("namespace", "")
         place = obj["metadata"].get("namespace", "")
-        if place != (about or "default"):
-            rule = "does not match event.namespace" if about else "must be default or empty"
-            causes.append(invalid_value("involvedObject.namespace", about, rule))
+        new = bool(obj.get("eventTime"))
+        unplaced = ("default", "kube-system") if new else ("default",)
+        if place != about if about and not new else (not about and place not in unplaced):
+            text = "does not match event.namespace"
+            causes.append(invalid_value("involvedObject.namespace", about, text))
+        if new:
+            causes += _reporter_causes(obj)
         return causes
 
 
-class SecretStrategy(ImmutableAware):
-    """The stringData of a secret is encoded and moved into its data. Its type is Opaque unless it
-    is given, and cannot change."""
-
-    field_labels: ClassVar[tuple[str, ...]] = ("type",)
-
-    def prepare_create(self, obj: Object) -> None:
-        obj.setdefault("type", "Opaque")
-        self._fold(obj)
-
-    def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
-        super().prepare_update(new, old, subresource)
-        new.setdefault("type", old["type"])
-        self._fold(new)
-
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        if new["type"] != old["type"]:
-            causes.append(invalid_value("type", new["type"], "field is immutable"))
-        return causes
-
-    @staticmethod
-    def _fold(obj: Object) -> None:
-        for key, value in obj.pop("stringData", {}).items():
-            encoded = base64.b64encode(value.encode()).decode()
-            obj.setdefault("data", {})[key] = encoded
+def _reporter_causes(event: Object) -> list[Cause]:
+    """What is wrong with an event that says its time: it has to say who reports it, too."""
+    causes: list[Cause] = []
+    reporter = event.get("reportingComponent") or ""
+    if not reporter:
+        causes.append(required("reportingComponent"))
+    for text in qualified_name_problems(reporter):
+        causes.append(invalid_value("reportingComponent", reporter, text))
+    for field, limit in (("reportingInstance", 128), ("action", 128), ("reason", 128)):
+        value = event.get(field) or ""
+        if not value:
+            causes.append(required(field))
+        if len(value) > limit:
+            causes.append(invalid_value(field, "", f"can have at most {limit} characters"))
+    if len(event.get("message") or "") > 1024:
+        causes.append(invalid_value("message", "", "can have at most 1024 characters"))
+    return causes

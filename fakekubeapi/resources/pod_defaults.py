@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fakekubeapi.resources.quantity import QuantityError, parse_quantity
+from fakekubeapi.resources.quantity import NANO, QuantityError, canonical_quantity, parse_quantity
 
 _TOLERATED_FOR_A_WHILE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_S: Final = 300
@@ -48,6 +48,11 @@ def default_pod(pod: dict[str, Any], *, admission: bool = True) -> None:
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    of_pod = spec.get("resources")
+    if isinstance(of_pod, dict) and of_pod.get("limits"):
+        of_pod["requests"] = {**of_pod["limits"], **(of_pod.get("requests") or {})}
     for container in _containers(spec):
         _default_container(container, host_network=bool(spec.get("hostNetwork")))
     for volume in _dicts(spec.get("volumes")):
@@ -74,10 +79,12 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
     container.setdefault("imagePullPolicy", _pull_policy(str(container.get("image", ""))))
     resources = container.setdefault("resources", {})
     for group in ("limits", "requests"):
-        if group in resources:
-            # A plain number is a quantity, too; it is stored as text.
-            resources[group] = {name: _text(amount) for name, amount in resources[group].items()}
-    if "limits" in resources:
+        resources[group] = {
+            name: _whole_milli(amount) for name, amount in (resources.get(group) or {}).items()
+        }
+        if not resources[group]:
+            del resources[group]
+    if resources.get("limits"):
         resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
     for port in _dicts(container.get("ports")):
         port.setdefault("protocol", "TCP")
@@ -96,7 +103,11 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
             source.setdefault("apiVersion", "v1")
 
 
-def _text(amount: Any) -> Any:
+def _whole_milli(amount: Any) -> Any:
+    """An amount without parts of a thousandth, which are rounded up."""
+    if isinstance(amount, str) and amount[-1:] in ("n", "u"):
+        parts = -(-parse_quantity(amount) // (NANO // 1000))
+        return canonical_quantity(f"{parts}m")
     return str(amount) if isinstance(amount, int | float) else amount
 
 
@@ -130,6 +141,9 @@ def _default_volume(volume: dict[str, Any]) -> None:
                 item["fieldRef"].setdefault("apiVersion", "v1")
             if isinstance(item.get("resourceFieldRef"), dict):
                 item["resourceFieldRef"].setdefault("divisor", "0")
+    image = volume.get("image")
+    if isinstance(image, dict):
+        image.setdefault("pullPolicy", _pull_policy(str(image.get("reference", ""))))
     if isinstance(volume.get("hostPath"), dict):
         volume["hostPath"].setdefault("type", "")
 

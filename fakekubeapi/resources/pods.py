@@ -13,10 +13,19 @@ from typing import Any, ClassVar, Final
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import Cause, forbidden_field
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
+from fakekubeapi.resources.pod_resizes import resize_causes
 from fakekubeapi.resources.pod_validation import validate_pod
-from fakekubeapi.resources.strategy import Object, Strategy, validate_metadata
+from fakekubeapi.resources.strategy import Object, Strategy
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 _TERMINAL: Final = ("Succeeded", "Failed")
 _UPDATABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -52,9 +61,15 @@ class PodStrategy(Strategy):
         (MIRR-023)."""
         default_pod(obj)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        if obj["spec"].get("schedulingGates"):
+            obj["status"]["conditions"] = [dict(_GATED)]
 
     def validate_create(self, obj: Object) -> list[Cause]:
-        return [*validate_metadata(obj), *validate_pod(obj)]
+        return [*super().validate_create(obj), *validate_pod(obj, new=True)]
+
+    def set_times(self, new: Object, old: Object, now: str) -> None:
+        for condition in (new.get("status") or {}).get("conditions") or () if not old else ():
+            condition["lastTransitionTime"] = condition.get("lastTransitionTime") or now
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         if subresource == "resize":
@@ -62,6 +77,7 @@ class PodStrategy(Strategy):
             new.clear()
             new.update(copy_json(old))
             _copy_resources(wanted, new["spec"])
+            default_pod(new, admission=False)
             return
         if subresource == "ephemeralcontainers":
             wanted = (new.get("spec") or {}).get("ephemeralContainers") or []
@@ -74,6 +90,8 @@ class PodStrategy(Strategy):
         if subresource == "status":
             new["metadata"]["ownerReferences"] = old["metadata"].get("ownerReferences")
             status = new.setdefault("status", {})
+            if status.get("podIP") and not status.get("podIPs"):
+                status["podIPs"] = [{"ip": status["podIP"]}]
             status.setdefault("qosClass", old.get("status", {}).get("qosClass", "BestEffort"))
         else:
             for field in ("priority", "preemptionPolicy"):
@@ -82,7 +100,13 @@ class PodStrategy(Strategy):
             default_pod(new)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = [*validate_metadata(new), *validate_pod(new), *_mirror_causes(new, old)]
+        causes = super().validate_update(new, old, subresource)
+        causes += [*validate_pod(new), *_mirror_causes(new, old)]
+        changed = _container_causes(new["spec"], old["spec"]) if subresource == "" else []
+        if changed:
+            return [*causes, *changed]
+        if subresource == "":
+            causes += _toleration_causes(new["spec"], old["spec"])
         if subresource == "" and not _spec_change_allowed(new["spec"], old["spec"]):
             causes.append(
                 forbidden_field(
@@ -91,6 +115,8 @@ class PodStrategy(Strategy):
             )
         if subresource == "ephemeralcontainers":
             causes += _ephemeral_causes(new["spec"], old["spec"])
+        if subresource == "resize":
+            causes += resize_causes(new, old)
         return causes
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
@@ -112,16 +138,27 @@ def _mirror_causes(new: Object, old: Object) -> list[Cause]:
     return [forbidden_field(field, f"may not {verb} mirror pod annotation")]
 
 
+def _container_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """What is wrong if an update adds or removes containers."""
+    text = "pod updates may not add or remove containers"
+    return [
+        forbidden_field(f"spec.{group}", text)
+        for group in ("containers", "initContainers")
+        if len(new.get(group) or ()) != len(old.get(group) or ())
+    ][:1]
+
+
 def _ephemeral_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
     """What is wrong if an update changes or removes ephemeral containers; it may only add some."""
-    now = {container.get("name"): container for container in new["ephemeralContainers"]}
-    return [
-        forbidden_field(
-            "spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed'
-        )
-        for container in old.get("ephemeralContainers") or []
-        if now.get(name := container["name"]) != container
-    ]
+    now = {container.get("name"): container for container in new.get("ephemeralContainers") or []}
+    causes = []
+    for container in old.get("ephemeralContainers") or []:
+        name = container["name"]
+        if now.get(name) != container:
+            verb = "changed" if name in now else "removed"
+            text = f'existing ephemeral containers "{name}" may not be {verb}\n'
+            causes.append(forbidden_field("spec.ephemeralContainers", text))
+    return causes
 
 
 def _copy_resources(wanted: dict[str, Any], spec: dict[str, Any]) -> None:
@@ -146,8 +183,7 @@ def _spec_change_allowed(new: dict[str, Any], old: dict[str, Any]) -> bool:
             container["image"] = was.get("image")
     if "activeDeadlineSeconds" in new and _deadline_allowed(new, old):
         _take(masked, old, "activeDeadlineSeconds")
-    if _only_added(new.get("tolerations") or [], old.get("tolerations") or []):
-        _take(masked, old, "tolerations")
+    _take(masked, old, "tolerations")  # `_toleration_causes` has looked at them
     grace = "terminationGracePeriodSeconds"
     if (old.get(grace) or 0) < 0 and new.get(grace) == 1:
         _take(masked, old, grace)
@@ -159,8 +195,19 @@ def _deadline_allowed(new: dict[str, Any], old: dict[str, Any]) -> bool:
     return was is None or bool(new["activeDeadlineSeconds"] <= was)
 
 
-def _only_added(new: list[Any], old: list[Any]) -> bool:
-    return all(item in new for item in old)
+def _toleration_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """What is wrong if an update changes or removes tolerations; it may add some, and change how
+    long others last."""
+
+    def lasting(spec: dict[str, Any]) -> list[dict[str, Any]]:
+        listed = spec.get("tolerations") or []
+        return [{k: v for k, v in one.items() if k != "tolerationSeconds"} for one in listed]
+
+    now = lasting(new)
+    if all(one in now for one in lasting(old)):
+        return []
+    text = "existing toleration can not be modified except its tolerationSeconds"
+    return [forbidden_field("spec.tolerations", text)]
 
 
 def _take(masked: dict[str, Any], old: dict[str, Any], field: str) -> None:

@@ -6,18 +6,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from fakekubeapi.resources.certificates import CertificateRequestStrategy
+from fakekubeapi.resources.claims import ClaimStrategy
 from fakekubeapi.resources.core import (
+    AccountStrategy,
     EventStrategy,
     LeaseStrategy,
     NamespaceStrategy,
-    NodeStrategy,
-    SecretStrategy,
-    ServiceStrategy,
 )
+from fakekubeapi.resources.keyed_data import ConfigMapStrategy, SecretStrategy
+from fakekubeapi.resources.nodes import NodeStrategy
 from fakekubeapi.resources.pods import PodStrategy
-from fakekubeapi.resources.strategy import ImmutableAware, Strategy
+from fakekubeapi.resources.services import ServiceStrategy
+from fakekubeapi.resources.strategy import Strategy
 
 _PLAIN: Final = Strategy()
+
+
+class _Returned(Strategy):
+    """DELETE answers with the object."""
+
+    returns_deleted = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,6 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-_FROZEN: Final = ImmutableAware()
 _STATUS: Final = ("status",)
 _POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize", "ephemeralcontainers")
 
@@ -98,7 +105,9 @@ RESOURCES: Final = (
         short_names=("ns",),
     ),
     Resource("", "v1", "events", "Event", strategy=EventStrategy(), short_names=("ev",)),
-    Resource("", "v1", "configmaps", "ConfigMap", strategy=_FROZEN, short_names=("cm",)),
+    Resource(
+        "", "v1", "configmaps", "ConfigMap", strategy=ConfigMapStrategy(), short_names=("cm",)
+    ),
     Resource("", "v1", "secrets", "Secret", strategy=SecretStrategy()),
     Resource(
         "",
@@ -114,13 +123,29 @@ RESOURCES: Final = (
         "v1",
         "serviceaccounts",
         "ServiceAccount",
+        strategy=AccountStrategy(),
         subresources=("token",),
         short_names=("sa",),
     ),
     Resource(
-        "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, subresources=_STATUS
+        "",
+        "v1",
+        "persistentvolumes",
+        "PersistentVolume",
+        namespaced=False,
+        strategy=_Returned(),
+        subresources=_STATUS,
+        short_names=("pv",),
     ),
-    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", subresources=_STATUS),
+    Resource(
+        "",
+        "v1",
+        "persistentvolumeclaims",
+        "PersistentVolumeClaim",
+        strategy=ClaimStrategy(),
+        subresources=_STATUS,
+        short_names=("pvc",),
+    ),
     Resource("coordination.k8s.io", "v1", "leases", "Lease", strategy=LeaseStrategy()),
     Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
     Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),

@@ -6,33 +6,18 @@ methods only look. Subclasses add the rules of one resource.
 
 from __future__ import annotations
 
-import re
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required
+from fakekubeapi.errors import Cause
+from fakekubeapi.resources.metadata import (
+    finalizer_causes,
+    metadata_causes,
+    name_causes,
+    new_finalizer_causes,
+    subdomain_problems,
+)
 
 Object = dict[str, Any]
-
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character"
-)
-LABEL_RULE: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-    "must start and end with an alphanumeric character"
-)
-
-
-def is_subdomain(name: str) -> bool:
-    """Whether the name is a subdomain of RFC 1123, as the names of most objects have to be."""
-    return len(name) <= 253 and _SUBDOMAIN.fullmatch(name) is not None
-
-
-def is_label(name: str) -> bool:
-    """Whether the name is a label of RFC 1123, as the names of containers have to be."""
-    return len(name) <= 63 and _LABEL.fullmatch(name) is not None
 
 
 class Strategy:
@@ -46,10 +31,12 @@ class Strategy:
     """Whether DELETE answers with the object instead of a Status."""
     has_generation: ClassVar[bool] = False
     """Whether metadata.generation counts changes of spec and the request for deletion."""
+    strict_finalizers: ClassVar[bool] = True
+    """Whether finalizers without a domain have to be known ones, if this is of the core group."""
+    checked_again: ClassVar[bool] = False
+    """Whether the metadata of a changed object is checked like that of a new one, too."""
     graceful: ClassVar[bool] = False
     """Whether a deletion is marked in the object even if it is carried out at once."""
-    any_name: ClassVar[bool] = False
-    """Whether a name may be anything that can be a part of a path, not only a subdomain."""
     admitted: ClassVar[tuple[str, ...]] = ()
     """The fields that the server adds to a new object after its owner has been noted; who sends
     them owns them."""
@@ -62,12 +49,25 @@ class Strategy:
     def set_requester(self, obj: Object, user: Object) -> None:
         """Note in a new object whose it is; `user`: a `UserInfo`."""
 
+    def admit(self, obj: Object) -> None:
+        """Add to a new or changed object what the server chooses, and drop what is switched off,
+        after the owners of its fields have been noted."""
+
     def set_times(self, new: Object, old: Object, now: str) -> None:
         """Set the times in a changed object that the server sets, to `now`."""
 
     def validate_create(self, obj: Object) -> list[Cause]:
         """The wrong fields of a new object."""
-        return validate_metadata(obj, any_name=self.any_name)
+        metadata = obj["metadata"]
+        return [
+            *name_causes(metadata, self.name_rule),
+            *metadata_causes(metadata),
+            *finalizer_causes(metadata, core=self._strict(obj), new=True),
+        ]
+
+    def name_rule(self, name: str) -> list[str]:
+        """What is wrong with a name."""
+        return subdomain_problems(name)
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         """Put back into `new` the parts of `old` that this request may not change: one to /status
@@ -84,49 +84,18 @@ class Strategy:
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         """The fields of a changed object that are wrong, or may not change so."""
-        return validate_metadata(new, any_name=self.any_name)
+        was, now = old["metadata"], new["metadata"]
+        return [
+            *new_finalizer_causes(now, was),
+            *metadata_causes(now),
+            *finalizer_causes(now, core=self._strict(new), new=False),
+            *(Strategy.validate_create(self, new) if self.checked_again else ()),
+        ]
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
         """The grace period of a delete that asks for `asked_s` seconds (None: it names none); 0:
         the object goes at once. Only pods have one."""
         return 0
 
-
-def is_path_segment(name: str) -> bool:
-    """Whether the name can be a part of a path."""
-    return name not in (".", "..") and not {"/", "%"} & set(name)
-
-
-def validate_metadata(obj: Object, *, any_name: bool = False) -> list[Cause]:
-    """The wrong fields of the metadata: a name that is missing or malformed (`any_name`: that can
-    be no part of a path), labels and annotations that are not strings."""
-    metadata = obj["metadata"]
-    name = metadata.get("name", "")
-    causes: list[Cause] = []
-    if not name:
-        causes.append(required("metadata.name", "name or generateName is required"))
-    elif any_name:
-        if not is_path_segment(name):
-            shown = "may not be '.' or '..', and may not contain '/' or '%'"
-            causes.append(invalid_value("metadata.name", name, shown))
-    elif not is_subdomain(name):
-        causes.append(invalid_value("metadata.name", name, SUBDOMAIN_RULE))
-    for field in ("labels", "annotations"):
-        for key, value in (metadata.get(field) or {}).items():
-            if not isinstance(value, str):
-                causes.append(invalid_value(f"metadata.{field}[{key}]", value, "must be a string"))
-    return causes
-
-
-class ImmutableAware(Strategy):
-    """ConfigMaps and Secrets: with `immutable: true` the data cannot change any more."""
-
-    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
-        if old.get("immutable"):
-            for field in ("data", "binaryData", "immutable"):
-                if new.get(field) != old.get(field):
-                    causes.append(
-                        forbidden_field(field, "field is immutable when `immutable` is set")
-                    )
-        return causes
+    def _strict(self, obj: Object) -> bool:
+        return self.strict_finalizers and obj.get("apiVersion") == "v1"

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.errors import not_found, precondition_failed
+from fakekubeapi.errors import conflict, not_found, precondition_failed
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import Resource
@@ -50,7 +50,8 @@ class Deletion:
             return obj, False
         waits = bool(grace_s or metadata.get("finalizers"))
         if dry_run:
-            return obj, not waits
+            shown = resource.strategy.graceful or waits
+            return (self._marked(resource, obj, grace_s) if shown else obj), not waits
         if resource.strategy.graceful or waits:
             obj = self._store.put(key, self._marked(resource, obj, grace_s))
         if waits:
@@ -59,6 +60,13 @@ class Deletion:
         if resource.qualified == "namespaces":
             self._empty_namespace(route.name)
         return last, True
+
+    def check(self, route: Route, options: Any) -> None:
+        """Raise StatusError 404 or 409 if such a deletion would be refused."""
+        obj = self._store.get(route.key)
+        if obj is None:
+            raise not_found(route.resource.qualified, route.name)
+        _check_preconditions(route.resource, obj, (options or {}).get("preconditions") or {})
 
     def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
         """`obj` with its deletion time: now plus grace. A shortened grace period counts from the
@@ -100,6 +108,8 @@ def _effective_grace_s(resource: Resource, obj: Object, asked: int | None) -> in
 def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]) -> None:
     name, metadata = obj["metadata"]["name"], obj["metadata"]
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")
+    if resource.strategy.graceful:
+        _check_graceful(resource, obj, uid, version)
     if uid and uid != metadata["uid"]:
         raise precondition_failed(
             resource.qualified, name, field="UID", wanted=uid, found=metadata["uid"]
@@ -112,3 +122,19 @@ def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]
             wanted=version,
             found=metadata["resourceVersion"],
         )
+
+
+def _check_graceful(resource: Resource, obj: Object, uid: str | None, version: str | None) -> None:
+    """The same in the words for kinds that are deleted with a grace period."""
+    metadata = obj["metadata"]
+    for word, asked, found, end in (
+        ("UID", uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", version, metadata["resourceVersion"], "modified"),
+    ):
+        if asked and asked != found:
+            raise conflict(
+                resource.kind,
+                metadata["name"],
+                f"the {word} in the precondition ({asked}) does not match the {word} in record "
+                f"({found}). The object might have been {end}",
+            )

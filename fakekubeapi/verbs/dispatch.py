@@ -16,6 +16,7 @@ from fakekubeapi.errors import StatusError, bad_request, too_large_version
 from fakekubeapi.kubelets.paths import Passed, passed_on
 from fakekubeapi.kubelets.places import Place, Places
 from fakekubeapi.requests.parameters import (
+    check_delete_options,
     check_list_options,
     dry_run,
     field_manager,
@@ -28,6 +29,7 @@ from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
 from fakekubeapi.storage.store import Key, Store
 from fakekubeapi.storage.watch import WatchOptions, reached, watch_events
+from fakekubeapi.verbs.bindings import require_eviction, require_name
 from fakekubeapi.verbs.operations import Operations
 from fakekubeapi.verbs.ownership import Writer
 from fakekubeapi.verbs.reviews import Reviews
@@ -35,6 +37,7 @@ from simclock import Clock, Ids, Latency, RealClock
 
 _OTHER_KINDS: Final = ("binding", "eviction", "token")
 """Subresources whose bodies are objects of another kind than the resource's."""
+_DONE: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -150,11 +153,16 @@ class Dispatcher:
             return 200, do.get(route)
         if method == "GET":
             self._check_version(params)
+            whole_number(params, "timeoutSeconds")
             limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
+            if params.get("resourceVersion") == "0":
+                limit = 0  # a kube-apiserver answers from its cache, which knows no parts
             return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
+        writer = asked.writer(method)
+        if method == "PATCH" and not asked.applies:
+            do.get(route)
         if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
             _require_known_fields(route, body)
-        writer = asked.writer(method)
         if method == "POST":
             return 201, self._post(route, asked, dry_run=unstored, writer=writer)
         if method == "PUT":
@@ -186,11 +194,15 @@ class Dispatcher:
             return self._review(route, body, asked.user)
         if route.subresource == "binding":
             do.bind(route, body)
-            return _success(route, None)
+            return {**_DONE, "code": 201}
         if route.subresource == "eviction":
             check_shape(body, "models.policy_v1", "Eviction")
-            do.deletion.delete(route, (body or {}).get("deleteOptions"), dry_run=dry_run)
-            return _success(route, None)
+            require_eviction(body or {})
+            require_name(route, body or {}, "Eviction")
+            options = (body or {}).get("deleteOptions")
+            dry_run = dry_run or check_delete_options(options or {})
+            do.evict(route, options, dry_run=dry_run)
+            return {**_DONE, "code": 201}
         return do.create(route, body, dry_run=dry_run, user=asked.user, writer=writer)
 
     def _review(self, route: Route, body: Any, user: User) -> dict[str, Any]:
@@ -220,6 +232,9 @@ class Dispatcher:
         if "gracePeriodSeconds" in params:
             grace = whole_number(params, "gracePeriodSeconds")
             options.setdefault("gracePeriodSeconds", grace)
+        if "propagationPolicy" in params:
+            options.setdefault("propagationPolicy", params["propagationPolicy"])
+        dry_run = check_delete_options(options) or dry_run
         if not route.name:
             listed = do.list(route, _predicate(route, params))
             for item in listed["items"]:
@@ -296,8 +311,11 @@ class Dispatcher:
 
 
 def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
-    supported = ("metadata.name", "metadata.namespace", *route.resource.strategy.field_labels)
-    by_field = field_selector(params.get("fieldSelector", ""), supported)
+    resource = route.resource
+    own = resource.strategy.field_labels
+    place = ("metadata.namespace",) if resource.namespaced else ()
+    supported = ("metadata.name", *place, *own)
+    by_field = field_selector(params.get("fieldSelector", ""), supported, own=bool(own))
     by_label = label_selector(params.get("labelSelector", ""))
     return lambda obj: by_field(obj) and by_label(obj)
 

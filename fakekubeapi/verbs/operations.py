@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
-from fakekubeapi.bodies import copy_json, without_null
+from fakekubeapi.bodies import copy_json, encode
 from fakekubeapi.errors import (
     StatusError,
     already_exists,
@@ -23,7 +23,6 @@ from fakekubeapi.errors import (
     invalid_value,
     not_found,
     precondition_failed,
-    required,
 )
 from fakekubeapi.patches.patch import apply_patch
 from fakekubeapi.requests.routes import Route
@@ -31,10 +30,17 @@ from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Key, Object, Store
 from fakekubeapi.verbs.admission import admit_service_account
+from fakekubeapi.verbs.bindings import binding_problem, target_of, with_disruption
 from fakekubeapi.verbs.controllers import Controllers
 from fakekubeapi.verbs.deletion import Deletion
 from fakekubeapi.verbs.ownership import SERVER, Owners, Writer
-from fakekubeapi.verbs.posted import appliable, check_applied_as_new, check_name, posted
+from fakekubeapi.verbs.posted import (
+    appliable,
+    check_applied_as_new,
+    check_name,
+    posted,
+    written,
+)
 from simclock import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (
@@ -49,7 +55,6 @@ _SERVER_OWNED: Final = (
     "deletionGracePeriodSeconds",
     "generation",
     "resourceVersion",
-    "generateName",
 )
 
 
@@ -84,6 +89,10 @@ class Operations:
         resource, namespace = route.resource, route.namespace or ""
         obj = posted(route, body)
         metadata = obj["metadata"]
+        version = str(metadata.get("resourceVersion") or "0")
+        if writer.owners is None and version.strip("0").isdecimal():
+            why = "resourceVersion should not be set on objects to be created"
+            raise StatusError(500, why, reason="")
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + self._ids.hex(5)
         metadata["uid"] = self._ids.uuid()
@@ -92,23 +101,26 @@ class Operations:
             metadata.pop(field, None)
         metadata.pop("managedFields", None)
         given = copy_json(obj)
-        metadata.pop("generation", None)
         if resource.strategy.has_generation:
             metadata["generation"] = 1
         resource.strategy.prepare_create(obj)
         owners = self._owners.of_new(route, given, obj, writer.at(metadata["creationTimestamp"]))
+        resource.strategy.admit(obj)
+        resource.strategy.set_times(obj, {}, metadata["creationTimestamp"])
         resource.strategy.set_requester(obj, user.info())
-        causes = resource.strategy.validate_create(obj)
-        if not causes and resource.qualified == "pods" and self._settings.service_account_admission:
+        if resource.qualified == "pods" and self._settings.service_account_admission:
             admit_service_account(self._store, self._ids, obj)
+        causes = resource.strategy.validate_create(obj)
         name = metadata.get("name", "")
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
         if namespace and self._store.get(Key("namespaces", "", namespace)) is None:
             raise not_found("namespaces", namespace)
         key = Key(resource.qualified, namespace, name)
-        if self._store.get(key) is not None:
-            raise already_exists(resource.qualified, name)
+        there = self._store.get(key)
+        if there is not None:
+            leaving = "deletionTimestamp" in there["metadata"]
+            raise already_exists(resource.qualified, name, leaving=leaving)
         if owners:
             metadata["managedFields"] = owners
         if dry_run:
@@ -167,9 +179,7 @@ class Operations:
             return self.create(route, body, dry_run=dry_run, writer=writer), True
         if old is None:
             raise not_found(resource.qualified, name)
-        if resource.strategy.needs_resource_version and not new["metadata"].get("resourceVersion"):
-            cause = invalid_value("metadata.resourceVersion", "", "must be specified for an update")
-            raise invalid(resource.kind, resource.group, name, [cause])
+        new["metadata"].setdefault("resourceVersion", "0")
         return self._replace(route, old, new, dry_run=dry_run, writer=writer), False
 
     def patch(
@@ -198,7 +208,8 @@ class Operations:
         except StatusError as error:
             if error.code != 400:
                 raise
-            raise StatusError(422, f'"" is invalid: patch: {error.message}') from None
+            cause = invalid_value("patch", encode(patched).decode(), error.message)
+            raise invalid("", "", "", [cause]) from None
         return self._replace(route, old, new, dry_run=dry_run, writer=writer)
 
     def apply(
@@ -229,29 +240,43 @@ class Operations:
     def bind(self, route: Route, body: Any) -> None:
         """Give an unbound pod its node, as a scheduler does (POST pods/binding). Raises:
         StatusError 404 without the pod, 422 without a node, 409 if the pod has a node."""
-        pod, name = self.get(route), route.name
         check_shape(body, "models.core_v1", "Binding")
-        node = ((body or {}).get("target") or {}).get("name")
-        if not node:
-            raise invalid("Binding", "", name, [required("target.name")])
-        current = pod["spec"].get("nodeName")
-        if current:
-            raise conflict(
-                "pods/binding", name, f'pod {name} is already assigned to node "{current}"'
-            )
+        node = target_of(route, body or {})
+        pod, name = self.get(route), route.name
+        problem = binding_problem(pod)
+        if problem:
+            raise conflict("pods/binding", name, f"pod {name} {problem}")
+        given = (body or {}).get("metadata") or {}
+        metadata = dict(pod["metadata"])
+        for field in ("labels", "annotations"):
+            if given.get(field):
+                metadata[field] = {**metadata.get(field, {}), **given[field]}
         condition = {
             "type": "PodScheduled",
             "status": "True",
+            "lastProbeTime": None,
             "lastTransitionTime": self._now_text(),
         }
         status = pod.get("status", {})
         others = [c for c in status.get("conditions", []) if c["type"] != "PodScheduled"]
         changed = {
             **pod,
+            "metadata": metadata,
             "spec": {**pod["spec"], "nodeName": node},
             "status": {**status, "conditions": [*others, condition]},
         }
         self._store.put(route.key, changed)
+
+    def evict(self, route: Route, options: Any, *, dry_run: bool) -> None:
+        """Delete a pod for an eviction; one that runs is told so by a condition first. Raises:
+        StatusError as `Deletion.delete` does."""
+        pod = self.get(route)
+        phase = (pod.get("status") or {}).get("phase")
+        idle = phase in ("Pending", "Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+        if not dry_run and not idle:
+            self.deletion.check(route, options)
+            self._store.put(route.key, with_disruption(pod, self._now_text()))
+        self.deletion.delete(route, options, dry_run=dry_run)
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -269,6 +294,12 @@ class Operations:
             raise precondition_failed(
                 resource.qualified, name, field="UID", wanted=uid, found=was["uid"]
             )
+        if version and not version.isdecimal():
+            why = f'strconv.ParseUint: parsing "{version}": invalid syntax'
+            raise StatusError(500, why, reason="")
+        if version == "0" and resource.strategy.needs_resource_version:
+            cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid(resource.plural, resource.group, name, [cause])
         if version and version not in ("0", was["resourceVersion"]):
             raise conflict(resource.qualified, name, MODIFIED)
         for field in _SERVER_OWNED:
@@ -278,13 +309,14 @@ class Operations:
         given = now.pop("managedFields", None)
         resource.strategy.prepare_update(new, old, route.subresource)
         resource.strategy.set_times(new, old, self._now_text())
-        new = without_null(new)
+        new = written(resource, new)
+        owners = self._owners.after_write(route, old, new, writer.at(self._now_text()), given)
+        resource.strategy.admit(new)
         causes = resource.strategy.validate_update(new, old, route.subresource)
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
         if resource.strategy.has_generation and new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] = was.get("generation", 0) + 1
-        owners = self._owners.after_write(route, old, new, writer.at(self._now_text()), given)
         if owners:
             new["metadata"]["managedFields"] = owners
         return old if _same_but_times(new, old) else self._commit(route, new, dry_run=dry_run)
@@ -321,5 +353,6 @@ def _decode_continue(token: str) -> tuple[str, str]:
     try:
         namespace, _, name = base64.b64decode(token, b"-_", validate=True).decode().partition("/")
     except (binascii.Error, UnicodeDecodeError, ValueError):
-        raise StatusError(400, f"continue key is not valid: {token!r}") from None
+        why = "illegal base64 data at input byte 0"
+        raise bad_request(f"invalid continue token: continue key is not valid: {why}") from None
     return namespace, name

@@ -97,11 +97,15 @@ class Owners:
         if not owners:
             owners = before_first_apply(empty_object(route.resource), live, shape, write)
         try:
-            new, now = after_apply(owners, live, applied, shape, write, force=force)
-            return with_last_applied(new, applied, writer.name), now
+            new, decided = after_apply(owners, live, applied, shape, write, force=force)
         except Conflicts as conflicts:
             details = {"causes": conflicts.causes}
             raise StatusError(409, conflicts.message, details=details) from None
+        new = with_last_applied(new, applied, writer.name)
+        if new == live and write.manager in decided:  # who changes nothing gets no time for it
+            before = owners[write.manager].time if write.manager in owners else ""
+            decided[write.manager] = Owned(decided[write.manager].fields, before)
+        return new, decided
 
     def after_write(
         self, route: Route, old: Object, new: Object, writer: Writer, given: Any
@@ -151,10 +155,9 @@ def _check_applied(route: Route, applied: Object) -> None:
         check(copy_json(applied), _shape(route))
     except BadObject as error:
         resource = route.resource
-        place = f"{route.namespace}/{route.name}" if route.namespace else f"/{route.name}"
         raise StatusError(
             500,
-            f"failed to create typed patch object ({place}; {resource.api_version}, "
-            f"Kind={resource.kind}): {error}",
+            f"failed to create typed patch object (/{route.name}; {resource.group}/"
+            f"{resource.version}, Kind={resource.kind}): {error}",
             reason="",
         ) from None

@@ -5,37 +5,58 @@ from __future__ import annotations
 from typing import Any
 
 from fakekubeapi.bodies import without_null
-from fakekubeapi.errors import bad_request, conflict
+from fakekubeapi.errors import StatusError, bad_request, conflict
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
+from fakekubeapi.resources import Resource
+from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.store import Object
 
 
-def posted(route: Route, body: Any) -> Object:
-    """A copy of a posted object, with kind, apiVersion and namespace set. Raises: StatusError
-    400 if its kind, version, namespace or types do not fit the path."""
+def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
+    """A copy of a posted object, with kind, apiVersion and namespace set, in the form in which the
+    server writes objects (`complete`; else as it was sent). Raises: StatusError 400 if its kind,
+    version, namespace or types do not fit the path."""
     resource = route.resource
     if not isinstance(body, dict):
         raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        if body.get(field, wanted) != wanted:
+        if (body.get(field) or wanted) != wanted:
+            kind = body.get("kind") or resource.kind
+            version = body.get("apiVersion") or resource.api_version
             raise bad_request(
-                f"{body.get(field)} in {field} does not fit this URL: it takes {wanted}"
+                f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a '
+                f"{resource.kind}: no kind "
+                f'"{kind}" is registered for version "{version}" in scheme '
+                '"pkg/api/legacyscheme/scheme.go:30"'
             )
     check_shape(body, resource.module, resource.kind)
     obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
-    obj.update(without_null({k: v for k, v in body.items() if k not in obj}))
+    obj.update(written(resource, body) if complete else without_null(body))
+    obj.update(kind=resource.kind, apiVersion=resource.api_version)
     metadata = obj.setdefault("metadata", {})
+    metadata.pop("selfLink", None)
     if not resource.namespaced:
         metadata.pop("namespace", None)
         return obj
     given = metadata.setdefault("namespace", route.namespace)
     if given != route.namespace:
         raise bad_request(
-            "the namespace of the provided object does not match the namespace sent on the "
-            f"request: {given} in the object, {route.namespace} in the URL"
+            "the namespace of the provided object does not match the namespace sent on the request"
         )
     return obj
+
+
+def written(resource: Resource, body: Object) -> Object:
+    """A copy of a body as the server writes objects. Raises: StatusError 400 for amounts that are
+    no quantities and bytes that are no base64."""
+    try:
+        return as_written(body, resource.module, resource.kind)
+    except ValueError as error:
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {error}"
+        ) from None
 
 
 def appliable(route: Route, body: Any) -> Object:
@@ -44,9 +65,23 @@ def appliable(route: Route, body: Any) -> Object:
     if not isinstance(body, dict):
         raise bad_request(f"an applied object must be a {resource.kind} object, got {body!r}")
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-        if not body.get(field):
-            raise bad_request(f"error decoding YAML: {field} is missing: set it to {wanted}")
-    applied = posted(route, body)
+        if body.get(field) != wanted:
+            version = str(body.get("apiVersion") or "")
+            shown = version if "/" in version else f"/{version}"
+            raise bad_request(f"invalid object type: {shown}, Kind={body.get('kind') or ''}")
+    try:
+        check_shape(body, resource.module, resource.kind)
+    except StatusError as error:
+        about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
+        why = f"failed to create typed patch object ({about}): {error.message}"
+        raise StatusError(500, why, reason="") from None
+    try:
+        written(resource, body)
+    except StatusError as error:
+        about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
+        why = f"failed to convert new object ({about}) to proper version: {error.message}"
+        raise StatusError(500, why, reason="") from None
+    applied = posted(route, body, complete=False)
     if applied["metadata"].pop("managedFields", None):
         raise bad_request("metadata.managedFields must be nil")
     if applied["metadata"].get("name"):

@@ -55,6 +55,7 @@ class Reviews:
         an object of another kind or a pod of another account, 409 for another UID, 422 for a
         lifetime below 600 s."""
         check_shape(body, "models.authentication_v1", "TokenRequest")
+        _check_names(route, (body or {}).get("metadata") or {})
         account = self._found("serviceaccounts", route.namespace or "", route.name)
         spec = {**((body or {}).get("spec") or {})}
         spec["audiences"] = spec.get("audiences") or [ISSUER]
@@ -71,7 +72,7 @@ class Reviews:
             "kind": "TokenRequest",
             "apiVersion": f"{_GROUP}/v1",
             "metadata": {**metadata, "creationTimestamp": format_rfc3339(now_ns)},
-            "spec": spec,
+            "spec": {**spec, "boundObjectRef": spec.get("boundObjectRef")},
             "status": {"token": token, "expirationTimestamp": expires},
         }
 
@@ -154,7 +155,8 @@ class Reviews:
             return {}
         kind, name = ref.get("kind") or "", ref.get("name") or ""
         if kind not in _BOUND_TO or (ref.get("apiVersion") or "v1") != "v1":
-            shown = f"{ref.get('apiVersion') or ''}, Kind={kind}"
+            version = ref.get("apiVersion") or ""
+            shown = f"{version if '/' in version else '/' + version}, Kind={kind}"
             raise bad_request(f"cannot bind token to object of type {shown}")
         namespace = "" if kind == "Node" else route.namespace or ""
         found = self._found(_BOUND_TO[kind], namespace, name)
@@ -238,13 +240,20 @@ def _listed(words: Sequence[str]) -> str:
     return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
-def _check_request(route: Route, given: Object, account: Object, lasts_s: int) -> None:
-    """Check the metadata and the lifetime of a token request."""
+def _check_names(route: Route, given: Object) -> None:
+    """Check that a token request names nobody else."""
     causes: list[Cause] = []
     for key, wanted in (("name", route.name), ("namespace", route.namespace)):
         if (given.get(key) or wanted) != wanted:
             shown = f"must match the service account {key} if specified"
             causes.append(invalid_value(f"metadata.{key}", given[key], shown))
+    if causes:
+        raise invalid("TokenRequest", _GROUP, route.name, causes)
+
+
+def _check_request(route: Route, given: Object, account: Object, lasts_s: int) -> None:
+    """Check the metadata and the lifetime of a token request."""
+    causes: list[Cause] = []
     if lasts_s < SHORTEST_S:
         shown = "may not specify a duration less than 10 minutes"
         causes.append(invalid_value("spec.expirationSeconds", lasts_s, shown))
@@ -252,7 +261,7 @@ def _check_request(route: Route, given: Object, account: Object, lasts_s: int) -
         shown = "may not specify a duration larger than 2^32 seconds"
         causes.append(invalid_value("spec.expirationSeconds", lasts_s, shown))
     if causes:
-        raise invalid("TokenRequest", _GROUP, "", causes)
+        raise invalid("TokenRequest", _GROUP, given.get("name") or "", causes)
     uid = account["metadata"]["uid"]
     if (given.get("uid") or uid) != uid:
         raise conflict(

@@ -86,7 +86,7 @@ async def test_plain_numbers_are_quantities() -> None:
     volumes = [{"name": "v", "emptyDir": {"sizeLimit": 1000}}]
     made = await create(FakeApi(), PODS, pod(containers=[container], volumes=volumes))
     resources = made["spec"]["containers"][0]["resources"]
-    assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": "5.5"}
+    assert resources["limits"] == resources["requests"] == {"cpu": "1", "memory": "5500m"}
 
 
 @pytest.mark.parametrize(

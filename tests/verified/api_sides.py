@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
@@ -50,6 +50,8 @@ class ApiSide:
         async with self._http.request(
             method, path, data=data, params=params or {}, headers=sent
         ) as answer:
+            if answer.content_type != "application/json":
+                return answer.status, {"text": await answer.text()}
             return answer.status, await answer.json()
 
     async def raw(
@@ -82,6 +84,12 @@ class ApiSide:
             "PATCH", path, body, kind=APPLY, params={"fieldManager": manager, **params}
         )
 
+    def stream(
+        self, path: str, params: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """The answer to a watch, to be read while it goes on."""
+        return self._http.get(path, params=params)
+
     async def events(self, path: str, **params: str) -> list[dict[str, Any]]:
         """The events of a watch until it ends, after a second unless `params` says otherwise."""
         asked = {"watch": "true", "timeoutSeconds": "1", **params}
@@ -91,24 +99,36 @@ class ApiSide:
 
 
 @asynccontextmanager
+async def fake_server() -> AsyncIterator[str]:
+    """The URL of a fake server of the caller's own."""
+    async with await serve(FakeApi(field_managers=True)) as server:
+        yield server.url
+
+
+@asynccontextmanager
+async def session(url: str, token: str = "", namespace: str = "") -> AsyncIterator[ApiSide]:
+    """A client of the server at that URL."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    connector = aiohttp.TCPConnector(ssl=False)
+    async with aiohttp.ClientSession(url, headers=headers, connector=connector) as http:
+        yield ApiSide(http, namespace)
+
+
+@asynccontextmanager
 async def api_side(name: str) -> AsyncIterator[ApiSide]:
     """The side of that name, `fake` or `real`."""
     namespace = f"contract-{_IDS.hex(8)}"
     if name == "fake":
-        async with await serve(FakeApi(field_managers=True)) as server:
-            async with _session(server.url, namespace) as side:
-                yield side
+        async with fake_server() as url, _in_namespace(url, "", namespace) as side:
+            yield side
         return
-    async with _session(URL, namespace) as side:
+    async with _in_namespace(URL, TOKEN, namespace) as side:
         yield side
 
 
 @asynccontextmanager
-async def _session(url: str, namespace: str) -> AsyncIterator[ApiSide]:
-    headers = {"Authorization": f"Bearer {TOKEN}"} if TOKEN else {}
-    connector = aiohttp.TCPConnector(ssl=False)
-    async with aiohttp.ClientSession(url, headers=headers, connector=connector) as http:
-        side = ApiSide(http, namespace)
+async def _in_namespace(url: str, token: str, namespace: str) -> AsyncIterator[ApiSide]:
+    async with session(url, token, namespace) as side:
         await side.done("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         try:
             yield side

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from api_results import ApiResults, save_api
 from cgroup_kernel import RealSide, why_not_real
 from cgroup_sides import (
     NUMBERS,
@@ -30,11 +31,18 @@ from simclock import RealClock
 __all__ = ["runtime"]
 
 RESULTS: Final = pytest.StashKey[Results]()
+API_RESULTS: Final = pytest.StashKey[ApiResults]()
 FILE_VARIABLE: Final = "REFKUBELET_VERIFIED_RESULTS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[RESULTS] = Results()
+    config.stash[API_RESULTS] = ApiResults()
+
+
+@pytest.fixture(scope="session")
+def api_results(request: pytest.FixtureRequest) -> ApiResults:
+    return request.config.stash[API_RESULTS]
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +57,16 @@ def _of_contract(item: pytest.Item) -> bool:
     return here and real is not None and of_cri
 
 
+def _of_api_contract(item: pytest.Item) -> bool:
+    """The same for the API server."""
+    real = item.get_closest_marker("real") is not None
+    return real and item.path.name == "test_api_contract.py"
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     results = session.config.stash[RESULTS]
     results.expected = sum(map(_of_contract, session.items))
+    session.config.stash[API_RESULTS].expected = sum(map(_of_api_contract, session.items))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,6 +78,10 @@ def pytest_runtest_makereport(
         results = item.config.stash[RESULTS]
         results.passed += report.when == "call" and report.passed
         results.failed += report.failed
+    if _of_api_contract(item):
+        of_api = item.config.stash[API_RESULTS]
+        of_api.passed += report.when == "call" and report.passed
+        of_api.failed += report.failed
     return report
 
 
@@ -78,6 +97,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         "host": f"Linux {kernel}, cgroup v{2 if unified else 1}",
     }
     kept = save(Path(path), results)
+    kept = save_api(Path(path), session.config.stash[API_RESULTS], results.facts) or kept
     print(f"\nresults {'kept in' if kept else 'of a part of the tests: not kept in'} {path}")
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import differences
 import pytest
@@ -21,10 +21,10 @@ from cri_container_operations import ContainerOperations
 from cri_operations import names, pods, request
 from cri_played import IMAGES, played
 from cri_sandbox_operations import SandboxOperations
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, rule
 from kubecri.v1 import api_pb2 as cri
+from machine_runs import drive, first_seed, operations
 from pairs import Pair, Side
 from results import Machine, Results
 
@@ -32,8 +32,6 @@ from conformance.harness.containerd.settings import APP_IMAGE
 from conformance.harness.containerd.start import start_containerd
 from fakecri.proxy import RecordingProxy
 from fakecri.server import GrpcUpstream
-
-STEPS: Final = 50
 
 
 class TwoRuntimes(SandboxOperations, ContainerOperations):
@@ -75,34 +73,10 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-def first_seed() -> int:
-    return int(os.environ.get("REFKUBELET_SEED", "0"))
-
-
-def drive(pair: Pair, runner: asyncio.Runner, operations: int) -> None:
+def drive_runtimes(pair: Pair, runner: asyncio.Runner, wanted: int) -> None:
     """Run examples until there were so many operations; the first mismatch fails."""
     runner.run(learn_images(pair))
-    machine = type("Bound", (TwoRuntimes,), {"pair": pair, "runner": runner})
-    number = first_seed()
-    while pair.operations < operations:
-        left = operations - pair.operations
-        limits = settings(
-            max_examples=max(1, left // STEPS),
-            stateful_step_count=min(STEPS, max(2, left)),
-            deadline=None,
-            database=None,
-            phases=[Phase.generate],
-            verbosity=Verbosity.quiet,
-            suppress_health_check=list(HealthCheck),
-        )
-        try:
-            run_state_machine_as_test(seed(number)(machine), settings=limits)
-        except Exception:
-            if not pair.mismatch:
-                raise
-        if pair.mismatch:
-            pytest.fail(f"{pair.mismatch}\nrepeat with REFKUBELET_SEED={number}", pytrace=False)
-        number += 1
+    drive(type("Bound", (TwoRuntimes,), {"pair": pair, "runner": runner}), pair, wanted)
 
 
 async def learn_images(pair: Pair) -> None:
@@ -133,8 +107,7 @@ async def beside_containerd(stack: AsyncExitStack, tmp_path: Path, endpoint: str
 
 def test_the_fake_behind_the_proxy_answers_like_the_fake(runner: asyncio.Runner) -> None:
     """The machine itself is sound: the same runtime twice shows no difference."""
-    operations = int(os.environ.get("REFKUBELET_OPERATIONS", "300"))
-    drive(runner.run(beside_a_proxy()), runner, operations)
+    drive_runtimes(runner.run(beside_a_proxy()), runner, operations(300))
 
 
 @pytest.mark.real
@@ -149,7 +122,7 @@ def test_the_fake_answers_like_containerd(
     try:
         pair = runner.run(beside_containerd(stack, tmp_path, endpoint))
         try:
-            drive(pair, runner, int(os.environ.get("REFKUBELET_OPERATIONS", "2000")))
+            drive_runtimes(pair, runner, operations(2000))
         finally:
             results.machine = Machine(pair.operations, first_seed(), pair.used, pair.mismatch)
         print(f"\n{pair.operations} operations, {pair.real.label}; rows used:")

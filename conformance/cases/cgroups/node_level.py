@@ -88,7 +88,7 @@ async def the_node_promises_less(node: Node) -> None:
     thresholds, of memory and of the disk; a percentage is computed with 32-bit floats."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
     seen = {name: node.api.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
-    wanted = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764000"}
+    wanted = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764k"}
     expect_equal(node, seen, wanted, "allocatable")
     expect_equal(node, node.api.capacity("memory"), "8Gi", "capacity of memory")
 

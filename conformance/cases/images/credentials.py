@@ -160,11 +160,11 @@ async def only_pull_secrets_are_logins(node: Node) -> None:
 
 @conformance(id="pull-secret-broken", rules=["BACK-209.4"], needs=NEEDS)
 async def a_secret_that_cannot_be_read_stops_the_pull(node: Node) -> None:
-    """With a pull secret that is not JSON no pull is tried, not even an anonymous one."""
+    """With a pull secret that holds no logins no pull is tried, not even an anonymous one."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
-    broken = base64.b64encode(b"no json").decode()
+    broken = base64.b64encode(b'{"auths": "no map"}').decode()
     login = {**pull_secret("login", "any"), "data": {".dockerconfigjson": broken}}
     await node.api.create_secret(login)
     await node.api.create_pod(with_secrets("web", image, "login"))

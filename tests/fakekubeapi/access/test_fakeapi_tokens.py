@@ -63,7 +63,11 @@ async def test_a_token_request_answers_with_a_token_and_when_it_ends() -> None:
     api = FakeApi()
     answer = await request_token(api)
     assert answer["kind"] == "TokenRequest"
-    assert answer["spec"] == {"audiences": [AUDIENCE], "expirationSeconds": 3600}
+    assert answer["spec"] == {
+        "audiences": [AUDIENCE],
+        "expirationSeconds": 3600,
+        "boundObjectRef": None,
+    }
     claims = claims_of(answer["status"]["token"])
     assert claims["sub"] == "system:serviceaccount:default:default"
     assert claims["aud"] == [AUDIENCE]
@@ -110,7 +114,7 @@ async def test_a_token_is_bound_to_an_object_of_the_same_account() -> None:
     answer = await api.request("POST", TOKEN, body={"spec": ref})
     assert "might have been deleted and then recreated" in refused(answer, 409, "Conflict")
     answer = await api.request("POST", TOKEN, body={"spec": bound("Service")})
-    assert "cannot bind token to object of type v1, Kind=Service" in refused(
+    assert "cannot bind token to object of type /v1, Kind=Service" in refused(
         answer, 400, "BadRequest"
     )
 

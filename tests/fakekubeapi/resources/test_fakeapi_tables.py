@@ -34,7 +34,7 @@ def cells(plural: str, item: dict[str, Any], age_s: int = 90) -> list[Any]:
     [(5, "5s"), (119, "119s"), (120, "2m"), (7199, "119m"), (7200, "2h"), (172800, "2d")],
 )
 def test_ages(age_s: int, shown: str) -> None:
-    assert cells("configmaps", {}, age_s) == ["x", shown]
+    assert cells("configmaps", {"data": {"k": "v"}}, age_s) == ["x", 1, shown]
 
 
 def status_of(container: dict[str, Any]) -> dict[str, Any]:
@@ -77,8 +77,11 @@ def test_node_and_event_rows() -> None:
         "type": "Normal",
         "reason": "Pulled",
         "message": "m",
+        "firstTimestamp": "2026-01-01T00:00:00Z",
+        "source": {"component": "kubelet", "host": "n"},
     }
-    assert cells("events", event) == ["90s", "Normal", "Pulled", "pod/a", "m"]
+    shown = ["90s", "Normal", "Pulled", "pod/a", "", "kubelet, n", "m", "90s", 1, "x"]
+    assert cells("events", event) == shown
 
 
 @pytest.mark.parametrize(

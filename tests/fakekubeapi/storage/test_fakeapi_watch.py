@@ -102,7 +102,7 @@ async def test_a_kubelet_watches_its_own_pods_SRC_050() -> None:
     selector = {"fieldSelector": "spec.nodeName=n"}
     assert names(await get(api, "/api/v1/pods", **selector)) == ["mine"]
     version = (await get(api, "/api/v1/pods"))["metadata"]["resourceVersion"]
-    binding = {"target": {"name": "n"}}
+    binding = {"metadata": {"name": "loose"}, "target": {"name": "n"}}
     ok(await api.request("POST", f"{PODS}/loose/binding", body=binding))
     events = await seen(api, "/api/v1/pods", resourceVersion=version, **selector)
     assert events == [("ADDED", "loose")]

@@ -1,0 +1,70 @@
+"""What a binding and an eviction have to say, and which pods can be bound. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekubeapi.errors import StatusError, bad_request, required, unsupported_value
+from fakekubeapi.requests.routes import Route
+
+
+def require_name(route: Route, body: dict[str, Any], kind: str) -> None:
+    """Raise StatusError 400 if a body of that kind has another name than the path."""
+    if (body.get("metadata") or {}).get("name", "") != route.name:
+        raise bad_request(f"name in URL does not match name in {kind} object")
+
+
+def require_eviction(body: dict[str, Any]) -> None:
+    """Raise StatusError 400 if a body is no Eviction of a version that is known."""
+    version, kind = body.get("apiVersion") or "policy/v1", body.get("kind") or "Eviction"
+    if kind != "Eviction" or version not in ("policy/v1", "policy/v1beta1"):
+        raise bad_request(
+            f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a Eviction: no '
+            f'kind "{kind}" is registered for version "{version}" in scheme '
+            '"pkg/api/legacyscheme/scheme.go:30"'
+        )
+
+
+def with_disruption(pod: dict[str, Any], now: str) -> dict[str, Any]:
+    """The pod with the condition that says that it is evicted."""
+    status = pod.get("status") or {}
+    others = [c for c in status.get("conditions") or [] if c["type"] != "DisruptionTarget"]
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    return {**pod, "status": {**status, "conditions": [*others, condition]}}
+
+
+def target_of(route: Route, body: dict[str, Any]) -> str:
+    """The node that a Binding names. Raises: StatusError 400 for another name than that of the pod,
+    500 where no node is named."""
+    require_name(route, body, "Binding")
+    target = body.get("target") or {}
+    causes = []
+    if (target.get("kind") or "Node") != "Node":
+        causes.append(unsupported_value("target.kind", target["kind"], ("Node", "<empty>")))
+    if not target.get("name"):
+        causes.append(required("target.name"))
+    if causes:
+        texts = [cause.text for cause in causes]
+        message = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        raise StatusError(500, message, reason="")
+    name: str = target["name"]
+    return name
+
+
+def binding_problem(pod: dict[str, Any]) -> str:
+    """Why a pod cannot be bound; "" if it can."""
+    spec = pod["spec"]
+    if "deletionTimestamp" in pod["metadata"]:
+        return "is being deleted, cannot be assigned to a host"
+    if spec.get("nodeName"):
+        return f'is already assigned to node "{spec["nodeName"]}"'
+    if spec.get("schedulingGates"):
+        return "has non-empty .spec.schedulingGates"
+    return ""

@@ -1,5 +1,6 @@
 """Objects become protobuf and come back: every message, with Google's library as a witness."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import pytest
 from google.protobuf.unknown_fields import UnknownFieldSet
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from protobuf_objects import RandomObjects, all_messages, google_class, messages_in, same
+from places import DATA
+from protobuf_objects import RandomObjects, all_messages, full, google_class, messages_in, same
 
 from fakekubeapi.protobuf.codec import decode_message, encode_message
 from fakekubeapi.protobuf.envelope import DecodeError, decode_object, encode_object
@@ -17,6 +19,7 @@ from fakekubeapi.protobuf.messages import packages
 from fakekubeapi.protobuf.wire import BYTES, VARINT, WireError, key, text, varint, with_length
 
 SEEDS = (1, 2, 3)
+GO = DATA / "kubernetes-v1.36.tsv"
 
 
 @pytest.mark.parametrize("package", sorted(packages()))
@@ -57,6 +60,17 @@ def _messages(field: Any, value: Any) -> list[Any]:
         of_messages = field.message_type.fields_by_name["value"].message_type is not None
         return list(value.values()) if of_messages else []
     return [value] if hasattr(value, "ListFields") else list(value)
+
+
+def test_numbers_types_and_empty_fields_are_those_of_go() -> None:
+    """The file has what Go's own code wrote of the same objects."""
+    rows = [line.split("\t") for line in GO.read_text().splitlines() if not line.startswith("#")]
+    lists = {each.name for each in all_messages() if any(field.itself for field in each.fields)}
+    assert {name for name, _, _ in rows} == {each.name for each in all_messages()} - lists
+    for name, digest, empty in rows:
+        written = encode_message(name, full(name))
+        assert hashlib.sha256(written).hexdigest().startswith(digest), name
+        assert decode_message(name, b"") == json.loads(empty), name
 
 
 def test_an_empty_message_has_what_go_writes_of_it() -> None:

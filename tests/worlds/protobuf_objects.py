@@ -88,6 +88,36 @@ class RandomObjects:
         return self._random.choice((number, -number))
 
 
+FULL_VALUES = {
+    "bool": True,
+    "bytes": "/wA=",
+    "int32": -1,
+    "int64": 1 << 40,
+    "Quantity": "100m",
+    "IntOrString": "http",
+    "Time": "2026-01-02T03:04:05Z",
+    "MicroTime": "2026-01-02T03:04:05.000006Z",
+    "FieldsV1": {"f:a": {}},
+    "RawExtension": {"a": [1]},
+}
+
+
+def full(name: str) -> Any:
+    """The JSON of a message each field of which has a value, and each message below it none."""
+    found: dict[str, Any] = {}
+    for field in message(name).fields:
+        value = field.name if field.type == "string" else FULL_VALUES.get(field.type, {})
+        if field.type not in KINDS and any(each.itself for each in message(field.type).fields):
+            value = [field.name]
+        if field.inline:
+            found |= full(field.type)
+        elif field.shape is Shape.LIST:
+            found[field.name] = [value]
+        else:
+            found[field.name] = {field.name: value} if field.shape is Shape.MAP else value
+    return found
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two values differ in nothing but what is empty: null, 0, "", {}, [] or missing."""
     if isinstance(one, dict) and isinstance(other, dict):

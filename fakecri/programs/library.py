@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fakecri.invocations.invocation import Program
+from fakecri.programs.archive_programs import ARCHIVE_PROGRAMS
 from fakecri.programs.built_in import BUILT_IN
 from fakecri.programs.file_programs import FILE_PROGRAMS
 from fakecri.programs.place_programs import PLACE_PROGRAMS
@@ -23,6 +24,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **PROCESS_PROGRAMS,
     **PLACE_PROGRAMS,
     **STREAM_PROGRAMS,
+    **ARCHIVE_PROGRAMS,
     "sh": sh,
     "bash": sh,
     "ash": sh,

@@ -41,9 +41,16 @@ _FORMS: Final = (
     (r"\b10\.(?:0\.0|96\.\d+)\.\d+\b", "SERVICE-IP"),
 )
 _PLACES: Final = tuple((re.compile(form, re.MULTILINE), shown) for form, shown in _FORMS)
-_OS: Final = platform.freedesktop_os_release()["PRETTY_NAME"]
+_NO_OS: Final = "an operating system without os-release"
 _GAP: Final = re.compile(r"(?<=\S) {2,}|\t+")
 _LISTENS: Final = re.compile(r"127\.0\.0\.1:(\d+)")
+
+
+def _os() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", _NO_OS)
+    except OSError:
+        return _NO_OS
 
 
 def normalised(text: str, directory: Path) -> str:
@@ -52,7 +59,7 @@ def normalised(text: str, directory: Path) -> str:
     >>> normalised("web   1/1  Running   5m3s", Path("/none"))
     'web  1/1  Running  AGE'
     """
-    for here, shown in ((str(directory), "{dir}"), (platform.release(), "KERNEL"), (_OS, "OS")):
+    for here, shown in ((str(directory), "{dir}"), (platform.release(), "KERNEL"), (_os(), "OS")):
         text = text.replace(here, shown)
     for pattern, shown in _PLACES:
         text = pattern.sub(shown, text)

@@ -38,7 +38,7 @@ async def test_kubectl_says_of_the_fake_what_it_says_of_a_real_server(tmp_path: 
         KEPT.write_text(written(found))
         return
     (tmp_path / "transcript.txt").write_text(written(found))
-    wanted = read(KEPT.read_text())
+    found, wanted = read(written(found)), read(KEPT.read_text())
     assert [command for command, _ in found] == [command for command, _ in wanted]
     differ = {
         f"{number} {command}": "\n".join(difflib.unified_diff(was.split("\n"), now.split("\n")))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import tarfile
 
 import pytest
 
@@ -117,3 +119,42 @@ async def test_the_valve_is_shut_while_some_reader_is_full() -> None:
     assert moves == ["shut"]
     valve.open_for(two)  # it is gone
     assert moves == ["shut", "open"]
+
+
+async def test_tar_packs_and_unpacks_files_and_directories() -> None:
+    script = (
+        "mkdir -p a/b && echo one >a/x && echo two >a/b/y && tar cf - a | tar xmf - -C /tmp && "
+        "cat /tmp/a/x /tmp/a/b/y && tar -cf all.tar a/x && tar tf all.tar && "
+        "tar cf - a | tar -xf - -C /tmp a/b/y && ls /tmp/a"
+    )
+    code, out, err = await run("sh", "-c", script)
+    assert (code, out, err) == (0, b"one\ntwo\na/x\nb\nx\n", b"")
+
+
+async def test_tar_takes_what_kubectl_sends_and_leaves_what_leads_out() -> None:
+    place = io.BytesIO()
+    with tarfile.open(fileobj=place, mode="w") as archive:
+        for name in ("sub/in", "../out"):
+            member = tarfile.TarInfo(name)
+            member.size = 2
+            archive.addfile(member, io.BytesIO(b"hi"))
+    command = ("tar", "-xmf", "-", "-C", "/tmp", "--no-same-owner")
+    code, out, err = await run(*command, stdin=place.getvalue())
+    assert (code, out, err) == (0, b"", b"tar: name with '..' skipped: '../out'\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("cf", "-", "/none"), 1, b"tar: /none: No such file or directory\n"),
+        (("cf", "-"), 1, b"tar: empty archive\n"),
+        (("czf", "-", "a"), 2, b"tar: the fake knows only: c, x or t"),
+        (("f", "-"), 2, b"tar: the fake knows only: c, x or t"),
+        (("xf", "/none.tar"), 1, b"tar: "),
+        (("xf", "-"), 1, b"tar: invalid tar header checksum\n"),
+    ],
+)
+async def test_tar_says_what_is_wrong(words: tuple[str, ...], code: int, said: bytes) -> None:
+    found, _, err = await run("tar", *words, stdin=b"no archive" * 100)
+    assert found == code
+    assert err.startswith(said)

@@ -2,8 +2,8 @@
 
 `python docs/keep_node_suite.py keep TITLE KUBELET FILE...` takes ginkgo's JSON reports of one
 kubelet (`ginkgo --json-report=FILE ... e2e_node.test`) into docs/node-suite.json: the first is the
-whole run, a spec in a later one was run once more, alone, and has its outcome from there. `python
-docs/keep_node_suite.py because TITLE TEXT WHY` says why specs whose name has TEXT in it do not
+whole run, a spec in a later one was run once more and has its outcome from there. `python
+docs/keep_node_suite.py because TITLE TEXT WHY` says why specs whose name has TEXT in it did not
 pass; docs/render_verified.py makes the tables.
 """
 
@@ -56,7 +56,7 @@ def first_line(message: str) -> str:
 
 
 def kept(reports: Sequence[Report]) -> dict[str, Any]:
-    """What is kept of a whole run and of the specs that were run again alone."""
+    """What is kept of a whole run and of the specs that were run again."""
     whole, *again = (specs_of(report) for report in reports)
     latest = {**whole, **{name: told for run in again for name, told in run.items()}}
     areas: dict[str, Counter[str]] = {}
@@ -74,7 +74,7 @@ def kept(reports: Sequence[Report]) -> dict[str, Any]:
             for name, told in sorted(latest.items())
             if told["outcome"] != "passed"
         },
-        "passed_alone": sorted(
+        "passed_again": sorted(
             name
             for name, told in whole.items()
             if told["outcome"] == "failed" and latest[name]["outcome"] == "passed"
@@ -114,6 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _not_passed(choice: Mapping[str, Any]) -> Iterator[str]:
     for run in choice["kubelets"].values():
         yield from run["not_passed"]
+        yield from run["passed_again"]
 
 
 if __name__ == "__main__":

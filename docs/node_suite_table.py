@@ -30,9 +30,10 @@ def _choice(title: str, choice: Choice) -> str:
     filters = sorted({run["label_filter"] for run in runs.values()})
     parts.append(f"Label filter: `{'`, `'.join(filters)}`.\n")
     for name, run in runs.items():
+        again = [f"{spec} ({_given(choice, spec)})" for spec in run["passed_again"]]
         parts.append(
             f"{name}: {run['procs']} processes, {duration(run['real_s'])}, {run['date']}. "
-            f"Failed in the whole run and passed alone: {len(run['passed_alone'])}.\n"
+            f"Failed in the whole run and passed when repeated: {'; '.join(again) or 'none'}.\n"
         )
     rows = _not_passed(choice)
     if rows:
@@ -49,6 +50,11 @@ def _told(areas: Mapping[str, Mapping[str, int]], folder: str) -> str:
     return ", ".join(f"{sums[what]} {what}" for what in ("passed", "failed", "skipped"))
 
 
+def _given(choice: Choice, spec: str) -> str:
+    """The reason that was given by hand; "" if none was."""
+    return next((why for text, why in choice["reasons"].items() if text in spec), "")
+
+
 def _not_passed(choice: Choice) -> list[tuple[str, ...]]:
     """Those that end otherwise on another kubelet first."""
     runs = choice["kubelets"].values()
@@ -57,10 +63,9 @@ def _not_passed(choice: Choice) -> list[tuple[str, ...]]:
     for name in names:
         told = [run["not_passed"].get(name, {"outcome": "passed", "reason": ""}) for run in runs]
         outcomes = [each["outcome"] for each in told]
-        given = [why for text, why in choice["reasons"].items() if text in name]
         seen = next(
             each["reason"] for each in told if each["reason"] or each["outcome"] != "passed"
         )
-        row = (name, *outcomes, given[0] if given else f"`{seen.replace('`', chr(39))}`")
+        row = (name, *outcomes, _given(choice, name) or f"`{seen.replace('`', chr(39))}`")
         rows.append((len(set(outcomes)) == 1, row))
     return [row for _, row in sorted(rows)]

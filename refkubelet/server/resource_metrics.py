@@ -84,8 +84,7 @@ def _ms(time: str | None) -> int | None:
 def page(summary: Json | None) -> str:
     """The text of the page; None: the summary could not be made (SRV-031.2)."""
     found = [] if summary is None else list(samples(summary))
-    for name in ("scrape_error", "resource_scrape_error"):
-        found.append(Sample(name, "gauge", (), float(summary is None)))
+    found.append(Sample("resource_scrape_error", "gauge", (), float(summary is None)))
     return exposition(found)
 
 

@@ -13,8 +13,8 @@ from refkubelet.host.machine import CgroupDir, Machine
 from refkubelet.stats.usage import CgroupMemory
 
 UNLIMITED_BYTES: Final = 1 << 62  # EVIC-027: a greater value means no limit
-_STAT_KEYS: Final = {  # version: inactive file pages, resident pages, faults
-    1: ("total_inactive_file", "total_rss", "total_pgfault", "total_pgmajfault"),
+_STAT_KEYS: Final = {  # version: inactive file pages, resident pages, faults (v1: its own, SRV-033)
+    1: ("total_inactive_file", "total_rss", "pgfault", "pgmajfault"),
     2: ("inactive_file", "anon", "pgfault", "pgmajfault"),
 }
 

@@ -257,7 +257,9 @@ async def test_what_a_client_takes_and_there_is_not(accept: str, path: str, word
 async def test_what_cannot_be_written_is_a_refusal() -> None:
     api = FakeApi()
     path = "/api/v1/namespaces/default/secrets"
-    await api.request("POST", path, body=named("Secret", data={"x": "abcde"}))
+    kept = (await api.request("POST", path, body=named("Secret", data={"x": "YWJj"}))).body
+    (key,) = api.store.keys("secrets", "default")
+    api.store.put(key, {**kept, "data": {"x": "abcde"}})  # no request could write this
     async with client(api) as it:
         status, told = await it.ask("GET", path)
         assert (status, told["reason"]) == (500, "InternalError")

@@ -23,7 +23,6 @@ AT = "2026-01-01T00:00:01.5Z"
 MS = 1767225601500
 NO_ERROR = {
     "resource_scrape_error": "gauge",
-    "scrape_error": "gauge",
 }
 
 
@@ -67,7 +66,6 @@ def test_what_is_used_of_node_pods_and_containers_SRV_031() -> None:
         f"pod_memory_working_set_bytes{{{of_pod}}} 3.0 {MS}",
         f"pod_swap_usage_bytes{{{of_pod}}} 4.0 {MS}",
         "resource_scrape_error 0.0",
-        "scrape_error 0.0",
     ]
     counters = {name for name, kind in kinds(text).items() if kind == "counter"}
     assert counters == {f"{part}_cpu_usage_seconds_total" for part in ("container", "node", "pod")}
@@ -92,16 +90,15 @@ def test_what_is_not_known_has_no_line_SRV_031(
 ) -> None:
     text = page(summary({}, {}, container))
     labels = '{container="c",pod="web",namespace="ns"}'
-    assert [line.replace(labels, "") for line in values(text)[:-2]] == wanted
-    assert values(page(summary(None or {}, {}, {})))[-2:] == [
+    assert [line.replace(labels, "") for line in values(text)[:-1]] == wanted
+    assert values(page(summary(None or {}, {}, {})))[-1:] == [
         "resource_scrape_error 0.0",
-        "scrape_error 0.0",
     ]
 
 
 def test_without_a_summary_there_is_an_error_on_the_page_SRV_031() -> None:
     text = page(None)
-    assert values(text) == ["resource_scrape_error 1.0", "scrape_error 1.0"]
+    assert values(text) == ["resource_scrape_error 1.0"]
     assert kinds(text) == NO_ERROR
 
 

@@ -17,7 +17,7 @@ V1 = {
     "memory.usage_in_bytes": "5000\n",
     "memory.limit_in_bytes": "9000\n",
     "memory.stat": "rss 1\ninactive_file 2\ntotal_inactive_file 1200\ntotal_rss 30\n"
-    "total_pgfault 4\ntotal_pgmajfault 5\n",
+    "pgfault 4\npgmajfault 5\ntotal_pgfault 40\ntotal_pgmajfault 50\n",
 }
 V2 = {
     "memory.current": "5000\n",
@@ -32,7 +32,7 @@ def group(path: Path, files: dict[str, str]) -> Path:
     return path
 
 
-def test_memory_of_v1_EVIC_026(tmp_path: Path) -> None:
+def test_memory_of_v1_EVIC_026_SRV_033(tmp_path: Path) -> None:
     found = read_memory(group(tmp_path, V1), 1)
     assert found == CgroupMemory(
         usage_bytes=5000,

@@ -39,6 +39,7 @@ class PodStrategy(Strategy):
 
     returns_deleted = True
     has_generation = True
+    checked_again = True
     graceful = True
     admitted: ClassVar[tuple[str, ...]] = (
         "spec.tolerations",

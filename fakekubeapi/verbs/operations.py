@@ -173,7 +173,12 @@ class Operations:
         """
         resource, name = route.resource, route.name
         new = posted(route, body)
-        check_name(new["metadata"].setdefault("name", name), name)
+        if not new["metadata"].get("name"):
+            raise bad_request(
+                f"the name of the object ({name} based on URL) was undeterminable: name must be "
+                "provided"
+            )
+        check_name(new["metadata"]["name"], name)
         old = self._store.get(route.key)
         if old is None and resource.strategy.allow_create_on_update and not route.subresource:
             return self.create(route, body, dry_run=dry_run, writer=writer), True

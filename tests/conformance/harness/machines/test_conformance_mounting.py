@@ -1,0 +1,55 @@
+"""Mounts by system calls: what is mounted in a namespace of its own is seen by nobody else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.harness.machines import mounting
+
+REFUSED = 77
+PROGRAM = f"""
+import os, sys
+from pathlib import Path
+from conformance.harness.machines import mounting
+place = Path(sys.argv[1])
+try:
+    mounting.own_namespace()
+except OSError:
+    sys.exit({REFUSED})
+mounting.mount_memory(place)
+mounting.make_shared(place)
+(place / "file").touch()
+print(os.path.ismount(place), flush=True)
+sys.stdin.readline()
+mounting.unmount(place)
+print(os.path.ismount(place), (place / "file").exists())
+"""
+
+
+def test_mounts_in_a_namespace_of_its_own_are_seen_by_nobody_else(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    root = Path(mounting.__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        said = program.stdout.readline()
+        seen = os.path.ismount(tmp_path), (tmp_path / "file").exists()
+        program.stdin.close()
+        rest = program.stdout.read()
+    if program.returncode == REFUSED:
+        pytest.skip("this process may not have a mount namespace of its own")
+    assert (said, rest, program.returncode) == ("True\n", "False False\n", 0)
+    assert seen == (False, False)
+
+
+def test_what_cannot_be_unmounted_is_an_error_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="argument|permitted") as caught:
+        mounting.unmount(tmp_path)
+    assert caught.value.filename == str(tmp_path)

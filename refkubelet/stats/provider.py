@@ -7,6 +7,7 @@ Upstream: pkg/kubelet/stats/cri_stats_provider.go.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,6 +21,8 @@ from refkubelet.model.pod import uid
 from refkubelet.stats.cgroup_files import count_processes, memory_dir, read_memory
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.usage import CgroupMemory, PodUsage, VolumeUse, rows_by_pod
+
+log = logging.getLogger(__name__)
 
 
 class StatsRuntime(Protocol):
@@ -57,8 +60,10 @@ class PodStats:
         """Pod UID -> usage, of the pods that have statistics (EVIC-029). `memory`, `processes`:
         read those of the pods' cgroups; `files`: add logs and volumes; `network`: add the traffic
         that the runtime tells. Raises `CriCallError`."""
-        sandboxes = await self.sandboxes() if self.by_sandbox or network else None
-        usages = _by_pod(sandboxes) if self.by_sandbox and sandboxes is not None else None
+        sandboxes = await self.sandboxes() if self.by_sandbox else None
+        usages = None if sandboxes is None else _by_pod(sandboxes)
+        if network and sandboxes is None:
+            sandboxes = await self.sandboxes_if_told()
         traffic = {row.pod_uid: row.traffic for row in sandboxes or () if network}
         cgroup_of = self.pod_cgroup if usages is None and (memory or processes) else None
         if usages is None:
@@ -86,6 +91,15 @@ class PodStats:
             if error.unimplemented:
                 return None
             raise
+
+    async def sandboxes_if_told(self) -> tuple[SandboxUsage, ...]:
+        """The same, nothing if the call fails: containerd 1.6 fails as a whole while one sandbox
+        is going away, and what is only added to an answer shall not take the answer away."""
+        try:
+            return await self.sandboxes() or ()
+        except CriCallError as error:
+            log.debug("no statistics of sandboxes: %s", error)
+            return ()
 
     async def _running(self) -> list[str]:
         pods = await self.runtime.get_pods(all_states=True)

@@ -130,7 +130,7 @@ class _CadvisorPage:
             running,
             await parts.runtime.manager.container_stats(),
             cgroups,
-            sandboxes=await parts.stats.pods.sandboxes() or (),
+            sandboxes=await parts.stats.pods.sandboxes_if_told(),
         )
         seen_ns = self._base.deps.clock.wall_ns()
         return told + cgroup_metrics.page(machine, running, cgroups, seen_ns)

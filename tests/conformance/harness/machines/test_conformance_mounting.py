@@ -50,6 +50,6 @@ def test_mounts_in_a_namespace_of_its_own_are_seen_by_nobody_else(tmp_path: Path
 
 
 def test_what_cannot_be_unmounted_is_an_error_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="argument|permitted") as caught:
+    with pytest.raises(OSError, match=r"argument|permitted") as caught:
         mounting.unmount(tmp_path)
     assert caught.value.filename == str(tmp_path)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from unit_mutant_functions import FAILING, Calls, become, exchangeable
 
+pytestmark = pytest.mark.timeout(1200)  # some seconds of work, on a busy machine minutes
 MUTANTS = Path(__file__).parents[1] / "mutants"
 MODULE = """
 from unit_mutant_functions import exchangeable as _mutmut_mutated, MutantDict

@@ -165,6 +165,7 @@ def test_the_tracer_sees_wanted_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tracer.seen == {("x.py", 4), ("x.py", 8)}
 
 
+@pytest.mark.timeout(1200)  # some seconds of work, on a busy machine minutes
 def test_the_catalogue_is_asked_about_in_processes() -> None:
     """A mutant that is noticed, in a process of its own."""
     script = ROOT / "tests" / "mutants" / "suite_mutants.py"
@@ -172,7 +173,6 @@ def test_the_catalogue_is_asked_about_in_processes() -> None:
         [sys.executable, str(script), "backoff/first-delay-doubled", "-v", "--links"],
         capture_output=True,
         text=True,
-        timeout=120,
         cwd=ROOT,
         env={"PYTHONPATH": f"{script.parent}:{ROOT}", "PATH": "/usr/bin:/bin"},
     )

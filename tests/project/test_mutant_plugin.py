@@ -19,6 +19,7 @@ CHANGES_A_CONSTANT = "backoff/first-delay-doubled"
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_fork_tells_which_tests_fail_on_the_mutant(tmp_path: Path) -> None:
     plan, told = tmp_path / "plan.json", tmp_path / "told.jsonl"
     wanted = {EXCHANGES_A_FUNCTION: [KEY, SERIES], CHANGES_A_CONSTANT: [SERIES]}

@@ -12,6 +12,11 @@ from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import Cause, forbidden_field
+from fakekubeapi.resources.metadata import (
+    finalizer_causes,
+    metadata_causes,
+    new_finalizer_causes,
+)
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
 from fakekubeapi.resources.pod_resizes import resize_causes
 from fakekubeapi.resources.pod_validation import validate_pod
@@ -39,7 +44,6 @@ class PodStrategy(Strategy):
 
     returns_deleted = True
     has_generation = True
-    checked_again = True
     graceful = True
     admitted: ClassVar[tuple[str, ...]] = (
         "spec.tolerations",
@@ -101,7 +105,8 @@ class PodStrategy(Strategy):
             default_pod(new)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = super().validate_update(new, old, subresource)
+        causes = new_finalizer_causes(new["metadata"], old["metadata"])
+        causes += _metadata_causes(new["metadata"], subresource)
         causes += [*validate_pod(new), *_mirror_causes(new, old)]
         changed = _container_causes(new["spec"], old["spec"]) if subresource == "" else []
         if changed:
@@ -126,6 +131,17 @@ class PodStrategy(Strategy):
             return 0
         wanted = asked_s if asked_s is not None else spec.get("terminationGracePeriodSeconds", 30)
         return wanted if wanted >= 0 else 1
+
+
+def _metadata_causes(metadata: Object, subresource: str) -> list[Cause]:
+    """What is wrong with the metadata of a changed pod. The API server looks at them several times,
+    and tells each cause as often; /ephemeralcontainers and /resize do not change them."""
+    looks = {"": 4, "status": 3}.get(subresource, 0)
+    finalizers = finalizer_causes(metadata, core=True, new=True)
+    causes: list[Cause] = []
+    for look in range(1, looks + 1):
+        causes += [*metadata_causes(metadata), *(finalizers if look > 2 else ())]
+    return causes
 
 
 def _mirror_causes(new: Object, old: Object) -> list[Cause]:

@@ -108,6 +108,7 @@ def running(phase: str = "Running", ready: str = "True", **fields: Any) -> PodSt
                 started=True,
                 containerID="containerd://c1",
                 state=ContainerState(running=ContainerStateRunning()),
+                lastState=ContainerState(),
             )
         ],
         **fields,

@@ -22,7 +22,6 @@ class ClaimStrategy(Strategy):
     """The rules."""
 
     returns_deleted = True
-    checked_again = True
 
     def prepare_create(self, obj: Object) -> None:
         obj["spec"].setdefault("volumeMode", "Filesystem")

@@ -73,21 +73,28 @@ def _ephemeral_causes(container: Object, path: str, spec: Object) -> list[Cause]
     ]
 
 
+def image_causes(container: Object, path: str) -> list[Cause]:
+    """What is wrong with the image of a container."""
+    image = container.get("image", "")
+    if not image:
+        return [required(f"{path}.image")]
+    if image == image.strip():
+        return []
+    text = "must not have leading or trailing whitespace"
+    return [invalid_value(f"{path}.image", image, text)]
+
+
 def _common_causes(
     container: Object, path: str, seen: set[str], volumes: Mapping[str, Object], spec: Object
 ) -> list[Cause]:
-    name, image = container.get("name", ""), container.get("image", "")
+    name = container.get("name", "")
     causes = [] if name else [required(f"{path}.name")]
     if name:
         causes += [invalid_value(f"{path}.name", name, text) for text in label_problems(name)]
         if name in seen:
             causes.append(duplicate(f"{path}.name", name))
         seen.add(name)
-    if not image:
-        causes.append(required(f"{path}.image"))
-    elif image != image.strip():
-        text = "must not have leading or trailing whitespace"
-        causes.append(invalid_value(f"{path}.image", image, text))
+    causes += image_causes(container, path)
     causes += one_of(container, "terminationMessagePolicy", path, _MESSAGE_POLICIES)
     causes += _ports_causes(container.get("ports") or [], f"{path}.ports")
     causes += env_causes(container, path)

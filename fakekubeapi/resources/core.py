@@ -26,21 +26,27 @@ class NamespaceStrategy(Strategy):
     field_labels: ClassVar[tuple[str, ...]] = ("status.phase",)
 
     def prepare_create(self, obj: Object) -> None:
-        name = obj["metadata"].get("name", "")
-        obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+        if not obj["metadata"].get("generateName"):
+            self._label(obj)
         finalizers = (obj.get("spec") or {}).get("finalizers") or []
         own = [] if "kubernetes" in finalizers else ["kubernetes"]
         obj["spec"] = {"finalizers": [*finalizers, *own]}
         obj["status"] = {"phase": "Active"}
+
+    def admit(self, obj: Object) -> None:
+        """A generated name is in the label, too; nobody owns the label then."""
+        self._label(obj)
+
+    def _label(self, obj: Object) -> None:
+        name = obj["metadata"].get("name", "")
+        obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
 
     def name_rule(self, name: str) -> list[str]:
         return label_problems(name)
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         super().prepare_update(new, old, subresource)
-        new["metadata"].setdefault("labels", {}).setdefault(
-            "kubernetes.io/metadata.name", old["metadata"]["name"]
-        )
+        self._label(new)
         new["spec"] = old["spec"]
 
 
@@ -48,7 +54,6 @@ class AccountStrategy(Strategy):
     """Service accounts. Of the secrets that they name only the names count."""
 
     returns_deleted = True
-    checked_again = True
 
     def prepare_create(self, obj: Object) -> None:
         _keep_names(obj)
@@ -66,6 +71,8 @@ def _keep_names(account: Object) -> None:
 class LeaseStrategy(Strategy):
     """A PUT creates a lease that does not exist; one that changes a lease has to name the version
     it changes (NODE-041)."""
+
+    looks = 3
 
     allow_create_on_update = True
     needs_resource_version = True
@@ -101,6 +108,8 @@ def _lease_causes(spec: dict[str, Any]) -> list[Cause]:
 class EventStrategy(Strategy):
     """An event is in the namespace of the object it is about; if that has none, in `default`."""
 
+    looks = 2
+
     allow_create_on_update = True
     strict_finalizers = False
 
@@ -121,10 +130,13 @@ class EventStrategy(Strategy):
     )
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        return self.validate_create(new)
+        return [*super().validate_update(new, old, subresource), *self._event_causes(new)]
 
     def validate_create(self, obj: Object) -> list[Cause]:
-        causes = super().validate_create(obj)
+        return [*super().validate_create(obj), *self._event_causes(obj)]
+
+    def _event_causes(self, obj: Object) -> list[Cause]:
+        causes: list[Cause] = []
         about = (obj.get("involvedObject") or {}).get("namespace", "")
         place = obj["metadata"].get("namespace", "")
         new = bool(obj.get("eventTime"))

@@ -53,7 +53,7 @@ class ConfigMapStrategy(Strategy):
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
         causes += self.immutable_causes(new, old)
-        return [*causes, *self._again(new), *self.data_causes(new)]
+        return [*causes, *self.data_causes(new)]
 
     def immutable_causes(self, new: Object, old: Object) -> list[Cause]:
         """What is wrong with a change."""
@@ -62,10 +62,6 @@ class ConfigMapStrategy(Strategy):
         changed = [] if new.get("immutable") else ["immutable"]
         changed += [f for f in self.frozen if (new.get(f) or {}) != (old.get(f) or {})]
         return [forbidden_field(field, _FROZEN) for field in changed]
-
-    def _again(self, new: Object) -> list[Cause]:
-        """An update is checked as if the object was new, too."""
-        return Strategy.validate_create(self, new)
 
     def data_causes(self, obj: Object) -> list[Cause]:
         """What is wrong with the data."""

@@ -14,6 +14,7 @@ NameRule = Callable[[str], list[str]]
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _ENDS: Final = "and must start and end with an alphanumeric character"
 _OF_KEYS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
@@ -171,18 +172,26 @@ def _owner_causes(owners: Sequence[Object]) -> list[Cause]:
     return causes
 
 
-def finalizer_causes(metadata: Object, *, core: bool, new: bool) -> list[Cause]:
+def deletion_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update says of a deletion what is not so: only the server does."""
+    return [
+        invalid_value(f"metadata.{field}", new[field], "field is immutable")
+        for field in DELETION
+        if field in new and new[field] != old.get(field)
+    ]
+
+
+def finalizer_causes(metadata: Object, *, core: bool) -> list[Cause]:
     """What is wrong with the finalizers. `core`: of an object of the core group, in which those
-    without a domain have to be known; `new`: of a new object."""
+    without a domain have to be known."""
     causes: list[Cause] = []
     finalizers = metadata.get("finalizers") or []
-    if new:
-        for name in finalizers:
-            for text in qualified_name_problems(name):
-                causes.append(invalid_value("metadata.finalizers", name, text))
-        if {"orphan", "foregroundDeletion"} <= set(finalizers):
-            text = "finalizer orphan and foregroundDeletion cannot be both set"
-            causes.append(invalid_value("metadata.finalizers", finalizers, text))
+    for name in finalizers:
+        for text in qualified_name_problems(name):
+            causes.append(invalid_value("metadata.finalizers", name, text))
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        causes.append(invalid_value("metadata.finalizers", finalizers, text))
     for i, name in enumerate(finalizers if core else ()):
         field = f"metadata.finalizers[{i}]"
         if "/" not in name and name not in _STANDARD_FINALIZERS:

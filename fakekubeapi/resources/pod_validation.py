@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required, unsupported_value
 from fakekubeapi.resources.checks import IP_RULE, is_address, one_of
-from fakekubeapi.resources.container_validation import container_group_causes
+from fakekubeapi.resources.container_validation import container_group_causes, image_causes
 from fakekubeapi.resources.metadata import (
     explained,
     label_problems,
@@ -66,7 +66,7 @@ def validate_pod(pod: Object, *, new: bool = False) -> list[Cause]:
         name = spec.get(field)
         problems = label_problems(name) if name else []
         causes += [invalid_value(f"spec.{field}", name, text) for text in problems]
-    causes += _toleration_causes(spec.get("tolerations") or [])
+    causes += toleration_causes(spec.get("tolerations") or [])
     causes += _alias_causes(spec.get("hostAliases") or [])
     system = (spec.get("os") or {}).get("name", "linux")
     if system not in ("linux", "windows"):
@@ -135,7 +135,22 @@ def _deadline_causes(spec: Object) -> list[Cause]:
     return [invalid_value("spec.activeDeadlineSeconds", deadline, _DEADLINE_RULE)]
 
 
-def _toleration_causes(tolerations: list[Object]) -> list[Cause]:
+def updatable_causes(spec: Object) -> list[Cause]:
+    """What is wrong with images and deadline, which an update may change: they are looked at once
+    more."""
+    causes: list[Cause] = []
+    for group in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(group) or []):
+            causes += image_causes(container, f"spec.{group}[{i}]")
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 0 <= deadline < 1 << 31:
+        text = "must be between 0 and 2147483647, inclusive"
+        causes.append(invalid_value("spec.activeDeadlineSeconds", deadline, text))
+    return causes
+
+
+def toleration_causes(tolerations: list[Object]) -> list[Cause]:
+    """What is wrong with tolerations."""
     causes: list[Cause] = []
     for i, one in enumerate(tolerations):
         path, effect = f"spec.tolerations[{i}]", one.get("effect", "")

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import Cause, forbidden_field
-from fakekubeapi.resources.metadata import (
-    finalizer_causes,
-    metadata_causes,
-    new_finalizer_causes,
-)
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
 from fakekubeapi.resources.pod_resizes import resize_causes
-from fakekubeapi.resources.pod_validation import validate_pod
+from fakekubeapi.resources.pod_validation import (
+    toleration_causes,
+    updatable_causes,
+    validate_pod,
+)
 from fakekubeapi.resources.strategy import Object, Strategy
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -94,6 +93,9 @@ class PodStrategy(Strategy):
         super().prepare_update(new, old, subresource)
         if subresource == "status":
             new["metadata"]["ownerReferences"] = old["metadata"].get("ownerReferences")
+            new["metadata"].pop("deletionTimestamp", None)
+            if "deletionTimestamp" in old["metadata"]:
+                new["metadata"]["deletionTimestamp"] = old["metadata"]["deletionTimestamp"]
             status = new.setdefault("status", {})
             if status.get("podIP") and not status.get("podIPs"):
                 status["podIPs"] = [{"ip": status["podIP"]}]
@@ -105,13 +107,13 @@ class PodStrategy(Strategy):
             default_pod(new)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
-        causes = new_finalizer_causes(new["metadata"], old["metadata"])
-        causes += _metadata_causes(new["metadata"], subresource)
+        causes = super().validate_update(new, old, subresource)
         causes += [*validate_pod(new), *_mirror_causes(new, old)]
         changed = _container_causes(new["spec"], old["spec"]) if subresource == "" else []
         if changed:
             return [*causes, *changed]
         if subresource == "":
+            causes += updatable_causes(new["spec"])
             causes += _toleration_causes(new["spec"], old["spec"])
         if subresource == "" and not _spec_change_allowed(new["spec"], old["spec"]):
             causes.append(
@@ -131,17 +133,6 @@ class PodStrategy(Strategy):
             return 0
         wanted = asked_s if asked_s is not None else spec.get("terminationGracePeriodSeconds", 30)
         return wanted if wanted >= 0 else 1
-
-
-def _metadata_causes(metadata: Object, subresource: str) -> list[Cause]:
-    """What is wrong with the metadata of a changed pod. The API server looks at them several times,
-    and tells each cause as often; /ephemeralcontainers and /resize do not change them."""
-    looks = {"": 4, "status": 3}.get(subresource, 0)
-    finalizers = finalizer_causes(metadata, core=True, new=True)
-    causes: list[Cause] = []
-    for look in range(1, looks + 1):
-        causes += [*metadata_causes(metadata), *(finalizers if look > 2 else ())]
-    return causes
 
 
 def _mirror_causes(new: Object, old: Object) -> list[Cause]:
@@ -222,7 +213,7 @@ def _toleration_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
 
     now = lasting(new)
     if all(one in now for one in lasting(old)):
-        return []
+        return toleration_causes(new.get("tolerations") or [])
     text = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden_field("spec.tolerations", text)]
 

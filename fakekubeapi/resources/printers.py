@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.table_layouts import LAYOUTS, PLAIN
 
 Object = dict[str, Any]
+
+
+_ENDED: Final = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
 
 
 def to_table(resource: Resource, found: Object, now: datetime, include: str = "Metadata") -> Object:
@@ -28,6 +34,10 @@ def to_table(resource: Resource, found: Object, now: datetime, include: str = "M
         rows.append({"cells": cells_of(item, now)})
         forms = {"None": None, "Object": _whole(resource, item)}
         rows[-1]["object"] = forms.get(include, _metadata(item))
+        phase = (item.get("status") or {}).get("phase")
+        if resource.qualified == "pods" and phase in _ENDED:
+            done = {"type": "Completed", "status": "True", "reason": phase}
+            rows[-1]["conditions"] = [{**done, "message": _ENDED[phase]}]
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

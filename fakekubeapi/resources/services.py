@@ -37,6 +37,7 @@ class ServiceStrategy(Strategy):
     """The rules. A kubelet lists services that have an address (`spec.clusterIP!=None`)."""
 
     returns_deleted = True
+    looks = 3
     allow_create_on_update = True
     field_labels: ClassVar[tuple[str, ...]] = ("spec.clusterIP", "spec.type")
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from fakekubeapi.errors import Cause
 from fakekubeapi.resources.metadata import (
+    deletion_causes,
     finalizer_causes,
     metadata_causes,
     name_causes,
@@ -33,8 +34,9 @@ class Strategy:
     """Whether metadata.generation counts changes of spec and the request for deletion."""
     strict_finalizers: ClassVar[bool] = True
     """Whether finalizers without a domain have to be known ones, if this is of the core group."""
-    checked_again: ClassVar[bool] = False
-    """Whether the metadata of a changed object is checked like that of a new one, too."""
+    looks: ClassVar[int] = 4
+    """How often the API server looks at the metadata of an object that is changed, and tells what
+    is wrong with them; of one that a subresource changes, three times at most."""
     graceful: ClassVar[bool] = False
     """Whether a deletion is marked in the object even if it is carried out at once."""
     admitted: ClassVar[tuple[str, ...]] = ()
@@ -62,7 +64,7 @@ class Strategy:
         return [
             *name_causes(metadata, self.name_rule),
             *metadata_causes(metadata),
-            *finalizer_causes(metadata, core=self._strict(obj), new=True),
+            *finalizer_causes(metadata, core=self._strict(obj)),
         ]
 
     def name_rule(self, name: str) -> list[str]:
@@ -84,13 +86,18 @@ class Strategy:
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         """The fields of a changed object that are wrong, or may not change so."""
-        was, now = old["metadata"], new["metadata"]
-        return [
-            *new_finalizer_causes(now, was),
-            *metadata_causes(now),
-            *finalizer_causes(now, core=self._strict(new), new=False),
-            *(Strategy.validate_create(self, new) if self.checked_again else ()),
-        ]
+        causes = new_finalizer_causes(new["metadata"], old["metadata"])
+        looks = min(self.looks, 3) if subresource else self.looks
+        wrong = metadata_causes(new["metadata"])
+        finalizers = finalizer_causes(new["metadata"], core=self._strict(new))
+        first = min(looks, 3)  # the look from which on finalizers are looked at, too
+        for look in range(1, looks + 1):
+            causes += wrong
+            if look < first:
+                causes += deletion_causes(new["metadata"], old["metadata"])
+            else:
+                causes += finalizers
+        return causes
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
         """The grace period of a delete that asks for `asked_s` seconds (None: it names none); 0:

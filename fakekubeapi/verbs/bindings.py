@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from fakekubeapi.errors import StatusError, bad_request, required, unsupported_value
 from fakekubeapi.requests.routes import Route
@@ -25,6 +25,15 @@ def require_eviction(body: dict[str, Any]) -> None:
         )
 
 
+EVICTED: Final = "EvictionByEvictionAPI"
+
+
+def is_disrupted(pod: dict[str, Any]) -> bool:
+    """Whether the pod has the condition of an eviction already."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(c["type"] == "DisruptionTarget" and c["reason"] == EVICTED for c in conditions)
+
+
 def with_disruption(pod: dict[str, Any], now: str) -> dict[str, Any]:
     """The pod with the condition that says that it is evicted."""
     status = pod.get("status") or {}
@@ -34,7 +43,7 @@ def with_disruption(pod: dict[str, Any], now: str) -> dict[str, Any]:
         "status": "True",
         "lastProbeTime": None,
         "lastTransitionTime": now,
-        "reason": "EvictionByEvictionAPI",
+        "reason": EVICTED,
         "message": "Eviction API: evicting",
     }
     return {**pod, "status": {**status, "conditions": [*others, condition]}}

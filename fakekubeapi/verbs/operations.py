@@ -27,10 +27,16 @@ from fakekubeapi.errors import (
 from fakekubeapi.patches.patch import apply_patch
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
+from fakekubeapi.resources.metadata import DELETION
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Key, Object, Store
 from fakekubeapi.verbs.admission import admit_service_account
-from fakekubeapi.verbs.bindings import binding_problem, target_of, with_disruption
+from fakekubeapi.verbs.bindings import (
+    binding_problem,
+    is_disrupted,
+    target_of,
+    with_disruption,
+)
 from fakekubeapi.verbs.controllers import Controllers
 from fakekubeapi.verbs.deletion import Deletion
 from fakekubeapi.verbs.ownership import SERVER, Owners, Writer
@@ -51,8 +57,6 @@ _SERVER_OWNED: Final = (
     "name",
     "namespace",
     "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
     "generation",
     "resourceVersion",
 )
@@ -88,6 +92,8 @@ class Operations:
         """
         resource, namespace = route.resource, route.namespace or ""
         obj = posted(route, body)
+        if namespace and self._store.get(Key("namespaces", "", namespace)) is None:
+            raise not_found("namespaces", namespace)
         metadata = obj["metadata"]
         version = str(metadata.get("resourceVersion") or "0")
         if writer.owners is None and version.strip("0").isdecimal():
@@ -97,7 +103,7 @@ class Operations:
             metadata["name"] = metadata["generateName"] + self._ids.hex(5)
         metadata["uid"] = self._ids.uuid()
         metadata["creationTimestamp"] = self._now_text()
-        for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        for field in ("resourceVersion", *DELETION):
             metadata.pop(field, None)
         metadata.pop("managedFields", None)
         given = copy_json(obj)
@@ -114,8 +120,6 @@ class Operations:
         name = metadata.get("name", "")
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
-        if namespace and self._store.get(Key("namespaces", "", namespace)) is None:
-            raise not_found("namespaces", namespace)
         key = Key(resource.qualified, namespace, name)
         there = self._store.get(key)
         if there is not None:
@@ -273,12 +277,10 @@ class Operations:
         self._store.put(route.key, changed)
 
     def evict(self, route: Route, options: Any, *, dry_run: bool) -> None:
-        """Delete a pod for an eviction; one that runs is told so by a condition first. Raises:
-        StatusError as `Deletion.delete` does."""
+        """Delete a pod for an eviction; a condition tells it first. Raises: StatusError as
+        `Deletion.delete` does."""
         pod = self.get(route)
-        phase = (pod.get("status") or {}).get("phase")
-        idle = phase in ("Pending", "Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
-        if not dry_run and not idle:
+        if not dry_run and not is_disrupted(pod):
             self.deletion.check(route, options)
             self._store.put(route.key, with_disruption(pod, self._now_text()))
         self.deletion.delete(route, options, dry_run=dry_run)
@@ -311,6 +313,9 @@ class Operations:
             now.pop(field, None)
             if field in was:
                 now[field] = was[field]
+        for field in DELETION:  # what is sent of them is checked
+            if field in was:
+                now.setdefault(field, was[field])
         given = now.pop("managedFields", None)
         resource.strategy.prepare_update(new, old, route.subresource)
         resource.strategy.set_times(new, old, self._now_text())

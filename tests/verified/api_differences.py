@@ -52,6 +52,12 @@ AnyRow: TypeAlias = FieldRow | TextRow | CodeRow
 GO: Final = "the words are those of Go's decoder"
 FIELDS: Final[tuple[FieldRow, ...]] = (
     FieldRow(
+        "apply events",
+        "metadata.deletion*",
+        "an event that an apply makes keeps the time of deletion that is sent with it, which no "
+        "other new object does",
+    ),
+    FieldRow(
         "table *",
         "columnDefinitions[[][]].description",
         "descriptions of columns are upstream's texts, which are not copied",
@@ -63,6 +69,11 @@ FIELDS: Final[tuple[FieldRow, ...]] = (
     ),
 )
 TEXTS: Final[tuple[TextRow, ...]] = (
+    TextRow(
+        "create services",
+        "*is not in the valid range. The range of valid IPs is*",
+        "a dry run of the API server asks another allocator, which has words of its own",
+    ),
     TextRow("*", "*json: cannot unmarshal *", GO),
     TextRow("*", "*illegal base64 data *", GO),
     TextRow("*", "*parsing time *", GO),

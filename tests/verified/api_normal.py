@@ -15,6 +15,7 @@ from typing import Any, Final
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _JWT: Final = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+_GENERATED: Final = re.compile(r"\bg-[a-z0-9]{5}\b")
 _ADDRESS: Final = re.compile(r"10\.96\.\d+\.\d+")
 _VERSION_IN_TEXT: Final = re.compile(
     r"(?<=current: )\d+|(?<=ResourceVersion in precondition: )\d+|"
@@ -32,8 +33,6 @@ class Symbols:
 
     uids: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    """Generated names."""
 
     def uid(self, text: str) -> str:
         return self.uids.setdefault(text, f"uid{len(self.uids)}")
@@ -46,8 +45,7 @@ class Symbols:
         if match := _TIME.fullmatch(text):
             digits = len(match[1]) - 1 if match[1] else 0
             return f"a time with {digits} digits" if digits else "a time"
-        for name, symbol in self.names.items():
-            text = text.replace(name, symbol)
+        text = _GENERATED.sub("a generated name", text)
         if _POD_UPDATES in text:  # what follows is a difference of two Go structs
             text = text.partition("\n")[0].rstrip("]")
         if _DEBUG_CHANGES in text:

@@ -169,12 +169,16 @@ class Reads(ApiOperations):
         number = self.pair.operations
         name = f"{SENTINEL}-{number}"
         body = {**BASES[kind], "metadata": {"name": name, "labels": {"a": "b"}}}
-        self.ask(f"create {kind}", "POST", path, body)
+        made = self.ask(f"create {kind}", "POST", path, body)
+        for server, answer in zip((self.pair.real, self.pair.fake), made, strict=True):
+            server.list_versions["made"] = answer.body["metadata"]["resourceVersion"]
+        # What a server begins with may be as old as the version that it is asked for.
+        since = "made" if options.get("sendInitialEvents") == "true" else f"first {kind}"
 
         def build(server: Server) -> Ask:
             params = {"watch": "true", "timeoutSeconds": "60", **options}
             if params.get("resourceVersion") == "FIRST":
-                params["resourceVersion"] = server.list_versions[f"first {kind}"]
+                params["resourceVersion"] = server.list_versions[since]
             return Ask("GET", path, params=params)
 
         async def ask(server: Server) -> Answer:

@@ -31,8 +31,12 @@ def renewals(node: Node) -> list[float]:
 
 
 async def until_leased(node: Node) -> dict[str, Any]:
-    """Run until there is a lease; returns it."""
-    await node.run_until(lambda: lease(node), within_s=SOON_S + PERIOD_S, what="a lease")
+    """Run until there is a lease, and the kubelet has been told so; returns it."""
+    await node.run_until(
+        lambda: lease(node) and node.api.requests("POST", COLLECTION),
+        within_s=SOON_S + PERIOD_S,
+        what="a lease",
+    )
     return lease(node)
 
 

@@ -189,7 +189,9 @@ def _op_replace(document: Any, operation: dict[str, Any]) -> Any:
     if not parts:
         return copy_json(operation["value"])
     parent = _get(document, parts[:-1])
-    parent[_index(parent, parts[-1])] = copy_json(operation["value"])
+    # The API server's library adds a member that is not there, other than the RFC has it.
+    index = _index(parent, parts[-1], adding=isinstance(parent, dict))
+    parent[index] = copy_json(operation["value"])
     return document
 
 
@@ -209,7 +211,10 @@ def _op_copy(document: Any, operation: dict[str, Any]) -> Any:
 
 
 def _op_test(document: Any, operation: dict[str, Any]) -> Any:
-    found = _get(document, _pointer(operation["path"]))
+    parts = _pointer(operation["path"])
+    parent = _get(document, parts[:-1])
+    absent = bool(parts) and isinstance(parent, dict) and parts[-1] not in parent
+    found = None if absent else _get(document, parts)  # a member that is absent is null, here too
     if not _same(found, operation["value"]):
         raise ValueError(f"test failed: found {found!r}, wanted {operation['value']!r}")
     return document

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.errors import Cause, forbidden_field
+from fakekubeapi.errors import Cause, forbidden_field, invalid_value
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
 from fakekubeapi.resources.pod_resizes import resize_causes
 from fakekubeapi.resources.pod_validation import (
@@ -121,6 +121,8 @@ class PodStrategy(Strategy):
                     "spec", f"pod updates may not change fields other than {_UPDATABLE}"
                 )
             )
+        if subresource == "status":
+            causes += _qos_causes(new["status"], old.get("status") or {})
         if subresource == "ephemeralcontainers":
             causes += _ephemeral_causes(new["spec"], old["spec"])
         if subresource == "resize":
@@ -216,6 +218,14 @@ def _toleration_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
         return toleration_causes(new.get("tolerations") or [])
     text = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden_field("spec.tolerations", text)]
+
+
+def _qos_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """What is wrong if a status changes the QoS class."""
+    given = new.get("qosClass")
+    if given == old.get("qosClass", given):
+        return []
+    return [invalid_value("status.qosClass", given, "field is immutable")]
 
 
 def _take(masked: dict[str, Any], old: dict[str, Any], field: str) -> None:

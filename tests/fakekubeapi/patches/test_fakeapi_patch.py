@@ -86,6 +86,8 @@ JSON_PATCHES = [
     ({"a/b": 1, "c~d": 2}, [{"op": "remove", "path": "/c~0d"}], {"a/b": 1}),
     ({"a": 1}, [{"op": "test", "path": "/a", "value": 1}], {"a": 1}),
     ({"a": 1}, [{"op": "move", "from": "/a", "path": "/a"}], {"a": 1}),
+    ({"a": 1}, [{"op": "replace", "path": "/b", "value": 2}], {"a": 1, "b": 2}),
+    ({"a": 1}, [{"op": "test", "path": "/b", "value": None}], {"a": 1}),
 ]
 
 
@@ -100,7 +102,8 @@ def test_json_patch(document: Any, patch: Any, result: Any) -> None:
     ("patch", "code", "words"),
     [
         ([{"op": "remove", "path": "/x"}], 422, "no member 'x'"),
-        ([{"op": "replace", "path": "/x", "value": 1}], 422, "no member 'x'"),
+        ([{"op": "replace", "path": "/x/y", "value": 1}], 422, "no member 'x'"),
+        ([{"op": "test", "path": "/x", "value": 1}], 422, "test failed"),
         ([{"op": "remove", "path": "/l/7"}], 422, "index 7 is beyond the list of 2"),
         ([{"op": "remove", "path": "/l/01"}], 422, "no list index"),
         ([{"op": "add", "path": "/s/x", "value": 1}], 422, "neither object nor list"),

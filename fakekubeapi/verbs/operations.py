@@ -96,9 +96,6 @@ class Operations:
             raise not_found("namespaces", namespace)
         metadata = obj["metadata"]
         version = str(metadata.get("resourceVersion") or "0")
-        if writer.owners is None and version.strip("0").isdecimal():
-            why = "resourceVersion should not be set on objects to be created"
-            raise StatusError(500, why, reason="")
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + self._ids.hex(5)
         metadata["uid"] = self._ids.uuid()
@@ -120,6 +117,9 @@ class Operations:
         name = metadata.get("name", "")
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
+        if writer.owners is None and version.strip("0").isdecimal():
+            why = "resourceVersion should not be set on objects to be created"
+            raise StatusError(500, why, reason="")
         key = Key(resource.qualified, namespace, name)
         there = self._store.get(key)
         if there is not None:

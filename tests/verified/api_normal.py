@@ -61,7 +61,15 @@ def normal(symbols: Symbols, body: Any) -> Any:
     """The normal form of an answer."""
     if isinstance(body, dict) and ("items" in body or "rows" in body):
         body = {**body, "metadata": _of_list(body.get("metadata") or {})}
+        if isinstance(body.get("items"), list):
+            body["items"] = [item for item in body["items"] if not _is_own_event(item)]
     return _plain(symbols, body, "")
+
+
+def _is_own_event(item: Any) -> bool:
+    """Whether it is an event of a kube-apiserver's own repair of addresses, which comes when it
+    comes."""
+    return isinstance(item, dict) and item.get("action") == "ClusterIPAllocation"
 
 
 def _of_list(metadata: Mapping[str, Any]) -> dict[str, Any]:

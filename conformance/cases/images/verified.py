@@ -123,6 +123,7 @@ async def a_changed_secret_is_the_same_secret(node: Node) -> None:
     expect_equal(node, len(pulls(node, image)), 1, "pulls for four pods")
     await node.api.delete_secret("login")
     await node.api.create_secret(pull_secret("login", host, user="other"))
+    await node.run_for(1)  # until the watch of the secret has told it
     await node.api.create_pod(with_secrets("last", image, "login"))
     await wait_running(node, "last")
     expect_equal(node, users(node, image, "last"), ["other"], "users of the pulls after that")

@@ -114,23 +114,24 @@ def written(node: Node) -> list[Any]:
 
 @conformance(id="amounts-are-no-texts", rules=["STAT-021.4"], needs=[API], since="1.34")
 async def an_amount_that_is_written_otherwise_is_no_difference(node: Node) -> None:
-    """Amounts in the status that others write in another way (`1000m` for `1`) are left alone; an
-    amount that is another one is corrected within 10 s."""
-    asking = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
-    await node.api.run_pods(pod("web", container("main", resources=asking)))
+    """An amount in the status that the API server writes in another way than the kubelet sends it
+    (100M for 100000000) is left alone; one that is another amount is corrected within 10 s."""
+    asking = {"cpu": "1", "memory": "100M"}
+    main = container("main", resources={"requests": asking, "limits": asking})
+    await node.api.run_pods(pod("web", main))
     await until(node, "Ready", "True")
     await node.run_for(limits.NOTICE_S)
-
-    async def write_limits(**amounts: str) -> None:
-        (main,) = status(node)["containerStatuses"]
-        told = main | {"resources": main["resources"] | {"limits": amounts}}
-        await node.api.patch_pod("web", {"status": {"containerStatuses": [told]}}, status=True)
-
+    (shown,) = status(node)["containerStatuses"]
+    sent = written(node)[-1].body["status"]["containerStatuses"][0]
+    texts = [one["resources"]["limits"]["memory"] for one in (shown, sent)]
+    expect_equal(
+        node, texts, ["100M", "100000000"], "the limit as it is stored, and as it was sent"
+    )
     before = len(written(node))
-    await write_limits(cpu="1000m", memory="1024Mi")
     await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
     expect_equal(node, len(written(node)), before, "patches of the status so far")
-    await write_limits(cpu="2", memory="1Gi")
+    wrong = shown | {"resources": shown["resources"] | {"limits": {"cpu": "2", "memory": "100M"}}}
+    await node.api.patch_pod("web", {"status": {"containerStatuses": [wrong]}}, status=True)
     await node.run_until(
         lambda: len(written(node)) > before,
         within_s=limits.STATUS_PASS_S + limits.NOTICE_S,

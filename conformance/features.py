@@ -50,6 +50,7 @@ class Feature(Enum):
     CGROUP_V1 = "a node with cgroup v1"
     CGROUP_V2 = "a node with cgroup v2"
     SYSTEMD_CGROUPS = "a node whose cgroups have the names of systemd's slices"
+    STREAMED_LISTS = "a runtime that streams its lists (a fake's; no containerd does yet)"
     EVENTS = "a runtime that is known to stream its events"
     DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
     SHUTDOWN = "a machine whose shutdown the kubelet is told of"

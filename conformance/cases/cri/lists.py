@@ -14,7 +14,7 @@ from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 STATUS, FAULTS, RESTART = Feature.STATUS, Feature.FAULTS, Feature.RESTART
-KILL = Feature.OUTSIDE_KILL
+KILL, STREAMS = Feature.OUTSIDE_KILL, Feature.STREAMED_LISTS
 
 
 def ordered(field: str, *, newest_first: bool) -> Callable[[Any], None]:
@@ -148,7 +148,7 @@ def lists(node: Node) -> dict[str, int]:
 
 
 @conformance(
-    id="cri-lists-streamed", rules=["CRI-151", "CRI-150.1"], needs=[STATUS, KILL],
+    id="cri-lists-streamed", rules=["CRI-151", "CRI-150.1"], needs=[STATUS, KILL, STREAMS],
     node_config=STREAMED, since="1.36",
 )  # fmt: skip
 async def lists_come_in_several_messages(node: Node) -> None:
@@ -167,7 +167,7 @@ async def lists_come_in_several_messages(node: Node) -> None:
 
 
 @conformance(
-    id="cri-lists-not-streamed", rules=["CRI-151.1"], needs=[STATUS, FAULTS],
+    id="cri-lists-not-streamed", rules=["CRI-151.1"], needs=[STATUS, FAULTS, STREAMS],
     node_config=STREAMED, since="1.36",
 )  # fmt: skip
 async def a_runtime_without_streams_is_asked_once(node: Node) -> None:
@@ -189,7 +189,7 @@ async def a_runtime_without_streams_is_asked_once(node: Node) -> None:
 
 
 @conformance(
-    id="cri-lists-stream-fails", rules=["CRI-151.2"], needs=[STATUS, FAULTS],
+    id="cri-lists-stream-fails", rules=["CRI-151.2"], needs=[STATUS, FAULTS, STREAMS],
     node_config=STREAMED, since="1.36",
 )  # fmt: skip
 async def a_stream_that_fails_is_asked_for_again(node: Node) -> None:

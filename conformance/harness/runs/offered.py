@@ -110,7 +110,7 @@ def runtime_features(runtime: str, containerd_version: str) -> Features:
         features.add(Feature.POD_NETWORK)
     if runtime in (FAKE, FAKE_SOCKET):
         features |= {Feature.POD_SERVERS, Feature.SHORTAGE, Feature.USER_NAMESPACES}
-        features.add(Feature.BEHAVIORS)
+        features |= {Feature.BEHAVIORS, Feature.STREAMED_LISTS}
     new = runtime != CONTAINERD or release_of(containerd_version or None).config_version >= 3
     if new and not by_socket:
         features |= {Feature.IMAGE_VOLUMES, Feature.EVENTS}

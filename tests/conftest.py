@@ -1,5 +1,7 @@
-"""For all tests: how long a generated example takes says nothing on a busy machine, and what a
-machine could not run is told by its reason, and can be listed for a machine that can. Mounts that
+"""For all tests: generated examples are the same ones at each run, so that a change is judged by
+what it changes; REFKUBELET_EXAMPLES=fresh draws others, and more of them. How long an example takes
+says nothing on a busy machine. What a machine could not run is told by its reason, and can be listed
+for a machine that can. Mounts that
 tests make do not outlive them. With `@pytest.mark.manual_time` an `async def` test and its async
 fixtures run on a loop whose time stands still until the test advances it."""
 
@@ -22,8 +24,9 @@ from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
 from simclock import Clock, ManualLoop
 
-settings.register_profile("project", deadline=None)
-settings.load_profile("project")
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.register_profile("fresh", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("REFKUBELET_EXAMPLES", "project"))
 
 skipped: dict[str, str] = {}
 """Test -> why it was skipped."""

@@ -109,9 +109,9 @@ def _one_operation(document: Any, operation: Any, number: int) -> Any:
     """The document after one operation. Raises: StatusError 400 or 422 that names the operation."""
     if not isinstance(operation, dict):
         raise bad_request(f"operation {number} of the JSON patch is {_name(operation)}")
-    if operation.get("op") not in _OPERATIONS:
+    name = operation.get("op")
+    if not isinstance(name, str) or name not in _OPERATIONS:
         raise unprocessable()
-    name = operation["op"]
     wanted = {"path", *_NEEDS.get(name, ())}
     missing = sorted(wanted - operation.keys())
     if missing:

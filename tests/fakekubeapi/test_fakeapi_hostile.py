@@ -192,6 +192,14 @@ async def test_json_patches_are_bounded() -> None:
     assert await patched(api, deeper) in (400, 422)
 
 
+@pytest.mark.parametrize("op", [None, "", "erase", 1, [], {}, ["add"]])
+@pytest.mark.virtual_time
+async def test_json_patches_know_their_operations(op: Any) -> None:
+    api = FakeApi()
+    await api.request("POST", CONFIGMAPS, body=configmap("c"))
+    assert await patched(api, [{"op": op, "path": "/data/x", "value": "1"}]) == 422
+
+
 @pytest.mark.parametrize("name", [".", "..", "%zz", "a%2Fb"])
 @pytest.mark.virtual_time
 async def test_names_that_no_path_may_have(name: str) -> None:

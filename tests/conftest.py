@@ -1,9 +1,9 @@
 """For all tests: generated examples are the same ones at each run, so that a change is judged by
 what it changes; REFKUBELET_EXAMPLES=fresh draws others, and more of them. How long an example takes
-says nothing on a busy machine. What a machine could not run is told by its reason, and can be listed
-for a machine that can. Mounts that
-tests make do not outlive them. With `@pytest.mark.manual_time` an `async def` test and its async
-fixtures run on a loop whose time stands still until the test advances it."""
+says nothing on a busy machine. What a machine could not run is told by its reason, and can be
+listed for a machine that can. Mounts that tests make do not outlive them. With
+`@pytest.mark.manual_time` an `async def` test and its async fixtures run on a loop whose time
+stands still until the test advances it."""
 
 from __future__ import annotations
 

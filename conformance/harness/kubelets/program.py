@@ -5,6 +5,7 @@ What a case needs to itself (cgroups, device plugins, a system bus) is added to 
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -31,6 +32,8 @@ SIDE_BY_SIDE: Final = MappingProxyType(
 """Kubelets side by side must not share what upstream keeps in fixed places: the cgroup /kubepods,
 where each kills what it does not know (CG-043), and the directories of plug-ins and certificates.
 A case that looks at cgroups has a group of its own for them (`with_own_cgroups`)."""
+ELSEWHERE: Final = "192.0.2.1"
+"""An address that is nobody's: it is kept for documentation (RFC 5737)."""
 NO_CHAINS: Final = MappingProxyType({"makeIPTablesUtilChains": False})
 """No kubelet of a case needs chains of its own in this machine's tables of packet filters."""
 CERTIFICATES: Final = "pki"
@@ -92,10 +95,24 @@ def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
     return replace(program, config=fixed, defaults=defaults)
 
 
-def external(path: Path, prefix: tuple[str, ...] = ()) -> Program:
-    """A kubelet binary that takes the upstream flags, behind the words of `prefix`."""
+def own_address() -> str:
+    """The address that this machine has on its way out; "" when it has none. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect((ELSEWHERE, 9))
+        except OSError:
+            return ""
+        return str(asked.getsockname()[0])
+
+
+def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Program:
+    """A kubelet binary that takes the upstream flags, behind the words of `prefix`.
+
+    `node_ip`: the node's address. Without it a kubelet asks DNS for its node's name whenever it
+    writes the Node. DNS servers live in real time: in jumping time their answers come too late."""
+    address = (f"--node-ip={node_ip}",) if node_ip else ()
     return Program(
-        (*prefix, str(path.absolute())),
+        (*prefix, str(path.absolute()), *address),
         own_flags={"--cert-dir": CERTIFICATES, "--volume-plugin-dir": "volume-plugins"},
         config=SIDE_BY_SIDE,
         defaults=NO_CHAINS,

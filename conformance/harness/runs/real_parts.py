@@ -23,6 +23,7 @@ from conformance.harness.kubelets.program import (
     Program,
     external,
     on_machine,
+    own_address,
     with_bus,
     with_own_cgroups,
     with_own_plugins,
@@ -141,7 +142,7 @@ class RealEnvironment:
             return REFKUBELET
         loop = asyncio.get_running_loop()
         prefix = loop.page.prefix if isinstance(loop, WarpedLoop) else ()
-        return external(Path(self.choice.kubelet), prefix)
+        return external(Path(self.choice.kubelet), prefix, own_address())
 
     def _runtime(self, clock: Clock, endpoint: str, paths: NodePaths) -> Any:
         if self.upstream is None:

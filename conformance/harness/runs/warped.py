@@ -35,6 +35,9 @@ TICKET: Final = struct.Struct("=i")
 MINUTE_S: Final = 60.0
 RELISTS: Final = 50
 """A kubelet lists its sandboxes once a second (PLEG-001)."""
+DISK_BYTES: Final = 1 << 30
+DISK_INODES: Final = 1 << 14
+"""Of the file system in memory that holds the directory of a case."""
 MINUTE_WITHIN_S: Final = 240.0
 """Real seconds; about one on an idle machine, and eight minutes for a time that never jumps."""
 
@@ -177,16 +180,22 @@ async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     async with real_environment(choice) as environment:
-        with _in_memory(environment.shared) if own_mounts else nullcontext():
+        with in_memory(environment.shared) if own_mounts else nullcontext():
             async with case_directory(environment.shared) as directory:
                 return await run_case(case, environment.parts, directory, choice.traces)
 
 
 @contextmanager
-def _in_memory(place: Path) -> Iterator[None]:
-    """A file system in memory at that directory, until the block ends."""
-    mounting.mount_memory(place)
+def in_memory(place: Path) -> Iterator[None]:
+    """A file system in memory at that directory, until the block ends. A hundredth of its bytes and
+    of its inodes is used, so that a threshold of 99.9 % is met on it, as on any disk of a node."""
+    mounting.mount_memory(place, f"mode=755,size={DISK_BYTES},nr_inodes={DISK_INODES}")
     try:
+        used = place / "used"
+        used.mkdir()
+        (used / "bytes").write_bytes(bytes(DISK_BYTES // 100))
+        for number in range(DISK_INODES // 100):
+            (used / str(number)).touch()
         yield
     finally:
         mounting.unmount(place)

@@ -34,3 +34,5 @@ async def test_a_kubelet_binary_is_started_in_an_empty_directory_of_its_case(
 
 def test_a_prefix_stands_before_the_binary() -> None:
     assert external(Path("/bin/kubelet"), ("env", "-i")).command == ("env", "-i", "/bin/kubelet")
+    told = external(Path("/bin/kubelet"), node_ip="10.0.0.7").command
+    assert told == ("/bin/kubelet", "--node-ip=10.0.0.7")

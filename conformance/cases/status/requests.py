@@ -83,7 +83,9 @@ async def nothing_is_written_while_nothing_changes(node: Node) -> None:
     rules=["STAT-007.4"],
     needs=[API],
     bugs=[
-        KnownBug("", "What others write about resource claims is taken for a change", fixed="1.36")
+        KnownBug(
+            "136238", "What others write about resource claims is taken for a change", fixed="1.36"
+        )
     ],
 )
 async def what_others_write_about_claims_leads_to_no_request(node: Node) -> None:

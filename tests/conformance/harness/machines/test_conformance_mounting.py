@@ -49,6 +49,38 @@ def test_mounts_in_a_namespace_of_its_own_are_seen_by_nobody_else(tmp_path: Path
     assert seen == (False, False)
 
 
+IN_MEMORY = f"""
+import os, sys
+from pathlib import Path
+from conformance.harness.machines import mounting
+from conformance.harness.runs.warped import in_memory
+try:
+    mounting.own_namespace()
+except OSError:
+    sys.exit({REFUSED})
+with in_memory(Path(sys.argv[1])):
+    told = os.statvfs(sys.argv[1])
+    print(1 - told.f_bavail / told.f_blocks, 1 - told.f_favail / told.f_files)
+"""
+
+
+def test_a_disk_in_memory_meets_a_threshold_that_any_disk_meets(tmp_path: Path) -> None:
+    root = Path(mounting.__file__).parents[3]
+    told = subprocess.run(
+        [sys.executable, "-c", IN_MEMORY, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        check=False,
+    )
+    if told.returncode == REFUSED:
+        pytest.skip("this process may not have a mount namespace of its own")
+    used = [float(share) for share in told.stdout.split()]
+    assert len(used) == 2
+    assert min(used) > 2 * (1 - 0.999)
+    assert max(used) < 0.05
+
+
 def test_what_cannot_be_unmounted_is_an_error_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"argument|permitted") as caught:
         mounting.unmount(tmp_path)

@@ -35,9 +35,12 @@ TICKET: Final = struct.Struct("=i")
 MINUTE_S: Final = 60.0
 RELISTS: Final = 50
 """A kubelet lists its sandboxes once a second (PLEG-001)."""
-DISK_BYTES: Final = 1 << 30
+DISK_BYTES: Final = 8 << 30
 DISK_INODES: Final = 1 << 14
-"""Of the file system in memory that holds the directory of a case."""
+"""Of the file system in memory that holds the directory of a case. Pods of cases request up to 3 GiB of
+storage."""
+USED: Final = 200
+"""One part of so many is used."""
 MINUTE_WITHIN_S: Final = 240.0
 """Real seconds; about one on an idle machine, and eight minutes for a time that never jumps."""
 
@@ -187,14 +190,14 @@ async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
 
 @contextmanager
 def in_memory(place: Path) -> Iterator[None]:
-    """A file system in memory at that directory, until the block ends. A hundredth of its bytes and
-    of its inodes is used, so that a threshold of 99.9 % is met on it, as on any disk of a node."""
+    """A file system in memory at that directory, until the block ends. Half a percent of its bytes
+    and of its inodes is used, so that a threshold of 99.9 % is met on it, as on any disk."""
     mounting.mount_memory(place, f"mode=755,size={DISK_BYTES},nr_inodes={DISK_INODES}")
     try:
         used = place / "used"
         used.mkdir()
-        (used / "bytes").write_bytes(bytes(DISK_BYTES // 100))
-        for number in range(DISK_INODES // 100):
+        (used / "bytes").write_bytes(bytes(DISK_BYTES // USED))
+        for number in range(DISK_INODES // USED):
             (used / str(number)).touch()
         yield
     finally:

@@ -37,8 +37,8 @@ RELISTS: Final = 50
 """A kubelet lists its sandboxes once a second (PLEG-001)."""
 DISK_BYTES: Final = 8 << 30
 DISK_INODES: Final = 1 << 14
-"""Of the file system in memory that holds the directory of a case. Pods of cases request up to 3 GiB of
-storage."""
+"""Of the file system in memory that holds the directory of a case. Pods of cases request up to
+3 GiB of storage."""
 USED: Final = 200
 """One part of so many is used."""
 MINUTE_WITHIN_S: Final = 240.0

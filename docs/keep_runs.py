@@ -36,12 +36,21 @@ def seeds_of(run: Run) -> dict[str, Any]:
         "cases": max(counted.total() for counted in counts),
         "outcomes": dict(sum(counts, Counter())),
         "failed": {
-            name: told.get("detail", "")
+            name: _reason(told.get("detail", ""))
             for name, told in run["cases"].items()
             if told["outcome"] not in ("passed", "skipped", "disabled")
         },
         **{what: run[what] for what in ("date", "real_s", "load")},
     }
+
+
+def _reason(detail: str) -> str:
+    """The reason of a failure; of an error only its last line, which says what was raised.
+
+    >>> _reason("Traceback (most recent call last):\\n  File ...\\nKeyError: 'web'")
+    "KeyError: 'web'"
+    """
+    return detail.splitlines()[-1] if detail.startswith("Traceback") else detail
 
 
 def repeats_of(runs: Sequence[Run]) -> dict[str, Any]:

@@ -232,6 +232,7 @@ async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) ->
         within_s=2 * limits.START_S,
         what="main and free start",
     )
+    await node.run_until(lambda: node.api.allocatable("memory"), within_s=limits.START_S)
     memory = node.api.allocatable("memory")
     wanted = {
         "OWN": "150",

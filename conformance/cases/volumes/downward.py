@@ -13,6 +13,7 @@ from conformance.cases.volumes.common import (
     wait_files,
     with_volume,
 )
+from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
@@ -94,6 +95,7 @@ async def resources_are_divided_and_rounded_up(node: Node) -> None:
     amounts = {"limits": {"cpu": "1100m"}, "requests": {"memory": "20971521"}}
     plan = with_volume("web", downward(*items), main(resources=amounts))
     files = await run_with(node, plan)
+    await node.run_until(lambda: node.api.allocatable("memory"), within_s=limits.START_S)
     memory = parse_nano(node.api.allocatable("memory")) // NANO
     wanted = {"cpu": "2", "milli": "1100", "memory": "21", "unset": str(memory)}
     expect_equal(node, files, wanted, "files")

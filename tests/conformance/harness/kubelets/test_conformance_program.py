@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import ProcessKubelet
-from conformance.harness.kubelets.program import external
+from conformance.harness.kubelets.program import external, own_address
 
 
 async def test_a_kubelet_binary_is_started_in_an_empty_directory_of_its_case(
@@ -34,5 +35,18 @@ async def test_a_kubelet_binary_is_started_in_an_empty_directory_of_its_case(
 
 def test_a_prefix_stands_before_the_binary() -> None:
     assert external(Path("/bin/kubelet"), ("env", "-i")).command == ("env", "-i", "/bin/kubelet")
+
+
+def test_a_kubelet_binary_is_told_its_address_so_that_it_asks_no_dns_server() -> None:
     told = external(Path("/bin/kubelet"), node_ip="10.0.0.7").command
     assert told == ("/bin/kubelet", "--node-ip=10.0.0.7")
+    assert external(Path("/bin/kubelet")).command == ("/bin/kubelet",)
+
+
+def test_the_own_address_is_one_of_this_machine_and_not_its_loopback() -> None:
+    address = own_address()
+    if not address:
+        pytest.skip("this machine has no way out")
+    assert not address.startswith("127.")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.bind((address, 0))

@@ -81,7 +81,14 @@ async def a_run_in_flight_is_finished(node: Node) -> None:
     )
 
 
-@conformance(id="termination-readiness", rules=["PROBE-092", "PROBE-094.1"], needs=[API])
+@conformance(
+    id="termination-readiness",
+    rules=["PROBE-092", "PROBE-094.1"],
+    needs=[API],
+    bugs=[
+        KnownBug("140881", "Readiness probes end with the termination", since="1.35", fixed="1.36")
+    ],
+)
 async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     """Readiness probes of a deleted pod run until its containers are stopped, and not a second
     longer."""

@@ -5,7 +5,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
-from conformance.registry import Feature, Level, conformance
+from conformance.registry import Feature, KnownBug, Level, conformance
 
 STATUS, RESTART = Feature.STATUS, Feature.RESTART
 DISABLED = (405, "Debug endpoints are disabled.\n")
@@ -78,6 +78,7 @@ async def the_healthz_port_has_health_only(node: Node) -> None:
     rules=["SRV-010.1"],
     needs=[STATUS],
     node_config={"maxPods": 77, "syncFrequency": "40s", "containerLogMaxSize": "20Mi"},
+    bugs=[KnownBug("136044", "/configz has neither kind nor apiVersion", fixed="1.36")],
 )
 async def the_configuration_is_shown_with_its_defaults(node: Node) -> None:
     """/configz has the configuration as the file has it, with defaults."""

@@ -1,8 +1,10 @@
-"""A cluster for kubectl: a node that is refkubelet on the fake runtime, with `fakeapi serve` as its
-API server or, where REFKUBELET_KUBECTL_CLUSTER names a kubeconfig of an administrator, a real one.
+"""A cluster for kubectl: a node on the fake runtime, with `fakeapi serve` as its API server or,
+where REFKUBELET_KUBECTL_CLUSTER names a kubeconfig of an administrator, a real one. The node's
+kubelet is refkubelet or, where REFKUBELET_KUBECTL_KUBELET names one, a kubelet binary.
 
-All are processes, in real time, on loopback addresses, and need no privileges. The real server has
-to be on this machine, without the admission plug-in ServiceAccount and with
+All are processes in real time. With refkubelet they use loopback addresses and need no privileges;
+a kubelet binary needs root, and has the address of this machine. The real server has to be on this
+machine, without the admission plug-in ServiceAccount and with
 `--kubelet-preferred-address-types=InternalIP`; the node `node-1` is made in it and removed.
 """
 
@@ -20,8 +22,13 @@ from typing import Final
 
 from process_world import free_port
 
+from conformance.harness.kubelets.program import own_address
+
 KUBECTL: Final = os.environ.get("REFKUBELET_KUBECTL", "")
 CLUSTER: Final = os.environ.get("REFKUBELET_KUBECTL_CLUSTER", "")
+KUBELET: Final = os.environ.get("REFKUBELET_KUBECTL_KUBELET", "")
+ADDRESS: Final = own_address() if KUBELET else "127.0.0.1"
+"""The node's: a kubelet binary refuses a loopback address."""
 NODE: Final = "node-1"
 WAIT_S: Final = 300.0
 """For whatever is waited for: machines may be busy."""
@@ -44,12 +51,16 @@ async def cluster(directory: Path) -> AsyncIterator[Path]:
         runtime = await _start(stack, directory, "fakecri.cli", "serve", "--listen", endpoint)
         await _said(runtime, directory / "fakecri.cli.log", "listening")
         config = Path(CLUSTER) if CLUSTER else await _fake(stack, directory)
-        kubelet = await _start(
-            *(stack, directory, "refkubelet.cli", "run"),
+        words = (
             *("--config", str(_kubelet_config(directory)), "--kubeconfig", str(config)),
-            *("--hostname-override", NODE, "--node-ip", "127.0.0.1"),
+            *("--hostname-override", NODE, "--node-ip", ADDRESS),
             *("--container-runtime-endpoint", endpoint, "--root-dir", str(directory / "root")),
+            *("--cert-dir", str(directory / "pki")),
         )
+        if KUBELET:
+            kubelet = await _run(stack, directory / "kubelet.log", KUBELET, *words)
+        else:
+            kubelet = await _start(stack, directory, "refkubelet.cli", "run", *words)
         await _until_ready(kubelet, directory, config)
         yield config
 
@@ -68,10 +79,10 @@ def _kubelet_config(directory: Path) -> Path:
     file = directory / "kubelet.yaml"
     file.write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-        f"address: 127.0.0.1\nport: {free_port()}\nhealthzPort: {free_port()}\n"
+        f"address: {ADDRESS}\nport: {free_port()}\nhealthzPort: {free_port()}\n"
         "authentication: {webhook: {enabled: false}, anonymous: {enabled: true}}\n"
         "authorization: {mode: AlwaysAllow}\n"
-        "failCgroupV1: false\nfailSwapOn: false\n"
+        "failCgroupV1: false\nfailSwapOn: false\noomScoreAdj: 0\nmakeIPTablesUtilChains: false\n"
         "cgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
         "featureGates: {KubeletInUserNamespace: true}\n"  # runs where there is no /dev/kmsg
         "evictionHard: {memory.available: 1Mi, nodefs.available: 0.01%, imagefs.available: 0.01%}\n"
@@ -84,10 +95,18 @@ async def _start(
     stack: AsyncExitStack, directory: Path, module: str, *words: str
 ) -> asyncio.subprocess.Process:
     """Start one of our commands; it is ended with the stack."""
-    log = stack.enter_context((directory / f"{module}.log").open("wb"))
     program = f"import sys; from {module} import main; sys.exit(main())"
+    return await _run(stack, directory / f"{module}.log", sys.executable, "-c", program, *words)
+
+
+async def _run(stack: AsyncExitStack, log: Path, *words: str) -> asyncio.subprocess.Process:
+    """Start a program in an empty directory, its words in the file `log`; it is ended with the
+    stack."""
+    empty = log.parent / "empty"
+    empty.mkdir(exist_ok=True)
+    written = stack.enter_context(log.open("wb"))
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", program, *words), stdout=log, stderr=log
+        *words, stdout=written, stderr=written, cwd=empty
     )
     stack.push_async_callback(_end, process)
     return process
@@ -124,5 +143,6 @@ async def _until_ready(process: asyncio.subprocess.Process, directory: Path, con
             )
             if await asked.wait() == 0:
                 return
-            assert process.returncode is None, (directory / "refkubelet.cli.log").read_text()
+            name = "kubelet.log" if KUBELET else "refkubelet.cli.log"
+            assert process.returncode is None, (directory / name).read_text()[-4000:]
             await asyncio.sleep(0.5)

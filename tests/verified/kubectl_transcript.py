@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import aiohttp
-from kubectl_cluster import KUBECTL, WAIT_S
+from kubectl_cluster import ADDRESS, KUBECTL, WAIT_S
 from kubectl_steps import FILES, STEPS, Step
 
 _AGE: Final = r"(?:\d+[smhd]){1,2}"
@@ -31,6 +31,8 @@ _FORMS: Final = (
     (r"\b10\.88\.\d+\.\d+\b", "POD-IP"),
     (r"(https?://)?127\.0\.0\.1:\d+", "ADDRESS"),
     (r"\[::1\]:\d+", "ADDRESS"),
+    (rf"\b{re.escape(ADDRESS)}\b", "NODE-IP"),
+    (r"\b(v1\.\d+)\.\d+\b", r"\1.N"),
     (r"\b(LIVE|MERGED)-\d+", r"\1"),
     (rf"\(x\d+ over {_AGE}\)", "(again)"),
     (rf"(?:(?<=  )|(?<=\t)|^){_AGE}(?=\s|$)", "AGE"),

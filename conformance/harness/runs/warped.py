@@ -191,9 +191,14 @@ async def _case(case: Case, choice: Choice, own_mounts: bool) -> Result:
 @contextmanager
 def in_memory(place: Path) -> Iterator[None]:
     """A file system in memory at that directory, until the block ends. Half a percent of its bytes
-    and of its inodes is used, so that a threshold of 99.9 % is met on it, as on any disk."""
+    and of its inodes is used, so that a threshold of 99.9 % is met on it, as on any disk.
+
+    It is shared: kubelets bind a root directory that is not once more to its own place. cAdvisor
+    calls a file system in memory by the place where it is mounted, so that a kubelet which starts
+    again would find one disk under two names, and by chance take it for two (docs/found.md)."""
     mounting.mount_memory(place, f"mode=755,size={DISK_BYTES},nr_inodes={DISK_INODES}")
     try:
+        mounting.make_shared(place)
         used = place / "used"
         used.mkdir()
         (used / "bytes").write_bytes(bytes(DISK_BYTES // USED))

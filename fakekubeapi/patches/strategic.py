@@ -119,8 +119,24 @@ def _key_of(item: Any, field: Merged, path: str) -> Any:
     if not isinstance(item, dict):
         raise bad_request(f"{path}: wanted objects with the key {field.key!r}, got {item!r}")
     if field.key not in item:
-        raise StatusError(422, f"{path}: element {item!r} does not contain merge key: {field.key}")
+        why = f"map: {_shown(item)} does not contain declared merge key: {field.key}"
+        raise StatusError(500, why, reason="")
     return item[field.key]
+
+
+def _shown(value: Any) -> str:
+    """How Go prints a value that it read from JSON.
+
+    >>> _shown({"b": [1, True, None], "a": {"c": "d"}})
+    'map[a:map[c:d] b:[1 true <nil>]]'
+    """
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_shown, value))}]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _union(old: list[Any], patch: list[Any]) -> list[Any]:

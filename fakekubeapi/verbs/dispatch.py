@@ -157,7 +157,14 @@ class Dispatcher:
             limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
             if params.get("resourceVersion") == "0":
                 limit = 0  # a kube-apiserver answers from its cache, which knows no parts
-            return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
+            selects = params.get("labelSelector") or params.get("fieldSelector")
+            return 200, do.list(
+                route,
+                _predicate(route, params),
+                limit=limit,
+                start=start,
+                count_rest=not selects,
+            )
         writer = asked.writer(method)
         if method == "PATCH" and not asked.applies:
             do.get(route)

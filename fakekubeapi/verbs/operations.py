@@ -140,11 +140,21 @@ class Operations:
             raise not_found(route.resource.qualified, route.name)
         return found
 
-    def list(self, route: Route, matches: Predicate, *, limit: int = 0, start: str = "") -> Object:
+    def list(
+        self,
+        route: Route,
+        matches: Predicate,
+        *,
+        limit: int = 0,
+        start: str = "",
+        count_rest: bool = False,
+    ) -> Object:
         """A list object with the stored objects that match, in order of namespace and name.
 
         `limit` > 0 ends it after that many; then its `metadata.continue` is the `start` of the next
-        part. Raises: StatusError 400 for a `start` that is not such a token.
+        part. With `count_rest`, for lists that nothing is selected from, its
+        `metadata.remainingItemCount` says how many objects are left.
+        Raises: StatusError 400 for a `start` that is not such a token.
         """
         keys = self._store.keys(route.resource.qualified, route.namespace)
         if start:
@@ -158,6 +168,8 @@ class Operations:
                 items.append({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
             if limit and len(items) == limit and i + 1 < len(keys):
                 metadata["continue"] = _encode_continue(key)
+                if count_rest:
+                    metadata["remainingItemCount"] = len(keys) - i - 1
                 break
         return {
             "kind": f"{route.resource.kind}List",

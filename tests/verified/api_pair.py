@@ -96,13 +96,14 @@ class ApiPair:
         said = real.body.get("message", "") if isinstance(real.body, dict) else ""
         shown = f"{ask.method} {ask.path} {ask.params or ''} {str(ask.body or '')[:300]}"
         self.history.append(f"{what}: {shown} -> {real.code} {said[:200]}")
-        a = normal(self.real.symbols, real.body)
-        b = normal(self.fake.symbols, fake.body)
         if real.code != fake.code:
             if not self._row(table.CODES, what, said, real=real.code, fake=fake.code):
                 told = str(fake.body.get("message", "")) if isinstance(fake.body, dict) else ""
                 self._differ(what, ask, [("code", f"{real.code} {said}", f"{fake.code} {told}")])
             return
+        # Not above: what only one of the two has made must get no symbol.
+        a = normal(self.real.symbols, real.body)
+        b = normal(self.fake.symbols, fake.body)
         if real.code >= 400 and isinstance(a, dict) and isinstance(b, dict):
             self._compare_refusals(what, ask, a, b)
             return

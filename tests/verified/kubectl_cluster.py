@@ -5,7 +5,7 @@ kubelet is refkubelet or, where REFKUBELET_KUBECTL_KUBELET names one, a kubelet 
 All are processes in real time. With refkubelet they use loopback addresses and need no privileges;
 a kubelet binary needs root, and has the address of this machine. The real server has to be on this
 machine, without the admission plug-in ServiceAccount and with
-`--kubelet-preferred-address-types=InternalIP`; the node `node-1` is made in it and removed.
+`--kubelet-preferred-address-types=InternalIP`; the node `node-1` is made in it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _kubelet_config(directory: Path) -> Path:
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
         f"address: {ADDRESS}\nport: {free_port()}\nhealthzPort: {free_port()}\n"
         "authentication: {webhook: {enabled: false}, anonymous: {enabled: true}}\n"
-        "authorization: {mode: AlwaysAllow}\n"
+        "authorization: {mode: AlwaysAllow}\nclusterDNS: [10.96.0.10]\n"
         "failCgroupV1: false\nfailSwapOn: false\noomScoreAdj: 0\nmakeIPTablesUtilChains: false\n"
         "cgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
         "featureGates: {KubeletInUserNamespace: true}\n"  # runs where there is no /dev/kmsg

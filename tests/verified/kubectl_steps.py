@@ -196,8 +196,8 @@ PODS: Final = (
     k("exec nothing -- true"),
     k("cp {dir}/settings.yaml web:/tmp/settings.yaml"),
     k("exec web -- cat /tmp/settings.yaml"),
-    k("cp web:/tmp/settings.yaml {dir}/back.yaml"),
-    k("cp web:/tmp/none.yaml {dir}/none.yaml"),
+    k("cp web:/tmp/settings.yaml {dir}/back.yaml", silent=True),  # prints what tar says, or ends
+    k("cp web:/tmp/none.yaml {dir}/none.yaml", silent=True),
     k("apply --dry-run=server -f {dir}/back.yaml"),
     k("port-forward pod/web :8080", ask="/"),
     k("port-forward pod/web :8081", ask="/", silent=True),

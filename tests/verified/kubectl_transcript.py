@@ -9,13 +9,13 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import aiohttp
 from kubectl_cluster import ADDRESS, KUBECTL, WAIT_S
-from kubectl_steps import FILES, STEPS, Step
+from kubectl_steps import Step
 
 _AGE: Final = r"(?:\d+[smhd]){1,2}"
 _TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
@@ -28,6 +28,7 @@ _FORMS: Final = (
     (r"\beyJ[\w-]+\.[\w-]+\.[\w-]*", "TOKEN"),
     (r"\b[0-9a-f]{64}\b", "ID"),
     (r"\b(web|crash|job|echo|node-1)\.[0-9a-f]{16}\b", r"\1.HASH"),
+    (r"\b(site-[0-9a-z]{6,10})-[0-9a-z]{5}\b", r"\1-NAME"),
     (r"\b10\.88\.\d+\.\d+\b", "POD-IP"),
     (r"(https?://)?127\.0\.0\.1:\d+", "ADDRESS"),
     (r"\[::1\]:\d+", "ADDRESS"),
@@ -69,14 +70,16 @@ def normalised(text: str, directory: Path) -> str:
     return "\n".join(lines)
 
 
-async def transcript(config: Path, directory: Path) -> list[tuple[str, str]]:
-    """Each command and what it said, in order."""
+async def transcript(
+    steps: Sequence[Step], files: Mapping[str, str], config: Path, directory: Path
+) -> list[tuple[str, str]]:
+    """Each command and what it said, in order. `files`: their names in `directory` -> content."""
     own = directory / "kubectl.conf"  # kubectl changes it
     shutil.copyfile(config, own)
-    for name, text in FILES.items():
+    for name, text in files.items():
         (directory / name).write_text(text)
     found = []
-    for step in STEPS:
+    for step in steps:
         text = await _asked(step, directory) if step.ask else await _typed(step, directory)
         found.append((step.shown, text))
     return found

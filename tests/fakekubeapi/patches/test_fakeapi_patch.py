@@ -276,7 +276,11 @@ def test_strategic_merge(name: str) -> None:
 @pytest.mark.parametrize(
     ("patch", "code", "words"),
     [
-        (pod_with(containers=[{"image": "x"}]), 422, "does not contain merge key: name"),
+        (
+            pod_with(containers=[{"image": "x", "args": ["a", "b"]}]),
+            500,
+            r"^map: map\[args:\[a b\] image:x\] does not contain declared merge key: name$",
+        ),
         (pod_with(containers=["x"]), 400, "spec.containers: wanted objects"),
         (pod_with(securityContext={"$patch": "explode"}), 400, "unknown \\$patch directive"),
         (pod_with(volumes=[{"name": "v", "$retainKeys": "x"}]), 400, "\\$retainKeys is a list"),

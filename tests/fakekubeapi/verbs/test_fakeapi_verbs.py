@@ -89,14 +89,28 @@ async def test_list_in_parts() -> None:
     api = FakeApi()
     for number in range(5):
         await create(api, CONFIGMAPS, configmap(f"c{number}"))
-    seen, params = [], {"limit": "2"}
+    seen, left, params = [], [], {"limit": "2"}
     while True:
         part = await get(api, CONFIGMAPS, **params)
         seen.append(names(part))
+        left.append(part["metadata"].get("remainingItemCount"))
         if "continue" not in part["metadata"]:
             break
         params = {"limit": "2", "continue": part["metadata"]["continue"]}
     assert seen == [["c0", "c1"], ["c2", "c3"], ["c4"]]
+    assert left == [3, 1, None]
+
+
+@pytest.mark.parametrize(
+    "selector", [{"labelSelector": "!a"}, {"fieldSelector": "metadata.name!=a"}]
+)
+async def test_what_is_left_of_a_selection_is_not_counted(selector: dict[str, str]) -> None:
+    api = FakeApi()
+    for number in range(3):
+        await create(api, CONFIGMAPS, configmap(f"c{number}"))
+    part = await get(api, CONFIGMAPS, limit="2", **selector)
+    assert part["metadata"]["continue"]
+    assert "remainingItemCount" not in part["metadata"]
 
 
 async def test_namespaces_separate_and_all_namespaces_join() -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 from fakekubeapi.errors import (
     Cause,
     duplicate,
+    forbidden_field,
     invalid_value,
     required,
     shown,
@@ -28,6 +29,7 @@ _AFFINITIES: Final = ("ClientIP", "None")
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _RANGE: Final = ipaddress.ip_network("10.96.0.0/16")
 _WITH_PORTS: Final = ("NodePort", "LoadBalancer")
+_OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _FIRST_PORT: Final = 30000
 _PORTS: Final = 2768
 _AFFINITY_S: Final = 10800
@@ -58,9 +60,13 @@ class ServiceStrategy(Strategy):
         spec, was = new["spec"], old["spec"]
         _default(spec)
         if spec["type"] != "ExternalName" and was["type"] != "ExternalName":
-            for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            for field in _OF_ADDRESSES:
                 if field in was:
                     spec.setdefault(field, was[field])
+        if spec["type"] == "ExternalName" and was["type"] != "ExternalName":
+            for field in _OF_ADDRESSES:
+                if spec.get(field) == was.get(field):
+                    spec.pop(field, None)
         if spec["type"] in _WITH_PORTS and was["type"] in _WITH_PORTS:
             _keep_node_ports(spec, was)
 
@@ -153,13 +159,31 @@ def _address_causes(spec: dict[str, Any]) -> list[Cause]:
     return []
 
 
+def _external_causes(spec: dict[str, Any]) -> list[Cause]:
+    """What is wrong with a service that is only a name: it has no addresses."""
+    addressed = bool(spec.get("clusterIPs") or spec.get("clusterIP"))
+    given = {
+        "clusterIPs": addressed,
+        "ipFamilies": bool(spec.get("ipFamilies")),
+        "ipFamilyPolicy": spec.get("ipFamilyPolicy") is not None,
+    }
+    text = "may not be set for ExternalName services"
+    causes = [forbidden_field(f"spec.{name}", text) for name, is_set in given.items() if is_set]
+    if not spec.get("externalName"):
+        causes.append(required("spec.externalName"))
+    return causes
+
+
 def _causes(spec: dict[str, Any]) -> list[Cause]:
     causes = _address_causes(spec)
     kind, ports = spec["type"], spec.get("ports") or []
     if not ports and spec.get("clusterIP") != "None" and kind != "ExternalName":
         causes.append(required("spec.ports"))
-    if kind == "ExternalName" and not spec.get("externalName"):
-        causes.append(required("spec.externalName"))
+    if spec.get("clusterIP") == "None" and kind in _WITH_PORTS:
+        text = f"may not be set to 'None' for {kind} services"
+        causes.append(invalid_value("spec.clusterIPs[0]", "None", text))
+    if kind == "ExternalName":
+        causes += _external_causes(spec)
     names: set[str] = set()
     for i, port in enumerate(ports):
         causes += _port_causes(port, f"spec.ports[{i}]", names, named=len(ports) > 1)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import StatusError, bad_request
+from fakekubeapi.patches.go_words import as_go_prints
 from fakekubeapi.patches.merge_keys import Field, Merged, fields_of
 
 _PATCH: Final = "$patch"
@@ -23,7 +24,7 @@ _DELETE_PRIMITIVE: Final = "$deleteFromPrimitiveList/"
 
 def strategic_merge(document: dict[str, Any], patch: dict[str, Any], kind: str) -> dict[str, Any]:
     """`document` (an object of that `kind`) after `patch`. Raises: StatusError 400 for an unknown
-    or malformed directive or list element, 422 for an element without its merge key.
+    or malformed directive or list element, 500 for an element without its merge key.
 
     >>> old = {"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B"}]}}
     >>> strategic_merge(old, {"status": {"conditions": [{"type": "A", "status": "True"}]}}, "Pod")
@@ -119,24 +120,9 @@ def _key_of(item: Any, field: Merged, path: str) -> Any:
     if not isinstance(item, dict):
         raise bad_request(f"{path}: wanted objects with the key {field.key!r}, got {item!r}")
     if field.key not in item:
-        why = f"map: {_shown(item)} does not contain declared merge key: {field.key}"
+        why = f"map: {as_go_prints(item)} does not contain declared merge key: {field.key}"
         raise StatusError(500, why, reason="")
     return item[field.key]
-
-
-def _shown(value: Any) -> str:
-    """How Go prints a value that it read from JSON.
-
-    >>> _shown({"b": [1, True, None], "a": {"c": "d"}})
-    'map[a:map[c:d] b:[1 true <nil>]]'
-    """
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_shown(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_shown, value))}]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _union(old: list[Any], patch: list[Any]) -> list[Any]:

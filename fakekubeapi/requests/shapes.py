@@ -53,15 +53,18 @@ def check_shape(value: Any, module: str, kind: str) -> None:
         raise bad_request(f"the body cannot be handled as a {kind}: {problem}")
 
 
-def require_known_fields(value: Any, module: str, kind: str, api_version: str) -> None:
-    """Check that the type has all fields of a body (`fieldValidation=Strict`); `module`, `kind`:
-    as in `check_shape`. Raises: StatusError 400 that names the unknown fields."""
+def unknown_fields(value: Any, module: str, kind: str) -> str:
+    """What is said (`fieldValidation=Strict`) of the fields of a body that its type does not have;
+    "": it has them all. `module`, `kind`: as in `check_shape`."""
     unknown = [f'unknown field "{path}"' for path in _unknown(value, _model(module, kind), "")]
-    if unknown:
-        raise bad_request(
-            f'{kind} in version "{api_version}" cannot be handled as a {kind}: '
-            f"strict decoding error: {', '.join(unknown)}"
-        )
+    return f"strict decoding error: {', '.join(unknown)}" if unknown else ""
+
+
+def require_known_fields(value: Any, module: str, kind: str, api_version: str) -> None:
+    """Check that the type has all fields of a body. Raises: StatusError 400 that names the unknown
+    ones."""
+    if why := unknown_fields(value, module, kind):
+        raise bad_request(f'{kind} in version "{api_version}" cannot be handled as a {kind}: {why}')
 
 
 def _unknown(value: Any, wanted: Any, path: str) -> Iterator[str]:

@@ -168,8 +168,10 @@ class Dispatcher:
         writer = asked.writer(method)
         if method == "PATCH" and not asked.applies:
             do.get(route)
-        if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
-            _require_known_fields(route, body)
+        strict = params.get("fieldValidation") == "Strict" and route.subresource not in _OTHER_KINDS
+        if strict and (asked.applies or method != "PATCH") and isinstance(body, dict):
+            resource = route.resource
+            require_known_fields(body, resource.module, resource.kind, resource.api_version)
         if method == "POST":
             return 201, self._post(route, asked, dry_run=unstored, writer=writer)
         if method == "PUT":
@@ -187,7 +189,7 @@ class Dispatcher:
             return (201 if created else 200), obj
         if method == "PATCH":
             kind = asked.content_type
-            return 200, do.patch(route, body, kind, dry_run=unstored, writer=writer)
+            return 200, do.patch(route, body, kind, dry_run=unstored, strict=strict, writer=writer)
         return self._delete(route, params, body, dry_run=unstored)
 
     def _post(
@@ -325,12 +327,6 @@ def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
     by_field = field_selector(params.get("fieldSelector", ""), supported, own=bool(own))
     by_label = label_selector(params.get("labelSelector", ""))
     return lambda obj: by_field(obj) and by_label(obj)
-
-
-def _require_known_fields(route: Route, body: dict[str, Any]) -> None:
-    resource = route.resource
-    if route.subresource not in _OTHER_KINDS:
-        require_known_fields(body, resource.module, resource.kind, resource.api_version)
 
 
 def _success(route: Route, uid: str | None) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from fakekubeapi.verbs.posted import (
     posted,
     written,
 )
+from fakekubeapi.verbs.strict_patches import require_known_patch
 from simclock import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (
@@ -210,15 +211,19 @@ class Operations:
         content_type: str,
         *,
         dry_run: bool,
+        strict: bool = False,
         writer: Writer = SERVER,
     ) -> Object:
         """Apply a patch of the kind `content_type` says; returns the object as stored.
 
         With `dry_run` nothing is stored. Raises: StatusError as `update` does, and 415 for another
-        content type, 400 or 422 for a patch that does not apply.
+        content type, 400, 422 or 500 for a patch that does not apply; if it is `strict`, 422 for
+        fields that the kind does not have.
         """
         old = self.get(route)
         patched = apply_patch(content_type, old, body, route.resource.kind)
+        if strict:
+            require_known_patch(route.resource, content_type, body, patched)
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
             raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
         given = patched["metadata"].get("name")

@@ -65,15 +65,35 @@ async def test_unknown_fields_are_refused_where_strictness_is_asked_for() -> Non
     )
     ok(await api.request("POST", PODS, body=wrong))  # as a kubelet or an old client asks
     ok(await api.request("POST", PODS, body=pod("b"), params=strict))
-    change = {"metadata": {"$patch": "replace", "labels": {"x": "y"}}, "statuss": {}}
-    answer = await api.request(
-        "PATCH",
-        f"{PODS}/b",
-        body=change,
-        params=strict,
-        content_type="application/strategic-merge-patch+json",
-    )
-    assert refused(answer, 400, "BadRequest").endswith('error: unknown field "statuss"')
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "shown"),
+    [
+        (
+            "application/strategic-merge-patch+json",
+            {"metadata": {"$patch": "replace", "labels": {"x": None}}, "statuss": {}},
+            r"map\[metadata:map\[\$patch:replace labels:map\[x:<nil>\]\] statuss:map\[\]\]",
+        ),
+        ("application/merge-patch+json", {"statuss": {}}, ".*b.*uid.*statuss.*"),
+        (
+            "application/json-patch+json",
+            [{"op": "add", "path": "/statuss", "value": {}}],
+            ".*b.*uid.*statuss.*",
+        ),
+    ],
+)
+async def test_unknown_fields_of_patches_are_refused_with_the_patch(
+    kind: str, change: Any, shown: str
+) -> None:
+    api = FakeApi()
+    ok(await api.request("POST", PODS, body=pod("b")))
+    asked = {"params": {"fieldValidation": "Strict"}, "content_type": kind}
+    answer = await api.request("PATCH", f"{PODS}/b", body=change, **asked)
+    words = rf' "" is invalid: patch: Invalid value: "{shown}": '
+    words += r'strict decoding error: unknown field "statuss"'
+    assert re.fullmatch(words, refused(answer, 422, "Invalid"))
+    ok(await api.request("PATCH", f"{PODS}/b", body=change, content_type=kind))
 
 
 async def test_what_leaves_a_selection_is_told_as_it_was() -> None:

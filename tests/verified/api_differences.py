@@ -85,21 +85,19 @@ TEXTS: Final[tuple[TextRow, ...]] = (
 NO_PRIORITIES: Final = (
     "the admission plug-in Priority is not played: a test gives a pod what priority it likes"
 )
-CODES: Final[tuple[CodeRow, ...]] = (
-    CodeRow("* pods", 403, 201, "*priority admission controller*", NO_PRIORITIES),
-    CodeRow("* pods", 403, 201, "*no PriorityClass with name*", NO_PRIORITIES),
-    CodeRow(
-        "* pods",
-        403,
-        201,
+NOT_ADMITTED: Final = (
+    ("*priority admission controller*", NO_PRIORITIES),
+    ("*no PriorityClass with name*", NO_PRIORITIES),
+    (
         '*RuntimeClass "*" not found',
         "the admission plug-in RuntimeClass is not played: the kubelet finds that there is none",
     ),
-    CodeRow(
-        "* pods",
-        403,
-        201,
+    (
         "*Pod Overhead set without *",
         "the admission plug-in RuntimeClass is not played: a test gives what overhead it likes",
     ),
+)
+CODES: Final[tuple[CodeRow, ...]] = (
+    *(CodeRow("* pods", 403, 201, pattern, reason) for pattern, reason in NOT_ADMITTED),
+    *(CodeRow("create pods", 403, 409, pattern, reason) for pattern, reason in NOT_ADMITTED),
 )

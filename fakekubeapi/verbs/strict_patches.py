@@ -1,0 +1,22 @@
+"""Patches that may not bring fields which the kind of the object does not have
+(`fieldValidation=Strict`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakekubeapi.bodies import JSON_PATCH, STRATEGIC_PATCH, encode
+from fakekubeapi.errors import invalid, invalid_value
+from fakekubeapi.patches.go_words import as_go_prints
+from fakekubeapi.requests.shapes import unknown_fields
+from fakekubeapi.resources.registry import Resource
+
+
+def require_known_patch(resource: Resource, content_type: str, patch: Any, patched: Any) -> None:
+    """Check a patch and what it made of the object. Raises: StatusError 422 that shows a strategic
+    patch, or the object after another one, and names the unknown fields."""
+    brought = patched if content_type == JSON_PATCH else patch
+    if why := unknown_fields(brought, resource.module, resource.kind):
+        strategic = content_type == STRATEGIC_PATCH
+        shown = as_go_prints(patch) if strategic else encode(patched).decode()
+        raise invalid("", "", "", [invalid_value("patch", shown, why)])

@@ -115,6 +115,7 @@ class PodStrategy(Strategy):
         if subresource == "":
             causes += updatable_causes(new["spec"])
             causes += _toleration_causes(new["spec"], old["spec"])
+            causes += _gate_causes(new["spec"], old["spec"])
         if subresource == "" and not _spec_change_allowed(new["spec"], old["spec"]):
             causes.append(
                 forbidden_field(
@@ -193,7 +194,8 @@ def _spec_change_allowed(new: dict[str, Any], old: dict[str, Any]) -> bool:
             container["image"] = was.get("image")
     if "activeDeadlineSeconds" in new and _deadline_allowed(new, old):
         _take(masked, old, "activeDeadlineSeconds")
-    _take(masked, old, "tolerations")  # `_toleration_causes` has looked at them
+    for looked_at in ("tolerations", "schedulingGates"):  # by functions of their own
+        _take(masked, old, looked_at)
     grace = "terminationGracePeriodSeconds"
     if (old.get(grace) or 0) < 0 and new.get(grace) == 1:
         _take(masked, old, grace)
@@ -218,6 +220,17 @@ def _toleration_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
         return toleration_causes(new.get("tolerations") or [])
     text = "existing toleration can not be modified except its tolerationSeconds"
     return [forbidden_field("spec.tolerations", text)]
+
+
+def _gate_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """What is wrong if an update adds scheduling gates; it may only remove some."""
+    had = {gate.get("name") for gate in old.get("schedulingGates") or []}
+    text = "only deletion is allowed, but found new scheduling gate '{}'"
+    return [
+        forbidden_field(f"spec.schedulingGates[{i}].name", text.format(gate.get("name")))
+        for i, gate in enumerate(new.get("schedulingGates") or [])
+        if gate.get("name") not in had
+    ]
 
 
 def _qos_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import POD_A, PODS, create, get, ok, patch, pod, refused
+from fakeapi_helpers import MERGE_PATCH, POD_A, PODS, create, get, ok, patch, pod, refused
 from hypothesis import given
 from hypothesis import strategies as st
 from pods import IMAGE
@@ -247,6 +247,27 @@ async def test_other_spec_changes_are_forbidden(spec: dict[str, Any]) -> None:
     answer = await patch(api, POD_A, {"spec": spec})
     assert "pod updates may not " in refused(answer, 422, "Invalid")
     assert await get(api, POD_A) == made
+
+
+async def test_an_update_may_only_remove_scheduling_gates() -> None:
+    api = FakeApi()
+    gated = pod(schedulingGates=[{"name": "a.example/b"}, {"name": "c.example/d"}])
+    gated["spec"].pop("nodeName", None)
+    await create(api, PODS, gated)
+    more = {"spec": {"schedulingGates": [{"name": "a.example/b"}, {"name": "e.example/f"}]}}
+    answer = await patch(api, POD_A, more, MERGE_PATCH)
+    refused(answer, 422, "Invalid")
+    text = "Forbidden: only deletion is allowed, but found new scheduling gate 'e.example/f'"
+    assert answer.body["details"]["causes"] == [
+        {
+            "reason": "FieldValueForbidden",
+            "message": text,
+            "field": "spec.schedulingGates[1].name",
+        }
+    ]
+    fewer = {"spec": {"schedulingGates": [{"name": "c.example/d"}]}}
+    changed = ok(await patch(api, POD_A, fewer, MERGE_PATCH))
+    assert changed["spec"]["schedulingGates"] == fewer["spec"]["schedulingGates"]
 
 
 async def test_ephemeral_containers_are_added_through_their_own_door_only() -> None:

@@ -64,8 +64,13 @@ _LISTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 }
 """The lists of a type that are no atoms: their keys; none: a set."""
 _SAME_LISTS: Final = {"EphemeralContainer": "Container"}
-_KEY_DEFAULTS: Final = {"protocol": "TCP"}
-"""What a key is when the element does not have it."""
+_KEY_DEFAULTS: Final = {"protocol": "TCP", "containerPort": 0, "port": 0}
+"""What a key is when the element does not have it; "" for others."""
+_NO_DEFAULTS: Final = {
+    ("ServiceAccount", "secrets"): "name",
+    ("ResourceClaimStatus", "devices"): "shareID",
+}
+"""Keys of lists that are nothing when the element does not have them."""
 _ATOMIC: Final = frozenset(
     (
         *("ConfigMapKeySelector", "FileKeySelector", "LabelSelector", "LocalObjectReference"),
@@ -107,16 +112,17 @@ class MapOf:
 class Keyed:
     """A list whose elements are found by these fields of theirs."""
 
-    keys: tuple[str, ...]
+    keys: Mapping[str, Any]
+    """Each key -> what it is when the element does not have it; None: then it is no key."""
     elements: Shape
 
     def keys_of(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """The keys that an element has, or has by default. Raises: KeyError with `keys` where it
         has none of them."""
-        found = {key: item.get(key, _KEY_DEFAULTS.get(key)) for key in self.keys}
+        found = {key: item.get(key, default) for key, default in self.keys.items()}
         present = {key: one for key, one in found.items() if one is not None}
         if not present:
-            raise KeyError(self.keys)
+            raise KeyError(tuple(self.keys))
         return present
 
 
@@ -181,7 +187,8 @@ def _of_field(owner: str, name: str, wanted: Any) -> Shape:
     real = _real(wanted)
     lists = _LISTS.get(_SAME_LISTS.get(owner, owner), {})
     if name in lists and typing.get_origin(real) is list:
-        keys = lists[name]
+        none = _NO_DEFAULTS.get((owner, name))
+        keys = {k: None if k == none else _KEY_DEFAULTS.get(k, "") for k in lists[name]}
         return Keyed(keys, _of_type(typing.get_args(real)[0])) if keys else SetOf()
     if (owner, name) in _GRANULAR_FIELDS:
         return Struct(real)

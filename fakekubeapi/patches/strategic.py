@@ -61,11 +61,18 @@ def _merge_value(old: Any, value: Any, field: Field | None, path: str) -> Any:
     if isinstance(value, dict):
         return _merge_map(old, value, field if isinstance(field, str) else "", path)
     if isinstance(value, list) and isinstance(field, Merged):
-        known = old if isinstance(old, list) else []
-        return _merge_list(known, value, field, path) if field.key else _union(known, value)
+        if not isinstance(old, list):
+            return _as_new(value, field, path)
+        return _merge_list(old, value, field, path) if field.key else _union(old, value)
     if isinstance(value, list):
         return [_merge_map({}, v, "", path) if isinstance(v, dict) else v for v in value]
     return value
+
+
+def _as_new(patch: list[Any], field: Merged, path: str) -> list[Any]:
+    """The elements of a list that was not there: none is looked for by its key."""
+    kept = [item for item in patch if not (isinstance(item, dict) and item.get(_PATCH))]
+    return [_merge_map({}, v, field.element, path) if isinstance(v, dict) else v for v in kept]
 
 
 def _merge_list(old: list[Any], patch: list[Any], field: Merged, path: str) -> list[Any]:

@@ -131,21 +131,15 @@ async def the_higher_priority_gets_the_room(node: Node) -> None:
     expect_equal(node, api_condition(node, "low", PENDING)["reason"], "Deferred", "reason of low")
 
 
-@conformance(
-    id="resize-under-pressure",
-    rules=["EVIC-113", "LIFE-186"],
-    level=Level.DETAIL,
-    needs=[*NEEDS, Feature.NODE_RESOURCES],
-    node_config={
-        "evictionSoft": {"nodefs.available": "1Gi"},
-        "evictionSoftGracePeriod": {"nodefs.available": "1h"},
-        "evictionPressureTransitionPeriod": "5s",
-    },
-    since="1.35",
-)
-async def under_pressure_a_resize_is_deferred(node: Node) -> None:
-    """While the node has DiskPressure every resize is deferred, even one that asks for less;
-    afterwards it is carried out."""
+PRESSURE = {
+    "evictionSoft": {"nodefs.available": "1Gi"},
+    "evictionSoftGracePeriod": {"nodefs.available": "1h"},
+    "evictionPressureTransitionPeriod": "5s",
+}
+
+
+async def deferred_under_pressure(node: Node) -> None:
+    """Expect that a resize of web is deferred while the node has DiskPressure."""
     await run_pod(node, taking("web", 200))
     node.machine.leave_disk(500 * MI)
     await has_condition(node, "DiskPressure")
@@ -153,12 +147,30 @@ async def under_pressure_a_resize_is_deferred(node: Node) -> None:
     condition = await pending(node, "web", "Deferred")
     text = "The node had condition: [DiskPressure]. "
     expect_equal(node, condition["message"], text, "message")
-    expect_equal(node, message(node, "ResizeDeferred", "web")[0], "Pod resize Evicted", "text")
+
+
+@conformance(id="resize-under-pressure", rules=["EVIC-113", "LIFE-186"], level=Level.DETAIL,
+             needs=[*NEEDS, Feature.NODE_RESOURCES], node_config=PRESSURE,
+             since="1.35")  # fmt: skip
+async def under_pressure_a_resize_is_deferred(node: Node) -> None:
+    """While the node has DiskPressure every resize is deferred, even one that asks for less;
+    afterwards it is carried out."""
+    await deferred_under_pressure(node)
     node.machine.leave_disk(5000 * MI)
     await has_condition(node, "DiskPressure", "False")
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="web"), within_s=200, what="the resize is done"
     )
+
+
+@conformance(id="resize-under-pressure-event", rules=["EVIC-113", "LIFE-186"], level=Level.DETAIL,
+             needs=[*NEEDS, Feature.NODE_RESOURCES], node_config=PRESSURE,
+             since="1.36")  # fmt: skip
+async def the_event_names_why_a_resize_is_deferred(node: Node) -> None:
+    """The event of a resize that is deferred for DiskPressure says what a refused pod is told:
+    Evicted."""
+    await deferred_under_pressure(node)
+    expect_equal(node, message(node, "ResizeDeferred", "web")[0], "Pod resize Evicted", "text")
 
 
 @conformance(id="resize-taken-back", rules=["CG-061", "LIFE-186"], needs=NEEDS, since="1.33")

@@ -99,13 +99,32 @@ def test_who_writes(given: str, agent: str, name: str) -> None:
             {"containers": [{"name": "a"}, {"name": "a"}]},
             '.spec.containers: duplicate entries for key [name="a"]',
         ),
-        ({"containers": [{"image": "x"}]}, 'element that omits all key fields ["name"]'),
+        (
+            {"volumes": [{"emptyDir": {}}, {"emptyDir": {}}]},
+            '.spec.volumes: duplicate entries for key [name=""]',
+        ),
     ],
 )
 def test_objects_that_nobody_can_apply(spec: dict[str, Any], words: str) -> None:
     with pytest.raises(BadObject) as refusal:
         check({"spec": spec}, POD)
     assert words in str(refusal.value)
+
+
+def test_a_key_without_a_default_must_be_there() -> None:
+    account = shape_of("resources.core_v1", "ServiceAccount")
+    with pytest.raises(BadObject, match=r'element that omits all key fields \["name"\]'):
+        check({"secrets": [{"namespace": "x"}]}, account)
+
+
+def test_a_key_with_a_default_need_not_be_there() -> None:
+    check({"spec": {"volumes": [{"emptyDir": {}}], "hostAliases": [{"hostnames": ["a"]}]}}, POD)
+    ports = [
+        {"name": "a"},
+        {"name": "b", "containerPort": 1},
+        {"containerPort": 1, "protocol": "UDP"},
+    ]
+    check({"spec": {"containers": [{"image": "x", "ports": ports}]}}, POD)
 
 
 def test_what_nobody_owns_stays_with_what_others_own_beside_it() -> None:

@@ -287,9 +287,16 @@ def test_strategic_merge(name: str) -> None:
     ],
 )
 def test_strategic_patches_that_do_not_apply(patch: Any, code: int, words: str) -> None:
+    document = pod_with(containers=[{"name": "a"}])
     with pytest.raises(StatusError, match=words) as caught:
-        strategic_merge(pod_with(), patch, "Pod")
+        strategic_merge(document, patch, "Pod")
     assert caught.value.code == code
+
+
+def test_a_list_that_was_not_there_needs_no_keys() -> None:
+    volumes = [{"emptyDir": {}}, {"name": "a", "$patch": "delete"}, {"name": "b"}, {"name": "b"}]
+    merged = strategic_merge({"spec": {}}, pod_with(volumes=volumes), "Pod")
+    assert merged["spec"]["volumes"] == [{"emptyDir": {}}, {"name": "b"}, {"name": "b"}]
 
 
 CONDITION = st.fixed_dictionaries(

@@ -245,6 +245,7 @@ def told_too_little(node: Node, whole: int, freed: int) -> None:
     rules=["GC-105.1", "GC-105.3", "GC-106", "GC-101.1"],
     needs=[*DISK, Feature.API],
     node_config=SEVENTY_TO_FIFTY,
+    since="1.35",
 )
 async def too_little_freed_is_told(node: Node) -> None:
     """An image that cannot be removed counts as not freed, and the others go all the same; what is

@@ -181,6 +181,7 @@ async def with_always_verify_a_preloaded_image_is_pulled(node: Node) -> None:
     rules=["BACK-210.1"],
     needs=NEEDS,
     node_config={POLICY: "NeverVerify"},
+    since="1.35",
 )
 async def with_never_verify_all_pods_may_use_an_image(node: Node) -> None:
     """With NeverVerify a pod without the secret uses an image that was pulled with it."""

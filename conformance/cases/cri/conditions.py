@@ -62,8 +62,7 @@ def without_features(answer: Any) -> None:
 
 @conformance(
     id="cri-handler-features", rules=["CRI-132.1", "CRI-132.2", "LIFE-147.5", "LIFE-146.1"],
-    needs=[API, FAULTS],
-)  # fmt: skip
+    needs=[API, FAULTS], since="1.33")  # fmt: skip
 async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
     """Whether a pod can have users of its own is asked of the handler of its class, and of no
     other; a pod that cannot gets no sandbox, and an event says why."""
@@ -137,7 +136,7 @@ async def a_handler_without_recursive_mounts_is_not_asked_for_them(node: Node) -
     expect_equal(node, node.count("CreateContainer", container="must"), 0, "creations of must")
 
 
-@conformance(id="cri-groups-policy-unknown", rules=["CRI-132.3"], needs=[API, FAULTS])
+@conformance(id="cri-groups-policy-unknown", rules=["CRI-132.3"], needs=[API, FAULTS], since="1.33")
 async def strict_groups_need_a_runtime_that_knows_them(node: Node) -> None:
     """A pod with supplementalGroupsPolicy Strict is refused where the runtime does not know it. The
     kubelet reads that in its Node, so the pod comes when the Node has been written."""

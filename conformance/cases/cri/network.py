@@ -136,7 +136,7 @@ async def the_hosts_file_names_the_pod_for_each_of_its_addresses(node: Node) -> 
 
 
 @conformance(id="cri-hosts-file-of-node", rules=["LIFE-138.2", "NODE-209.2", "NODE-209.5"],
-             needs=[STATUS])  # fmt: skip
+             needs=[STATUS], since="1.32")  # fmt: skip
 async def on_the_nodes_network_the_hosts_file_is_the_nodes(node: Node) -> None:
     """A pod on the node's network gets the node's hosts file with its aliases; a container that
     mounts a file of its own there keeps it."""

@@ -83,7 +83,11 @@ async def without_quotas_only_shares_are_given(node: Node) -> None:
 
 
 @conformance(
-    id="cri-pod-limits", rules=["LIFE-139.5", "LIFE-140.5"], needs=[STATUS, NODE], machine=FOUR_GI
+    id="cri-pod-limits",
+    rules=["LIFE-139.5", "LIFE-140.5"],
+    needs=[STATUS, NODE],
+    machine=FOUR_GI,
+    since="1.34",
 )
 async def a_container_without_a_limit_has_that_of_its_pod(node: Node) -> None:
     """Limits at the level of the pod hold for containers that have none of their own; its memory
@@ -107,8 +111,7 @@ async def a_container_without_a_limit_has_that_of_its_pod(node: Node) -> None:
 
 @conformance(
     id="cri-oom-scores", rules=["LIFE-140.1", "LIFE-140.2", "LIFE-140.3", "LIFE-140.4"],
-    needs=[STATUS, NODE], machine={"cores": 2, "memory_bytes": 8 << 30},
-)  # fmt: skip
+    needs=[STATUS, NODE], machine={"cores": 2, "memory_bytes": 8 << 30}, since="1.32")  # fmt: skip
 async def the_more_a_container_asks_for_the_later_it_is_killed(node: Node) -> None:
     """The score of a Burstable container falls with its share of the node's memory, from 999 to 3;
     a sidecar is not killed before the container it serves; BestEffort is 1000, Guaranteed and
@@ -171,8 +174,7 @@ async def with_cgroup_v2_the_kernel_kills_whole_containers(node: Node) -> None:
 
 @conformance(
     id="cri-oom-single", rules=["LIFE-139.4"], needs=[STATUS, Feature.CGROUP_V2],
-    node_config={"singleProcessOOMKill": True},
-)  # fmt: skip
+    node_config={"singleProcessOOMKill": True}, since="1.32")  # fmt: skip
 async def the_kernel_can_be_left_to_kill_single_processes(node: Node) -> None:
     """With singleProcessOOMKill memory.oom.group is not set."""
     await node.apply_static(pod("web"))

@@ -48,6 +48,7 @@ async def a_sandbox_has_what_its_pod_has_and_the_kubelets_own_names(node: Node) 
     rules=["LIFE-133.2", "LIFE-133.6"],
     needs=[API],
     node_config=OWN_DOMAIN,
+    since="1.35",
 )
 async def a_host_name_is_short_and_cut_to_63_characters(node: Node) -> None:
     """The host name is spec.hostname, else the pod's name without what is beyond 63 characters

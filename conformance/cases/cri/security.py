@@ -81,7 +81,12 @@ async def privileges_are_what_the_container_asks_for(node: Node) -> None:
     expect(node, "/proc/kcore" in context_of(node, "plain").masked_paths, "/proc/kcore masked")
 
 
-@conformance(id="cri-proc-unmasked", rules=["LIFE-141.1"], needs=[STATUS, Feature.USER_NAMESPACES])
+@conformance(
+    id="cri-proc-unmasked",
+    rules=["LIFE-141.1"],
+    needs=[STATUS, Feature.USER_NAMESPACES],
+    since="1.33",
+)
 async def an_unmasked_proc_has_no_masked_paths(node: Node) -> None:
     """With procMount Unmasked nothing is masked or read-only."""
     bare = container("main", securityContext={"procMount": "Unmasked"})

@@ -206,8 +206,7 @@ def of_resource(name: str, resource: str, **more: str) -> dict[str, Any]:
 
 @conformance(
     id="cri-env-resources", rules=["LIFE-137.6"], needs=[STATUS, NODE, API],
-    machine={"cores": 4, "memory_bytes": 4 << 30},
-)  # fmt: skip
+    machine={"cores": 4, "memory_bytes": 4 << 30}, since="1.34")  # fmt: skip
 async def resources_are_rounded_up_and_unset_limits_are_the_nodes(node: Node) -> None:
     """Amounts are divided by their divisor and rounded up; containerName names another container;
     an unset limit is that of the pod, else what the node can give, but 0 for an init container that
@@ -253,7 +252,7 @@ def from_file(volume: str, key: str, **more: bool) -> dict[str, Any]:
     return {"volumeName": volume, "path": "env", "key": key, **more}
 
 
-@conformance(id="cri-env-file", rules=["LIFE-137.5"], needs=[STATUS])
+@conformance(id="cri-env-file", rules=["LIFE-137.5"], needs=[STATUS], since="1.35")
 async def a_file_in_a_volume_gives_variables(node: Node) -> None:
     """A variable has the value of its key in a file that an init container left in a volume; an
     optional key that the file lacks gives no variable; a volume that no container mounts is an

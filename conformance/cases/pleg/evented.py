@@ -52,8 +52,7 @@ async def a_death_is_heard_of(node: Node) -> None:
 
 @conformance(
     id="evented-back-off", rules=["PLEG-302", "BACK-001"], level=Level.DETAIL,
-    needs=[STATUS, EVENTS], node_config=GATE,
-)  # fmt: skip
+    needs=[STATUS, EVENTS], node_config=GATE, since="1.35")  # fmt: skip
 async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
     """With EventedPLEG a container that crashes is restarted with the usual delays."""
     await node.apply_static(

@@ -139,8 +139,7 @@ async def a_client_certificate_says_who_asks(node: Node) -> None:
 
 @conformance(
     id="access-forbidden", rules=["SRV-011.3", "SRV-012.1"], needs=[API, STATUS],
-    node_config=REVIEWED,
-)  # fmt: skip
+    node_config=REVIEWED, since="1.33")  # fmt: skip
 async def what_is_not_allowed_is_told_in_the_words_of_rbac(node: Node) -> None:
     """A 403 names user, verb, resource and subresources."""
     headers = alice(node)
@@ -249,7 +248,13 @@ async def what_is_allowed_is_remembered_longer_than_what_is_not(node: Node) -> N
     expect_equal(node, await status("/stats/summary"), 403, "status of /stats/summary after 105 s")
 
 
-@conformance(id="access-anonymous", rules=["SRV-013.1"], needs=[API, STATUS], node_config=ANYBODY)
+@conformance(
+    id="access-anonymous",
+    rules=["SRV-013.1"],
+    needs=[API, STATUS],
+    node_config=ANYBODY,
+    since="1.33",
+)
 async def the_anonymous_user_may_what_it_is_allowed(node: Node) -> None:
     """A request without credentials is that of system:anonymous, of system:unauthenticated."""
     node.api.allow(user="system:anonymous", subresource="healthz")

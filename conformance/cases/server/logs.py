@@ -85,7 +85,7 @@ async def lines_can_have_their_times(node: Node) -> None:
         expect_equal(node, answer.text, "a line\n" * 5, query)
 
 
-@conformance(id="logs-bad-query", rules=["SRV-021.1"], needs=[STATUS])
+@conformance(id="logs-bad-query", rules=["SRV-021.1"], needs=[STATUS], since="1.32")
 async def odd_queries_are_told_before_the_pod_is_looked_for(node: Node) -> None:
     """Queries that cannot be read are 400, those that make no sense 422, whatever the pod."""
     path = "/containerLogs/default/nobody/main"
@@ -125,6 +125,7 @@ async def unknown_pods_and_containers_are_told(node: Node) -> None:
     rules=["SRV-021.3"],
     needs=[STATUS],
     node_config={"featureGates": {"PodLogsQuerySplitStreams": False}},
+    since="1.32",
 )
 async def one_stream_needs_its_gate(node: Node) -> None:
     """Without PodLogsQuerySplitStreams one stream alone is refused, all are not."""
@@ -144,6 +145,7 @@ async def one_stream_needs_its_gate(node: Node) -> None:
     rules=["SRV-020.2"],
     needs=[STATUS],
     node_config={"featureGates": {"PodLogsQuerySplitStreams": True}},
+    since="1.32",
 )
 async def one_stream_can_be_asked_for(node: Node) -> None:
     """With PodLogsQuerySplitStreams the lines of one stream can be asked for."""

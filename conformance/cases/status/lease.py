@@ -100,7 +100,9 @@ async def the_duration_of_the_lease_sets_its_renewals(node: Node) -> None:
     expect_spans(node, renewals(node), [Span(5.0, 5.3)] * 3, "renewals of the lease")
 
 
-@conformance(id="lease-adopted", rules=["NODE-040.1", "NODE-041.1"], needs=[API, RESTART])
+@conformance(
+    id="lease-adopted", rules=["NODE-040.1", "NODE-041.1"], needs=[API, RESTART], since="1.34"
+)
 async def a_restarted_kubelet_goes_on_with_its_lease(node: Node) -> None:
     """A kubelet that is started again makes no second lease: it renews the one that is there, and
     corrects its duration."""

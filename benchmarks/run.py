@@ -36,6 +36,7 @@ BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "memory": ({"runs": 3}, {"runs": 1}),
     "eviction_day": ({"hours": 24.0}, {"hours": 1.0}),
     "jumping_time": ({}, {"kubelet": ""}),
+    "idle_pods": ({}, {"duration_s": 10.0}),
     "soak": ({"duration_s": 60.0}, {"duration_s": 20.0}),
 }
 """By module: the arguments of its `rows` in a full run, and those in a quick one."""

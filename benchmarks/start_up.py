@@ -76,7 +76,7 @@ def healthy_row(runs: int) -> Row:
         serve = [sys.executable, "-m", "fakecri", "serve", "--listen", cri_socket]
         with subprocess.Popen(serve, stdout=subprocess.DEVNULL) as runtime:
             try:
-                _wait(lambda: Path(directory, "cri.sock").exists())
+                wait_for(lambda: Path(directory, "cri.sock").exists())
                 tries = [until_healthy(Path(directory), cri_socket) for _ in range(runs)]
             finally:
                 runtime.terminate()
@@ -109,7 +109,7 @@ def until_healthy(directory: Path, cri_socket: str) -> tuple[float, float]:
     began, used_ms = time.perf_counter(), cpu_ms_of_children()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as kubelet:
         try:
-            _wait(lambda: kubelet.poll() is not None or _answers(port))
+            wait_for(lambda: kubelet.poll() is not None or _answers(port))
             real_ms = (time.perf_counter() - began) * 1000
         finally:
             kubelet.kill()
@@ -140,7 +140,7 @@ def _answers(port: int) -> bool:
         return False
 
 
-def _wait(done: Callable[[], bool], within_s: float = 60) -> None:
+def wait_for(done: Callable[[], bool], within_s: float = 60) -> None:
     """Look every 5 ms. Raises: TimeoutError."""
     until = time.perf_counter() + within_s
     while not done():

@@ -6,8 +6,6 @@ from __future__ import annotations
 from typing import Final
 
 DIFFERENCES: Final[dict[str, str]] = {
-    "kubectl apply -f '{dir}/wrong.yaml'": "a patch with a field that the kind does not have is "
-    "refused with 400 and in other words",
     "kubectl exec web -- nothing-such": "a kube-apiserver translates the WebSocket of exec for "
     "kubelets that do not declare ExtendWebSocketsToKubelet, and says the kubelet's error again",
 }

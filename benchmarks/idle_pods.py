@@ -14,14 +14,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from measure import Row, rss_bytes
 from start_up import KUBELET, wait_for
 
+from conformance.harness.kubelets.mounts import unmount_below
 from conformance.harness.kubelets.program import own_address
 
 PODS: Final = 60
@@ -62,27 +64,40 @@ def _of(name: str, command: Sequence[str], duration_s: float, *, limited: bool) 
 
 @contextmanager
 def _idle(command: Sequence[str]) -> Iterator[int]:
-    """A kubelet whose pods all run, until the block ends; its process ID."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
+    """A kubelet whose pods all run, until the block ends; its process ID. Raises: RuntimeError when
+    the kubelet ends."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.callback(unmount_below, directory, Counter())
         listen = f"unix://{directory}/cri.sock"
         runtime = [sys.executable, "-m", "fakecri", "serve", "--listen", listen]
+        stack.enter_context(_program(runtime, directory / "runtime.log"))
+        wait_for((directory / "cri.sock").exists)
         words = [
             *(*command, "--config", str(_configured(directory, listen))),
             *("--root-dir", f"{directory}/root", "--cert-dir", f"{directory}/pki"),
         ]
-        empty = directory / "empty"
-        empty.mkdir()
-        with subprocess.Popen(runtime, stdout=subprocess.DEVNULL) as fake:
-            wait_for((directory / "cri.sock").exists)
-            log = (directory / "kubelet.log").open("wb")
-            with log, subprocess.Popen(words, stdout=log, stderr=log, cwd=empty) as kubelet:
-                try:
-                    wait_for(lambda: _running(directory) == PODS, START_WITHIN_S)
-                    yield kubelet.pid
-                finally:
-                    kubelet.kill()
-                    fake.terminate()
+        log = directory / "kubelet.log"
+        kubelet = stack.enter_context(_program(words, log))
+        wait_for(lambda: kubelet.poll() is not None or _running(directory) == PODS, START_WITHIN_S)
+        if kubelet.returncode is not None:
+            raise RuntimeError(f"{command[0]} ended: {log.read_text()[-1000:]}")
+        yield kubelet.pid
+
+
+@contextmanager
+def _program(words: Sequence[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run it in an empty directory, its words in the file `log`, until the block ends."""
+    empty = log.with_suffix(".empty")
+    empty.mkdir()
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(words, stdout=file, stderr=file, cwd=empty) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _configured(directory: Path, listen: str) -> Path:
@@ -101,6 +116,8 @@ def _configured(directory: Path, listen: str) -> Path:
                 "staticPodPath": str(manifests),
                 "podLogsDir": str(directory / "logs"),
                 "enableServer": False,
+                "authentication": {"webhook": {"enabled": False}},
+                "authorization": {"mode": "AlwaysAllow"},
                 "healthzPort": 0,
                 "cgroupsPerQOS": False,
                 "enforceNodeAllocatable": [],

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_steps import Step, k
+from kubectl_steps import Step, in_namespace, k
 
-NAMESPACE: Final = "rollouts"
 DEPLOYMENT: Final = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -51,8 +50,7 @@ def _rolled_out(replicas: int) -> tuple[Step, ...]:
 
 
 STEPS: Final = (
-    k(f"create namespace {NAMESPACE}"),
-    k(f"config set-context --current --namespace {NAMESPACE}", silent=True),
+    *in_namespace("rollouts"),
     k("apply -f {dir}/site.yaml"),
     *_rolled_out(3),
     k("logs deployment/site --all-pods=true --prefix=false"),

@@ -38,6 +38,14 @@ def k(line: str, stdin: str = "", **more: str | bool) -> Step:
     return Step(tuple(shlex.split(line)), stdin, **more)  # type: ignore[arg-type]
 
 
+def in_namespace(name: str) -> tuple[Step, ...]:
+    """Make a namespace; the commands that follow are about it."""
+    return (
+        k(f"create namespace {name}"),
+        k(f"config set-context --current --namespace {name}", silent=True),
+    )
+
+
 WEB: Final = """\
 apiVersion: v1
 kind: Pod
@@ -122,8 +130,7 @@ _LAST: Final = ".status.containerStatuses[0].lastState.terminated.exitCode"
 _STATES: Final = "{range .status.containerStatuses[*]}{.name}={.restartCount} {.ready}{end}"
 
 OBJECTS: Final = (
-    k(f"create namespace {NAMESPACE}"),
-    k(f"config set-context --current --namespace {NAMESPACE}", silent=True),
+    *in_namespace(NAMESPACE),
     k("apply -f {dir}/settings.yaml"),
     k("apply -f {dir}/settings.yaml"),
     k("diff -f {dir}/settings.yaml"),

@@ -383,7 +383,7 @@ async def names_of_plugins_are_unique(node: Node) -> None:
     """A kubelet does not start with two plug-ins of one name."""
     twice = [LoginPlugin("cloud", [image]) for image in ("reg.io", "reg.test")]
     told = await node.logins.refused(provider_config(*twice), "cloud")
-    words = r'duplicate (provider name|value:) \\?"cloud'  # value: before 1.34
+    words = r'duplicate (provider name|value:) \\?"cloud'  # kubelets before 1.34 say value:
     expect(node, re.search(words, told.lower()) is not None, "the duplicate is told", told)
 
 

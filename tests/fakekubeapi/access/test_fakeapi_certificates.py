@@ -214,6 +214,15 @@ def pem_of(group: str = "system:nodes", name: str = "system:node:n", names: Any 
         (KUBELET_CLIENT, pem_of(group="other"), USAGES, "organization"),
         (KUBELET_CLIENT, pem_of(), ["client auth"], "usages did not match"),
     ],
+    ids=[
+        "serving-no-name",
+        "serving-usages",
+        "serving-common-name",
+        "serving-mail-name",
+        "client-names",
+        "client-organization",
+        "client-usages",
+    ],
 )
 async def test_the_signers_of_kubelets_refuse_what_kubelets_do_not_ask(
     signer: str, pem: bytes, usages: list[str], said: str

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from fuzz_servers import fakeapi_request, kubelet_request
 
 from conformance.scenarios.reading import read_scenario
 from fakecri.scripts.script import read_script
@@ -119,6 +120,8 @@ TARGETS: Final = {
     "scenario": Target(_scenario, (ScriptError,)),
     "script": Target(_script, (ScriptError,)),
     "log-query": Target(_log_query, (BadRequest,)),
+    "kubelet-request": Target(kubelet_request, (BadRequest,)),
+    "fakeapi-request": Target(fakeapi_request, (BadRequest,)),
     "http-head": Target(parse_head, ()),
     "spdy-frames": Target(_spdy_frames, (FrameError,)),
     "resource-state": Target(_allocated, (CheckpointError,)),

@@ -16,7 +16,7 @@ import atheris
 SECONDS_EACH = 60
 ROOT = Path(__file__).parents[2]
 
-with atheris.instrument_imports(include=["refkubelet", "fakecri", "conformance"]):
+with atheris.instrument_imports(include=["refkubelet", "fakecri", "fakekubeapi", "conformance"]):
     from fuzz_targets import CORPORA, TARGETS
 
 

@@ -67,9 +67,9 @@ async def what_a_handler_cannot_do_is_refused(node: Node) -> None:
     """Whether a pod can have users of its own is asked of the handler of its class, and of no
     other; a pod that cannot gets no sandbox, and an event says why."""
     node.runtime.on("Status").changes_answer(without_features)
-    await node.run_for(STATUS_PERIOD_S + 1)
     await node.api.create_runtime_class("with-users", "users")
     await node.api.create_runtime_class("with-mounts", "mounts")
+    await node.run_for(STATUS_PERIOD_S + 1)
     classes = {"plain": None, "able": "with-users", "unable": "with-mounts"}
     for name, each in classes.items():
         fields: dict[str, Any] = {"runtimeClassName": each} if each else {}

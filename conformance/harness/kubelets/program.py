@@ -5,6 +5,7 @@ What a case needs to itself (cgroups, device plugins, a system bus) is added to 
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -38,6 +39,12 @@ NO_CHAINS: Final = MappingProxyType({"makeIPTablesUtilChains": False})
 """No kubelet of a case needs chains of its own in this machine's tables of packet filters."""
 CERTIFICATES: Final = "pki"
 OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable")
+
+
+COLLECTOR: Final = "GOGC"
+"""How far a Go program's memory may grow, in percent, before it looks for garbage."""
+SELDOM: Final = "400"
+"""A kubelet of a case lives for seconds and stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,7 @@ def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Pro
         certificates=(path.absolute(), CERTIFICATES),
         device_plugins="device-plugins",
         fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
+        environment={COLLECTOR: os.environ.get(COLLECTOR, SELDOM)},
         in_empty_directory=True,
     )
 

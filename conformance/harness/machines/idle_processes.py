@@ -3,11 +3,15 @@ one. Containers of a fake runtime are no processes of this machine."""
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import subprocess
 from typing import Any, Final, Protocol
 
-_SECONDS: Final = "3600"
+_SCRIPT: Final = "sleep 3600 & echo $!; read asked; wait $!"
+_BY_SIGNAL: Final = 128
+"""A shell adds it to the number of the signal that has ended a process."""
 
 
 class IdleProcess(Protocol):
@@ -46,18 +50,31 @@ class FakeProcess:
 
 
 class SleepProcess:
-    """A `sleep` on this machine."""
+    """A `sleep` on this machine.
+
+    It is the child of a shell: a jumping time does not jump while a child of our own sleeps or is
+    frozen, since it cannot know how long that child will do so. The shell waits to be asked."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(["sleep", _SECONDS])
-
-    @property
-    def pid(self) -> str:
-        return str(self._process.pid)
+        self._shell = subprocess.Popen(
+            ["sh", "-c", _SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._shell.stdout is not None
+        self.pid = self._shell.stdout.readline().strip()
+        self._lives = os.pidfd_open(int(self.pid))
 
     def was_killed(self) -> bool:
-        return self._process.poll() == -signal.SIGKILL
+        ended, _, _ = select.select([self._lives], [], [], 0)
+        if ended and self._shell.returncode is None:
+            self._shell.communicate("tell\n")
+        return self._shell.returncode == _BY_SIGNAL + signal.SIGKILL
 
     def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        if self._shell.returncode is None:
+            signal.pidfd_send_signal(self._lives, signal.SIGKILL)
+            self._shell.communicate("tell\n")
+        os.close(self._lives)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from conformance.harness.expect import failure
 from conformance.harness.node.parts import Parts
+from conformance.harness.observing.activity import Activity
 from conformance.harness.observing.looked import seen_by
 from conformance.harness.observing.snapshots import Snapshots
 from conformance.harness.observing.words import call_line, is_write
@@ -31,6 +32,7 @@ class Watch:
         self.start_s = parts.clock.monotonic_s()
         """When the case began, on the clock of the run."""
         self._kubelet_since_s = 0.0
+        self._activity = Activity(parts.runtime, parts.api, parts.pace.quiet_s)
 
     # --- pods -----------------------------------------------------------------------------
 
@@ -72,11 +74,14 @@ class Watch:
 
     async def run_for(self, duration_s: float, *, tick_s: float = 0.0) -> None:
         """Let `duration_s` seconds pass, with a look every `tick_s` seconds, or at the pace of the
-        run where that is longer."""
+        run where that is longer or the kubelet is quiet, and one at the end."""
         end_s = self.now_s + duration_s
         tick_s = max(tick_s, self._parts.pace.tick_s)
+        self._activity.stir(self.now_s)
         while self.now_s < end_s:
-            await self._tick(min(tick_s, end_s - self.now_s))
+            await self._pass(min(tick_s, end_s - self.now_s))
+            if self._activity.wants_look(self.now_s) or self.now_s >= end_s:
+                await self.snapshots.refresh()
 
     @property
     def settled_s(self) -> float:
@@ -105,10 +110,14 @@ class Watch:
         await self._tick(self._parts.pace.tick_s)
 
     async def _tick(self, duration_s: float) -> None:
+        await self._pass(duration_s)
+        await self.snapshots.refresh()
+
+    async def _pass(self, duration_s: float) -> None:
+        """Let time pass; the disk under the kubelet follows its node."""
         await self._parts.clock.sleep(duration_s)
         if self._parts.disk is not None:
             self._parts.disk.follow()
-        await self.snapshots.refresh()
 
     # --- reports --------------------------------------------------------------------------
 

@@ -24,6 +24,11 @@ class Runtime(Protocol):
         """The recorded calls (fakecri's `Call`) in order of arrival."""
         ...
 
+    def activity(self) -> int:
+        """A number that changes when something is seen of the kubelet: a call begins or ends that
+        is not among those which every kubelet makes again and again, whatever its pods do."""
+        ...
+
     def on(self, method: str, pod: str | None, container: str | None) -> Any:
         """Start a fault rule: `.fails(code, text, times=)`, `.delays(s)`, `.hangs()`."""
         ...

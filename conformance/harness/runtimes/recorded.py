@@ -19,6 +19,14 @@ from simclock import Clock, Latency
 NAME: Final = "io.kubernetes.pod.name"
 CONTAINER: Final = "io.kubernetes.container.name"
 HANDS_TIMEOUT_S: Final = 60.0
+REGULAR: Final = frozenset(
+    {
+        "Version", "Status", "RuntimeConfig", "ListPodSandbox", "ListContainers", "ListImages",
+        "ImageFsInfo", "ListContainerStats", "ListPodSandboxStats", "ListMetricDescriptors",
+        "ListPodSandboxMetrics",
+    }
+)  # fmt: skip
+"""Calls that a kubelet makes again and again, whatever its pods do."""
 
 
 class RecordedRuntime:
@@ -37,6 +45,10 @@ class RecordedRuntime:
     def calls(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
         """The kubelet's calls that fit, in order of arrival."""
         return self._index.select(method, pod, container)
+
+    def activity(self) -> int:
+        """See `Runtime`."""
+        return self._index.beginnings_and_ends(but=REGULAR)
 
     def on(self, method: str, pod: str | None, container: str | None) -> Any:
         """Start a fault rule; method `*`: on every call."""

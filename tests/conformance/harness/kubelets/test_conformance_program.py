@@ -50,3 +50,12 @@ def test_the_own_address_is_one_of_this_machine_and_not_its_loopback() -> None:
     assert not address.startswith("127.")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind((address, 0))
+
+
+def test_a_kubelet_binary_collects_garbage_seldom_unless_the_user_says_when(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    assert external(Path("/bin/kubelet")).environment == {"GOGC": "400"}
+    monkeypatch.setenv("GOGC", "100")
+    assert external(Path("/bin/kubelet")).environment == {"GOGC": "100"}

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from go_programs import built
 
+from conformance.features import Feature
+from conformance.harness.kubelets.base import LOG_LINKS
 from conformance.harness.runs import warped
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
@@ -36,6 +38,30 @@ def test_each_case_runs_once_in_one_of_the_processes(monkeypatch: pytest.MonkeyP
     assert sorted(result.case.id for result in found) == sorted(case.id for case in cases)
     assert str(os.getpid()) not in {result.detail for result in found}
     assert multiprocessing.active_children() == []
+
+
+def test_cases_that_take_minutes_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warped, "run_warped_case", lambda case, *_: Result(case, Outcome.PASSED))
+    load_cases()
+    cases = [case for case in REGISTRY.cases() if case.area == "pleg"]
+    long = [case.id for case in cases if Feature.VIRTUAL_TIME in case.needs]
+    found = [result.case.id for result in run_warped_cases(cases, Choice(), 1)]
+    assert found == [*long, *(case.id for case in cases if case.id not in long)]
+    assert long
+    assert found != [case.id for case in cases]
+
+
+def test_a_process_has_links_to_logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(case: Case, _: Choice, own_mounts: bool) -> Result:
+        (LOG_LINKS / case.id).symlink_to("nowhere")
+        return Result(case, Outcome.PASSED, detail=str(own_mounts))
+
+    monkeypatch.setattr(warped, "run_warped_case", run)
+    case = some_cases()[0]
+    (result,) = run_warped_cases([case], Choice(), 1)
+    if result.detail != "True":
+        pytest.skip("this process may not have a mount namespace of its own")
+    assert not (LOG_LINKS / case.id).is_symlink()
 
 
 def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(

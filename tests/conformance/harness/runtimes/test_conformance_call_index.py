@@ -13,7 +13,7 @@ class Recorder:
 
     def add(self, method: str, container: str = "") -> None:
         seq = self.kept[-1].seq + 1 if self.kept else 1
-        made = SimpleNamespace(seq=seq, method=method, pod="p", container=container)
+        made = SimpleNamespace(seq=seq, method=method, pod="p", container=container, ended_s=None)
         self.kept = [*self.kept, made][-3:]
 
     def last(self, number: int) -> list[SimpleNamespace]:
@@ -30,3 +30,19 @@ def test_the_index_keeps_what_the_recorder_forgets() -> None:
     assert [c.container for c in index.select("StartContainer", "p", None)] == ["c1", "c3"]
     assert index.select("StartContainer", "p", "c0") == []
     assert index.select(None, "other", None) == []
+
+
+def test_calls_that_begin_and_calls_that_end_are_counted_without_the_regular_ones() -> None:
+    recorder = Recorder()
+    index = CallIndex(recorder)
+    regular = {"ListContainers"}
+    assert index.beginnings_and_ends(regular) == 0
+    recorder.add("ListContainers")
+    assert index.beginnings_and_ends(regular) == 0
+    recorder.add("StartContainer")
+    started = recorder.kept[-1]
+    assert index.beginnings_and_ends(regular) == 1
+    assert index.beginnings_and_ends(regular) == 1
+    started.ended_s = 3.0
+    recorder.add("StopContainer")
+    assert index.beginnings_and_ends(regular) == 3

@@ -84,8 +84,9 @@ async def serve(
             "a gRPC server needs real time: serve the target on an ordinary loop; in virtual time "
             "call it directly"
         )
-    server = grpc.aio.server(options=_SIZES, handlers=(CriHandlers(target, api_versions),))
-    _reflect(server, api_versions)
+    server = grpc.aio.server(options=_SIZES)
+    _reflect(server, api_versions)  # first: CriHandlers answers for every service
+    server.add_generic_rpc_handlers((CriHandlers(target, api_versions),))
     endpoint = _bind(server, listen)
     await server.start()
     running = CriServer(server, endpoint)

@@ -124,7 +124,7 @@ class CiPlugin:
         if not self._plain or self._options.verbose < 0:
             return
         now_s = REAL_CLOCK.monotonic_s()
-        changes = self._terminal.isatty()
+        changes = _is_terminal(self._terminal)
         if now_s - self._told_s < (TERMINAL_EVERY_S if changes else EVERY_S):
             return
         self._told_s = now_s
@@ -203,6 +203,12 @@ def _known_ids(results: Sequence[Result], baseline: Baseline) -> set[str]:
     """The IDs of all cases; all are loaded only when the baseline names one that did not run."""
     ran = {result.case.id for result in results}
     return ran if ran >= baseline.reasons.keys() else ran | {case.id for case in all_cases()}
+
+
+def _is_terminal(reporter: Any) -> bool:
+    """Whether pytest writes to a terminal. It told so by a boolean before it did by a method."""
+    told = reporter.isatty
+    return bool(told() if callable(told) else told)
 
 
 def _named(result: Result) -> str:

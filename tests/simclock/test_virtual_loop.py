@@ -318,10 +318,12 @@ def test_the_loop_closes_cleanly_with_tasks_and_generators_open() -> None:
         virtual_loop().kept = (task, generator)  # type: ignore[attr-defined]
         return virtual_loop()
 
+    before = set(threading.enumerate())
     loop = run_virtual(main)
     assert sorted(closed) == ["generator", "task"]
     assert loop.is_closed()
-    assert not any("asyncio" in thread.name for thread in threading.enumerate())
+    new = set(threading.enumerate()) - before
+    assert not any("asyncio" in thread.name for thread in new)
 
 
 @pytest.mark.virtual_time

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ci_results import result
 
 from conformance.ci.annotations import annotation
 from conformance.ci.markdown import MOST_FAILURES, Told, markdown
+from conformance.ci.plugin import _is_terminal
 from conformance.ci.progress import Progress
 from conformance.harness.runs.case_run import Outcome
 from conformance.harness.runs.choice import Choice
@@ -83,3 +85,10 @@ def test_time_left_goes_by_what_the_cases_took_earlier() -> None:
     assert known.left_s(10) == pytest.approx(190)
     assert unknown.left_s(10) == pytest.approx(2)
     assert known.line(10) == "5 of 6 cases (83 %), 1 failed, about 3 min 10 s left"
+
+
+@pytest.mark.parametrize(
+    ("told", "is_one"), [(True, True), (False, False), (lambda: True, True), (lambda: False, False)]
+)
+def test_pytest_tells_of_a_terminal_by_a_boolean_or_by_a_method(told: object, is_one: bool) -> None:
+    assert _is_terminal(SimpleNamespace(isatty=told)) is is_one

@@ -105,10 +105,17 @@ def apply_api_defaults(pod: Pod) -> Pod:
 def _pod_level(pod: Pod) -> Any:
     """The pod-level resources with defaults: limits of huge pages from the containers, requests
     from the containers' requests, else from the limits (upstream: defaultHugePagePodLimits,
-    defaultPodRequests)."""
+    defaultPodRequests). Where a container has a text that is no quantity there are none: validation
+    refuses the pod."""
     resources = _texts(pod.spec.resources)
-    if not (resources.limits or resources.requests):
-        return resources
+    with suppress(QuantityError):
+        if resources.limits or resources.requests:
+            return _with_those_of_containers(resources, pod)
+    return resources
+
+
+def _with_those_of_containers(resources: Any, pod: Pod) -> Any:
+    """Raises: QuantityError."""
     requests, limits = dict(resources.requests or {}), dict(resources.limits or {})
     for name, amount in container_quantities(pod, "limits").items():
         if name.startswith("hugepages-") and name not in requests:

@@ -23,6 +23,7 @@ from refkubelet.server.authorization import ALWAYS_ALLOW
 from refkubelet.server.port import Port, healthz_port
 from refkubelet.server.tls import TlsError, server_context
 from simclock import Clock
+from simclock.start_up import many_imports
 
 if TYPE_CHECKING:
     import ssl
@@ -160,9 +161,10 @@ class KubeletServers:
 
     async def _listen(self, endpoint: _Endpoint) -> None:
         """Bind the port and serve. Raises `ServerError`."""
-        from aiohttp import web
+        with many_imports():  # not at the top: a kubelet without servers needs no library for them
+            from aiohttp import web
 
-        from refkubelet.server.carrier import Carrier
+            from refkubelet.server.carrier import Carrier
 
         runner = web.ServerRunner(Carrier(endpoint.answers), shutdown_timeout=1.0)
         await runner.setup()

@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 UNIX: Final = "unix://"
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024  # CRI-005
 CHANNEL_OPTIONS: Final = (
+    # Without these a call costs a fifth less: callers try again, and a socket has no bandwidth.
+    ("grpc.enable_retries", 0),
+    ("grpc.http2.bdp_probe", 0),
     ("grpc.default_authority", "localhost"),  # CRI-001
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -32,9 +35,6 @@ CHANNEL_OPTIONS: Final = (
     ("grpc.min_reconnect_backoff_ms", 5000),  # how long a connection may take to come about
     ("grpc.max_reconnect_backoff_ms", 3000),
     ("grpc.enable_http_proxy", 0),
-    # Without these a call costs a fifth less: callers try again, and a socket has no bandwidth.
-    ("grpc.enable_retries", 0),
-    ("grpc.http2.bdp_probe", 0),
 )
 WANTED_VERSION: Final = "0.1.0"
 LISTENER_LIMIT_S: Final = 5.0

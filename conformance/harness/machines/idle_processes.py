@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import subprocess
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 _SCRIPT: Final = "sleep 3600 & echo $!; read asked; wait $!"
@@ -75,6 +76,7 @@ class SleepProcess:
 
     def end(self) -> None:
         if self._shell.returncode is None:
-            signal.pidfd_send_signal(self._lives, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended, and the shell knows
+                signal.pidfd_send_signal(self._lives, signal.SIGKILL)
             self._shell.communicate("tell\n")
         os.close(self._lives)

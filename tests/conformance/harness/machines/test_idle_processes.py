@@ -24,7 +24,7 @@ def is_over(pid: str) -> bool:
     """Whether the process has ended, whoever has asked for its exit code."""
     try:
         return Path("/proc", pid, "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

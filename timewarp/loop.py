@@ -24,7 +24,7 @@ from timewarp.pages import TimePage
 T = TypeVar("T")
 Ready = list[tuple[selectors.SelectorKey, int]]
 
-FIRST_PAUSE_S: Final = 0.0001
+FIRST_PAUSE_S: Final = 0.00003
 LONGEST_PAUSE_S: Final = 0.005
 SLOWER: Final = 1.4
 """While others work, each pause between two looks is so many times the one before."""

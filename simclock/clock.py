@@ -36,8 +36,11 @@ class Clock(ABC):
         for virtual time UTC, so that a run makes the same names on every machine."""
         return self.now()
 
-    async def sleep(self, duration_s: float) -> None:
-        """Wait `duration_s` seconds, through the running loop; for 0 and less, one pass of it."""
+    async def sleep(self, duration_s: float, *, slack_s: float = 0.0) -> None:
+        """Wait `duration_s` seconds, through the running loop; for 0 and less, one pass of it.
+
+        `slack_s`: the sleep may last longer by so much where that saves work (the timer slack of
+        Linux); only the clock of `timewarp` makes use of it."""
         await asyncio.sleep(max(0.0, duration_s))
 
 

@@ -50,6 +50,15 @@ class WarpedClock(Clock):
     def local(self) -> datetime:
         return self.now().astimezone()
 
+    async def sleep(self, duration_s: float, *, slack_s: float = 0.0) -> None:
+        """See `Clock.sleep`. Of a loop that leads the page the sleep ends at the first instant
+        after `duration_s` to which the time jumps for somebody else."""
+        loop = asyncio.get_running_loop()
+        if slack_s > 0 and isinstance(loop, WarpedLoop):
+            await loop.sleep(duration_s, slack_s)
+        else:
+            await super().sleep(duration_s)
+
 
 class _WarpedSelector(selectors.EpollSelector):
     """Waits for descriptors in real time for what the loop asks in the page's."""
@@ -63,6 +72,8 @@ class _WarpedSelector(selectors.EpollSelector):
             Kind.LOOP, pid=os.getpid(), wake_fd=self._wake_fd, tid=threading.get_native_id()
         )
         self.jumper: Jumper | None = None
+        self.sleeps: dict[asyncio.Future[None], int] = {}
+        """Sleeps with slack -> the earliest end of each."""
         super().register(self._wake_fd, selectors.EVENT_READ, self)
 
     def close(self) -> None:
@@ -124,6 +135,8 @@ class _WarpedSelector(selectors.EpollSelector):
         while True:
             if self.jumper.move(until, nothing_came):
                 pause_s = FIRST_PAUSE_S
+                if self.end_sleeps():
+                    return self._ready()
             if came:
                 return came
             left_ns = until - self._page.monotonic_ns()
@@ -133,6 +146,16 @@ class _WarpedSelector(selectors.EpollSelector):
             if ready:
                 return ready
             pause_s = min(pause_s * SLOWER, LONGEST_PAUSE_S)
+
+    def end_sleeps(self) -> bool:
+        """End the sleeps whose earliest end has come; returns whether there were any."""
+        now = self._page.monotonic_ns()
+        over = [future for future, instant in self.sleeps.items() if instant <= now]
+        for future in over:
+            del self.sleeps[future]
+            if not future.done():  # it may have been cancelled
+                future.set_result(None)
+        return bool(over)
 
     def _hurry(self, until: int) -> Ready:
         """Wait, and wake the programs whose time has come, in a time that only passes faster."""
@@ -164,6 +187,18 @@ class WarpedLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.page.monotonic_ns() / NANOSECONDS
+
+    async def sleep(self, duration_s: float, slack_s: float) -> None:
+        """See `WarpedClock.sleep`."""
+        over = self.create_future()
+        earliest = self.page.monotonic_ns() + round(duration_s * NANOSECONDS)
+        self._warped.sleeps[over] = earliest
+        latest = self.call_later(duration_s + slack_s, self._warped.end_sleeps)
+        try:
+            await over
+        finally:
+            latest.cancel()
+            self._warped.sleeps.pop(over, None)
 
     @property
     def jumper(self) -> Jumper | None:

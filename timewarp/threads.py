@@ -2,11 +2,13 @@
 
 The files stay open: reading one then takes a few microseconds. Two of them are read: `syscall`, in
 which system call the thread waits, if it does; `schedstat`, for how long and how often it has run.
+Whether any thread of another process has run, the CPU clock of that process tells in one call.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ OVER: Final = b"-1 "
 """What a thread that has ended is shown to do."""
 OTHER_LINKS: Final = 2
 """The links of the directory `task` beside those of the threads."""
+CPU_CLOCK: Final = 2
+"""The clock `~pid << 3 | CPU_CLOCK` is the one that clock_getcpuclockid(3) finds: for how long the
+threads of a process have run, of each as soon as it stops."""
 GONE: Final = (FileNotFoundError, ProcessLookupError)
 
 
@@ -64,8 +69,8 @@ class Sleep:
 
 
 class Threads:
-    """The threads of one process, but for the thread `but`. `child_waits`: whether a thread that
-    waits for a child process counts as waiting.
+    """The threads of one process, but for the thread `but`, which is the caller's, if it is one of
+    them. `child_waits`: whether a thread that waits for a child process counts as waiting.
 
     Raises, in every method: CannotWarp when the kernel does not let us look.
     """
@@ -83,6 +88,8 @@ class Threads:
         self._threads: list[Thread] = []
         self._looking: list[Thread] = []
         self._count = -1
+        self._cpu_clock = 0 if but else ~pid << 3 | CPU_CLOCK
+        self._ran_ns = -1
         try:
             self._task = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_CLOEXEC)
         except GONE:
@@ -120,8 +127,12 @@ class Threads:
             return False
         pread = os.pread
         try:
+            ran_ns = self._process_ran_ns()
             if os.stat(self._task).st_nlink - OTHER_LINKS != self._count:
                 self._list()
+            elif ran_ns == self._ran_ns >= 0:
+                return True  # as noted before
+            self._ran_ns = ran_ns
             for thread in self._threads:
                 ran = pread(thread.schedstat_fd, LONGEST, 0)
                 if ran != thread.ran:
@@ -140,9 +151,12 @@ class Threads:
         return True
 
     def same_times(self) -> bool:
-        """Whether no thread has run since `note_times`."""
+        """Whether no thread has run since `note_times`, of those that waited meanwhile: the clock
+        of a process does not count the time of a thread that still runs."""
         pread = os.pread
         try:
+            if self._cpu_clock:
+                return self._process_ran_ns() == self._ran_ns
             for thread in self._threads:
                 if pread(thread.schedstat_fd, LONGEST, 0) != thread.ran:
                     return False
@@ -196,6 +210,16 @@ class Threads:
         for thread in self._looking:
             thread.ran_since = True
         return frozenset().union(*(t.children for t in (*self._threads, *self._looking)))
+
+    def _process_ran_ns(self) -> int:
+        """For how long all threads have run; -1 where the caller is one of them: it always runs.
+        Raises: ProcessLookupError when the process has ended."""
+        if not self._cpu_clock:
+            return -1
+        try:
+            return time.clock_gettime_ns(self._cpu_clock)
+        except OSError:
+            raise ProcessLookupError(f"process {self.pid} has ended") from None
 
     def _waits_now(self, thread: Thread) -> bool:
         try:

@@ -48,6 +48,9 @@ class Pace:
     quiet_s: float = 0.0
     """How long a run that only lets time pass may go without a look at a kubelet of which nothing
     is seen; 0: it looks at every tick."""
+    late_s: float = 0.0
+    """How much later a tick may come if it then falls together with what the kubelet does anyway:
+    each instant to which time jumps costs."""
 
 
 def overload(load: float, cpus: int) -> str:
@@ -72,7 +75,7 @@ SETTLE_S: Final = 8.0
 REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, overload=overload_now, settle_s=SETTLE_S)
 REAL_LONG: Final = replace(REAL, limit_s=2400.0)
 # In jumping time what works is never overtaken, however busy the machine is.
-JUMPING: Final = replace(VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0)
+JUMPING: Final = replace(VIRTUAL, slack_s=0.5, settle_s=SETTLE_S, quiet_s=1.0, late_s=0.1)
 
 
 def hurried(pace: Pace, speed: float) -> Pace:

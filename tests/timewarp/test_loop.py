@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,43 @@ def test_a_day_takes_no_time_and_timers_keep_their_order() -> None:
     began_s = time.monotonic()
     assert timewarp.run(main) == ["first", "second", "third"]
     assert time.monotonic() - began_s < SHORT_S
+
+
+@pytest.mark.parametrize(("others_s", "ends_s"), [((0.05, 0.13, 0.3), 0.13), ((0.05,), 0.2)])
+def test_a_sleep_with_slack_ends_with_the_next_jump(
+    others_s: tuple[float, ...], ends_s: float
+) -> None:
+    async def main() -> tuple[float, int]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, WarpedLoop)
+        began_s = loop.time()
+        for other_s in others_s:
+            loop.call_later(other_s, int)
+        await loop.clock.sleep(0.1, slack_s=0.1)
+        assert loop.jumper is not None
+        return loop.time() - began_s, loop.jumper.jumps
+
+    took_s, jumps = timewarp.run(main)
+    assert took_s == pytest.approx(ends_s, abs=0.03)
+    assert jumps == 2
+
+
+def test_a_sleep_with_slack_can_be_cancelled_when_it_is_over() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, WarpedLoop)
+        problems: list[str] = []
+        loop.set_exception_handler(lambda _, context: problems.append(context["message"]))
+        task = loop.create_task(loop.clock.sleep(10, slack_s=10))
+        await asyncio.sleep(0)
+        loop.call_later(1, time.sleep, 0.1)  # then both are due
+        loop.call_later(19, task.cancel)
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert not problems
+
+    with closing(TimePage.create(1000)) as page:
+        timewarp.run(main, page)
 
 
 def test_sockets_are_real(tmp_path: Path) -> None:

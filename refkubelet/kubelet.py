@@ -98,6 +98,7 @@ class Kubelet:
             statuses=lambda: self.work.statuses,
             cgroups=lambda: self.work.cgroups,
             workers=lambda: self.work.workers,
+            volumes=lambda: self.work.volumes,
             handlers=lambda: self.loop.handlers,
         )
 

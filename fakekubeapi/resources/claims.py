@@ -10,7 +10,7 @@ from fakekubeapi.resources.metadata import subdomain_problems
 from fakekubeapi.resources.quantity import parse_quantity
 from fakekubeapi.resources.strategy import Object, Strategy
 
-_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
 _UNCHANGEABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName "
@@ -61,9 +61,11 @@ def _spec_causes(spec: dict[str, Any]) -> list[Cause]:
     if not modes:
         causes.append(required("spec.accessModes", "at least 1 access mode is required"))
     causes += [
-        unsupported_value("spec.accessModes", mode, _MODES) for mode in modes if mode not in _MODES
+        unsupported_value("spec.accessModes", mode, ACCESS_MODES)
+        for mode in modes
+        if mode not in ACCESS_MODES
     ]
-    known = {mode for mode in modes if mode in _MODES}
+    known = {mode for mode in modes if mode in ACCESS_MODES}
     if "ReadWriteOncePod" in known and len(known) > 1:
         text = "may not use ReadWriteOncePod with other access modes"
         causes.append(forbidden_field("spec.accessModes", text))

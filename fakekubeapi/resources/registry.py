@@ -18,14 +18,9 @@ from fakekubeapi.resources.nodes import NodeStrategy
 from fakekubeapi.resources.pods import PodStrategy
 from fakekubeapi.resources.services import ServiceStrategy
 from fakekubeapi.resources.strategy import Strategy
+from fakekubeapi.resources.volumes import VolumeStrategy
 
 _PLAIN: Final = Strategy()
-
-
-class _Returned(Strategy):
-    """DELETE answers with the object."""
-
-    returns_deleted = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ RESOURCES: Final = (
         "persistentvolumes",
         "PersistentVolume",
         namespaced=False,
-        strategy=_Returned(),
+        strategy=VolumeStrategy(),
         subresources=_STATUS,
         short_names=("pv",),
     ),

@@ -111,7 +111,12 @@ def matches_affinity(pod: Pod, node: NodeView) -> bool:
         return False
     affinity = spec.affinity.nodeAffinity if spec.affinity is not None else None
     required = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
-    return required is None or any(_term(t, node) for t in required.nodeSelectorTerms)
+    return required is None or matches_terms(required.nodeSelectorTerms, node)
+
+
+def matches_terms(terms: Iterable[Any], node: NodeView) -> bool:
+    """At least one of these terms of a node selector matches the node."""
+    return any(_term(term, node) for term in terms)
 
 
 def _term(term: Any, node: NodeView) -> bool:

@@ -16,6 +16,7 @@ from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
+    PersistentVolume,
     PersistentVolumeClaim,
     Secret,
     Service,
@@ -36,6 +37,7 @@ def _decoder(kind: type[T]) -> Callable[[dict[str, Any]], T]:
 
 
 decode_claim: Final = _decoder(PersistentVolumeClaim)
+decode_volume: Final = _decoder(PersistentVolume)
 decode_config_map: Final = _decoder(ConfigMap)
 decode_node: Final = _decoder(Node)
 decode_runtime_class: Final = _decoder(RuntimeClass)

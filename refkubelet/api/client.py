@@ -14,6 +14,7 @@ from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
+    PersistentVolume,
     PersistentVolumeClaim,
     Secret,
     Service,
@@ -151,6 +152,8 @@ class ApiClient(Protocol):
     ) -> AsyncIterator[WatchEvent[ClusterTrustBundle]]: ...
 
     async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim: ...
+
+    async def get_volume(self, name: str) -> PersistentVolume: ...
 
     async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]: ...
 

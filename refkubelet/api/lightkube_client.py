@@ -26,6 +26,7 @@ from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
+    PersistentVolume,
     PersistentVolumeClaim,
     Secret,
     Service,
@@ -44,6 +45,7 @@ from refkubelet.api.answers import (
     decode_service_account,
     decode_signing_request,
     decode_trust_bundle,
+    decode_volume,
     error_of,
     every,
     json_object,
@@ -277,6 +279,9 @@ class LightkubeApiClient:
     async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim:
         path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
         return one(decode_claim, await self._json("GET", path))
+
+    async def get_volume(self, name: str) -> PersistentVolume:
+        return one(decode_volume, await self._json("GET", f"/api/v1/persistentvolumes/{name}"))
 
     async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
         return await self._json("GET", f"{paths.resource_claims(namespace)}/{name}")

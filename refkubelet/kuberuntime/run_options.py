@@ -84,7 +84,13 @@ def run_container_options(
     with config_failures():
         _make_log_directory(container, pod, options.pod_logs_dir)
         own = environment(container, pod, _environment_facts(container, pod, facts, options))
-        from_spec = MountFacts(str(options.root_dir), own, facts.volume_images, facts.runtime)
+        from_spec = MountFacts(
+            str(options.root_dir),
+            own,
+            facts.volume_images,
+            claimed=deps.claimed(uid(pod)),
+            runtime=facts.runtime,
+        )
         parts = volume_parts(container, pod, from_spec, deps.mounts)
         mounts = volume_mounts(container, pod, replace(from_spec, parts=parts))
         if wants_etc_hosts(container, pod, facts.pod_ips):

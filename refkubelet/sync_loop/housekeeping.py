@@ -48,7 +48,7 @@ from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.metrics import HousekeepingMetrics
 from refkubelet.volumes.mounting import Mounts, NoMounts
-from refkubelet.volumes.plan import OWN_MOUNTS
+from refkubelet.volumes.plan import LOCAL_MOUNTS, OWN_MOUNTS
 from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
 from simclock import Clock
 
@@ -292,7 +292,10 @@ class Housekeeping:
                 continue
             path = safe_join(self._pods_dir, name)
             try:
-                for own in OWN_MOUNTS:  # left by a kubelet that ended before the pod did
+                for own in (
+                    *OWN_MOUNTS,
+                    LOCAL_MOUNTS,
+                ):  # left by a kubelet that ended before the pod did
                     self._deps.mounts.unmount_below(os.path.join(path, own))
                 if self._has_volumes(name):  # mounts of others: the kubelet must not delete them
                     continue

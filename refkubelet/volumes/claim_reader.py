@@ -1,48 +1,99 @@
-"""Asks for the claims of a pod's volumes, to tell why they cannot be set up (NODE-214)."""
+"""Asks for the claims of a pod's volumes and what they are bound to (NODE-214, NODE-215)."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from lightkube.models.core_v1 import PersistentVolumeClaim, Volume
+from lightkube.models.core_v1 import PersistentVolume, PersistentVolumeClaim, Volume
 
 from refkubelet.api.client import ApiError
 from refkubelet.model.objects import Pod
-from refkubelet.volumes.claims import claim_of, claim_problem, foreign, no_plugin
+from refkubelet.model.pod import all_containers
+from refkubelet.volumes.claims import (
+    ClaimedVolume,
+    binding_problem,
+    claim_of,
+    claim_problem,
+    foreign,
+    mode_problem,
+    no_plugin,
+)
 from refkubelet.volumes.plan import used_volumes
 
 
+class ClaimError(Exception):
+    """A volume of a claim cannot be had; the text is upstream's."""
+
+
 class ClaimReader(Protocol):
-    """The part of the API client that reads claims."""
+    """The part of the API client that reads claims and persistent volumes."""
 
     async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim:
         """Raises `ApiError`."""
         ...
 
+    async def get_volume(self, name: str) -> PersistentVolume:
+        """Raises `ApiError`."""
+        ...
 
-async def claim_errors(pod: Pod, claims: ClaimReader | None) -> dict[str, str]:
-    """Why the volumes of claims that the pod uses cannot be set up, by volume name (NODE-214)."""
+
+async def claimed_volumes(
+    pod: Pod, reader: ClaimReader | None
+) -> tuple[dict[str, ClaimedVolume], dict[str, str]]:
+    """The volumes of claims that the pod uses, and why others cannot be set up, both by the pod's
+    name of the volume. `reader` None: standalone."""
+    found: dict[str, ClaimedVolume] = {}
     errors: dict[str, str] = {}
     for volume in used_volumes(pod).values():
         name = claim_of(pod, volume) if volume is not None else None
-        if volume is not None and name is not None:
-            errors[volume.name] = await _claim_error(pod, volume, name, claims)
-    return errors
+        if volume is None or name is None:
+            continue
+        try:
+            found[volume.name] = await _claimed(pod, volume, name, reader)
+        except ClaimError as error:
+            errors[volume.name] = str(error)
+    return found, errors
 
 
-async def _claim_error(pod: Pod, volume: Volume, name: str, claims: ClaimReader | None) -> str:
-    namespace = pod.metadata.namespace or ""
+async def _claimed(
+    pod: Pod, volume: Volume, name: str, reader: ClaimReader | None
+) -> ClaimedVolume:
+    where = f"error processing PVC {pod.metadata.namespace or ''}/{name}"
     try:
-        if claims is None:
+        if reader is None:
             raise ApiError(0, "NoApiServer", "a kubelet without API server reads no claims")
-        claim = await claims.get_claim(namespace, name)
+        claim = await reader.get_claim(pod.metadata.namespace or "", name)
     except ApiError as error:
         text = f"failed to fetch PVC from API server: {error.message}"
-        return f"error processing PVC {namespace}/{name}: {text}"
+        raise ClaimError(f"{where}: {text}") from None
     stranger = foreign(pod, volume, claim)
     if stranger is not None:
-        return stranger
+        raise ClaimError(stranger)
     why = claim_problem(claim)
-    if why is None:
-        return no_plugin(claim.spec.volumeName or "" if claim.spec else "")
-    return f"error processing PVC {namespace}/{name}: {why}"
+    if why is not None:
+        raise ClaimError(f"{where}: {why}")
+    wanted = (claim.spec.volumeName if claim.spec is not None else None) or ""
+    try:
+        persistent = await reader.get_volume(wanted)
+    except ApiError as error:
+        text = f"failed to fetch PV {wanted} from API server: {error.message}"
+        raise ClaimError(f"{where}: {text}") from None
+    why = binding_problem(persistent, claim)
+    if why is not None:
+        raise ClaimError(f"{where}: {why}")
+    source = volume.persistentVolumeClaim
+    claimed = ClaimedVolume(volume, persistent, bool(source and source.readOnly))
+    _check_use(pod, claimed)
+    return claimed
+
+
+def _check_use(pod: Pod, claimed: ClaimedVolume) -> None:
+    """Raises `ClaimError` for a volume that the pod's containers cannot use."""
+    containers = tuple(all_containers(pod))
+    mounted = {m.name for c in containers for m in c.volumeMounts or ()}
+    devices = {d.name for c in containers for d in c.volumeDevices or ()}
+    why = mode_problem(claimed, mounted, devices)
+    if why:
+        raise ClaimError(why)
+    if claimed.path is None or claimed.volume.name in devices:
+        raise ClaimError(no_plugin(claimed.name))

@@ -1,19 +1,61 @@
-"""Why a volume of a claim cannot be set up: this kubelet has no plugin for any (NODE-214). Pure.
+"""Volumes of claims: which claim, whether it and its persistent volume belong together, and what
+keeps the pod from it (NODE-214, NODE-215). Pure.
 
 Upstream: pkg/kubelet/volumemanager/populator: createVolumeSpec, getPVCExtractPV;
-component-helpers/storage/ephemeral.
+getPVSpec; component-helpers/storage/ephemeral.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
-from lightkube.models.core_v1 import PersistentVolumeClaim, Volume
+from lightkube.models.core_v1 import PersistentVolume, PersistentVolumeClaim, Volume
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 
 PROTECTION: Final = "kubernetes.io/pvc-protection"
+ONCE_POD: Final = "ReadWriteOncePod"
+FILESYSTEM: Final = "Filesystem"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedVolume:
+    """A volume of a pod with the persistent volume that its claim is bound to. `read_only`: the pod
+    asked for the claim so."""
+
+    volume: Volume
+    persistent: PersistentVolume
+    read_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """The persistent volume's, which events tell."""
+        meta = self.persistent.metadata
+        return (meta.name if meta is not None else None) or ""
+
+    @property
+    def path(self) -> str | None:
+        """The path on the node of a local or hostPath volume; None: it is of another kind."""
+        spec = self.persistent.spec
+        source = spec and (spec.local or spec.hostPath)
+        return source.path if source else None
+
+    @property
+    def only_for_one_pod(self) -> bool:
+        """Whether a second pod must wait until the first has ended."""
+        spec = self.persistent.spec
+        return spec is not None and list(spec.accessModes or ()) == [ONCE_POD]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeOnNode:
+    """Where a volume of a claim is on the node, and whether containers may only read it."""
+
+    path: str
+    read_only: bool
 
 
 def claim_of(pod: Pod, volume: Volume) -> str | None:
@@ -35,6 +77,42 @@ def claim_problem(claim: PersistentVolumeClaim) -> str | None:
     if spec is None or not spec.volumeName:
         return "PVC has empty pvc.Spec.VolumeName"
     return None
+
+
+def binding_problem(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str | None:
+    """Why a claim may not have the persistent volume that it names; None: both know each other."""
+    name = volume.metadata.name if volume.metadata is not None else ""
+    bound = volume.spec.claimRef if volume.spec is not None else None
+    if bound is None:
+        return (
+            f"found PV object {name} but it has a nil pv.Spec.ClaimRef indicating it is not yet "
+            "bound to the claim"
+        )
+    wanted = (claim.metadata.uid if claim.metadata is not None else None) or ""
+    if (bound.uid or "") != wanted:
+        return (
+            f"found PV object {name} but its pv.Spec.ClaimRef.UID {bound.uid or ''} does not point "
+            f"to claim.UID {wanted}"
+        )
+    return None
+
+
+def mode_problem(claimed: ClaimedVolume, mounted: Collection[str], devices: Collection[str]) -> str:
+    """Why containers cannot use a volume in its mode; "": they can. `mounted`, `devices`: the names
+    of the volumes in their volumeMounts and volumeDevices."""
+    spec, name = claimed.persistent.spec, claimed.volume.name
+    mode = spec.volumeMode if spec is not None else None
+    if not mode:
+        return f"cannot get volumeMode for volume: {claimed.name}"
+    wrong = [
+        where
+        for where, used, wanted in (
+            ("volumeMounts", mounted, FILESYSTEM),
+            ("volumeDevices", devices, "Block"),
+        )
+        if name in used and mode != wanted
+    ]
+    return f"volume {name} has volumeMode {mode}, but is specified in {wrong[0]}" if wrong else ""
 
 
 def foreign(pod: Pod, volume: Volume, claim: PersistentVolumeClaim) -> str | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,12 +33,13 @@ from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.quantity import parse_integer
-from refkubelet.volumes.claim_reader import ClaimReader, claim_errors
-from refkubelet.volumes.claims import no_driver
+from refkubelet.volumes.claim_reader import ClaimReader, claimed_volumes
+from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.content import ContentVolumes
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
 from refkubelet.volumes.payload import PayloadError
+from refkubelet.volumes.persistent import SET_UP, MountFailed, PersistentVolumes
 from refkubelet.volumes.plan import (
     CONTENT,
     CSI,
@@ -58,7 +59,7 @@ FAILED_MOUNT: Final = "FailedMount"
 FIRST_DELAY_S: Final = 0.5
 MAX_DELAY_S: Final = 122.0
 WAIT_S: Final = 123.0
-EXPECTED: Final = (HostPathError, PayloadError, ApiError, OSError, ValueError)
+EXPECTED: Final = (HostPathError, MountFailed, PayloadError, ApiError, OSError, ValueError)
 
 
 class VolumesNotReady(Exception):
@@ -77,12 +78,14 @@ class _Failure:
 
 @dataclass(slots=True, eq=False)
 class _Pod:
-    """The volumes of one pod, by name. `due`: those to be set up; `mounted`: those that were once.
-    `moved` is set when a volume was mounted, `more` when there is more to do."""
+    """The volumes of one pod, by name. `due`: those to be set up; `mounted`: those that were once;
+    `claimed`: what those of claims are bound to. `moved` is set when a volume was mounted, `more`
+    when there is more to do."""
 
     pod: Pod
     due: dict[str, Volume] = field(default_factory=dict)
     mounted: set[str] = field(default_factory=set)
+    claimed: dict[str, ClaimedVolume] = field(default_factory=dict)
     failures: dict[str, _Failure] = field(default_factory=dict)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     more: asyncio.Event = field(default_factory=asyncio.Event)
@@ -97,14 +100,16 @@ class PodVolumes:
         self,
         empty_dirs: EmptyDirs,
         content: ContentVolumes,
-        claims: ClaimReader | None,
+        persistent: PersistentVolumes,
         *,
+        claims: ClaimReader | None,
         recorder: EventRecorder,
         clock: Clock,
         allocatable_bytes: int = 0,
     ) -> None:
         self._empty_dirs = empty_dirs
         self._content = content
+        self._persistent = persistent
         self._claims = claims
         self._recorder = recorder
         self._clock = clock
@@ -118,14 +123,15 @@ class PodVolumes:
         used = used_volumes(pod)
         if not used:
             return
-        refused = refusals(pod) | await claim_errors(pod, self._claims)
+        claimed, problems = await claimed_volumes(pod, self._claims)
+        refused = refusals(pod) | problems
         if refused:
             message = refusal_message(pod, refused)
             text = f"Unable to attach or mount volumes: {message}"
             self._recorder.pod_event(pod, "Warning", FAILED_MOUNT, text)
             raise VolumesNotReady(message)
         known = self._pods.setdefault(uid(pod), _Pod(pod))
-        known.pod = pod
+        known.pod, known.claimed = pod, claimed
         for name, volume in used.items():
             if volume is not None and (name not in known.mounted or kind_of(volume) in CONTENT):
                 known.due.setdefault(name, volume)
@@ -138,8 +144,13 @@ class PodVolumes:
         if known is not None and known.task is not None:
             known.task.cancel()
             await asyncio.gather(known.task, return_exceptions=True)
+        self._persistent.tear_down(pod)
         await self._empty_dirs.tear_down(pod)
         self._content.forget(pod)
+
+    def claimed(self, pod_uid: str) -> Mapping[str, VolumeOnNode]:
+        """Where the pod's volumes of claims are on the node, by the pod's names of them."""
+        return self._persistent.of(pod_uid)
 
     async def stop(self) -> None:
         """End all tasks; nothing is torn down."""
@@ -202,7 +213,7 @@ class PodVolumes:
         """Set up one volume of the pod, as it is now."""
         pod = known.pod
         try:
-            await self._make(pod, volume)
+            await self._make(known, volume)
         except Exception as error:
             if not isinstance(error, EXPECTED):
                 self._complaints.failed(f"volume {name} of {pod_ref(pod)}", error)
@@ -219,13 +230,17 @@ class PodVolumes:
         before = known.failures.get(name)
         delay_s = min(2 * before.delay_s, MAX_DELAY_S) if before else FIRST_DELAY_S
         known.failures[name] = _Failure(delay_s, self._clock.monotonic_s() + delay_s)
-        message = f'MountVolume.SetUp failed for volume "{name}" : {_words(error)}'
+        step = error.step if isinstance(error, MountFailed) else SET_UP
+        shown = known.claimed[name].name if name in known.claimed else name
+        message = f'MountVolume.{step} for volume "{shown}" : {_words(error)}'
         self._recorder.pod_event(known.pod, "Warning", FAILED_MOUNT, message)
 
-    async def _make(self, pod: Pod, volume: Volume) -> None:
+    async def _make(self, known: _Pod, volume: Volume) -> None:
         """Make, check or update one volume. Raises one of `EXPECTED`."""
-        kind = kind_of(volume)
-        if kind == HOST_PATH and volume.hostPath is not None:
+        pod, kind = known.pod, kind_of(volume)
+        if volume.name in known.claimed:
+            self._persistent.set_up(pod, known.claimed[volume.name])
+        elif kind == HOST_PATH and volume.hostPath is not None:
             check_host_path(volume.hostPath)
         elif kind == EMPTY_DIR:
             self._empty_dirs.set_up(pod, volume, self._memory_bytes(pod, volume))

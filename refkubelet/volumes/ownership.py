@@ -27,6 +27,13 @@ def fs_group(pod: Pod) -> int | None:
     return context.fsGroup if context is not None else None
 
 
+def change_policy(pod: Pod) -> str | None:
+    """Whether the group is given to all that is in a volume at every mount, or only where the top
+    directory lacks it."""
+    context = pod.spec.securityContext
+    return context.fsGroupChangePolicy if context is not None else None
+
+
 def group_mode(mode: int, *, read_only: bool) -> int:
     """The mode that a file or directory of that mode gets: the group may do what the volume is
     for, and what is made in a directory belongs to the group.

@@ -45,6 +45,9 @@ SUB_PATHS: Final = "volume-subpaths"
 """The directory of bound subpaths, in that of the pod."""
 OWN_MOUNTS: Final = (SUB_PATHS, *(f"volumes/{name.replace('/', '~')}" for name in PLUGINS.values()))
 """The directories in that of a pod where the kubelet itself mounts."""
+LOCAL_PLUGIN: Final = "kubernetes.io/local-volume"
+LOCAL_MOUNTS: Final = f"volumes/{LOCAL_PLUGIN.replace('/', '~')}"
+"""The one where it mounts directories that are not its own, and whose content it never deletes."""
 
 
 class SubPathError(Exception):

@@ -34,6 +34,7 @@ from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.spans import NO_SPANS, Spans
+from refkubelet.volumes.manager import PodVolumes
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids, Rng
 
@@ -120,6 +121,7 @@ class Later:
     statuses: Callable[[], StatusManager]
     cgroups: Callable[[], ContainerManager | None]
     workers: Callable[[], PodWorkers]
+    volumes: Callable[[], PodVolumes]
     handlers: Callable[[], PodHandlers]
 
     def active_pods(self) -> tuple[Pod, ...]:

@@ -138,6 +138,7 @@ def _deps(
         spans=deps.spans,
         runtimes=pod_runtimes,
         mounts=deps.mounts,
+        claimed=lambda pod_uid: base.later.volumes().claimed(pod_uid),
     )
 
 

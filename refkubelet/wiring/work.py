@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refkubelet.admission.node_fit import NodeView, matches_terms, node_view
 from refkubelet.container_manager.cgroups.build import (
     ManagerDeps,
     check_reservations,
@@ -26,6 +27,7 @@ from refkubelet.volumes.atomic_writer import AtomicWriter
 from refkubelet.volumes.content import ContentSources, ContentVolumes
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
+from refkubelet.volumes.persistent import PersistentVolumes
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.objects import Objects
 from refkubelet.wiring.resources import Resources, device_health
@@ -67,7 +69,7 @@ def build_work(
     )
     probes = _probes(base, statuses)
     cgroups = _container_manager(base, resources)
-    volumes = _volumes(base, objects)
+    volumes = _volumes(base, sources, objects)
     needs = StepDeps(
         clock=deps.clock,
         runtime=runtime.manager,
@@ -128,22 +130,41 @@ def _settings(base: Base, resources: Resources, runtime: RuntimeParts) -> Worker
     )
 
 
-def _volumes(base: Base, objects: Objects | None) -> PodVolumes:
+def _volumes(base: Base, sources: Sources, objects: Objects | None) -> PodVolumes:
     deps = base.deps
     allocatable = deps.node_facts.allocatable if deps.node_facts else {}
     empty_dirs = EmptyDirs(str(deps.root_dir), deps.mounts)
-    sources = ContentSources(allocatable=allocatable)
+    content = ContentSources(allocatable=allocatable)
     if objects is not None:
-        sources = ContentSources(
+        content = ContentSources(
             objects.of_pods, objects.tokens, objects.trust_bundles, allocatable
         )
     return PodVolumes(
         empty_dirs,
-        ContentVolumes(empty_dirs, AtomicWriter(deps.clock, deps.ids), sources),
-        deps.api,
+        ContentVolumes(empty_dirs, AtomicWriter(deps.clock, deps.ids), content),
+        _persistent(base, sources),
+        claims=deps.api,
         recorder=base.recorder,
         clock=deps.clock,
         allocatable_bytes=allocatable.get("memory", 0) // NANO,
+    )
+
+
+def _persistent(base: Base, sources: Sources) -> PersistentVolumes:
+    """The node's labels are those of its Node object, or what this kubelet registers."""
+    deps = base.deps
+
+    def view() -> NodeView:
+        node, facts = sources.node(), deps.node_facts
+        if node is not None:
+            return node_view(node)
+        return NodeView(deps.node_name, facts.labels if facts is not None else {})
+
+    return PersistentVolumes(
+        str(deps.root_dir),
+        deps.mounts,
+        recorder=base.recorder,
+        fits=lambda terms: matches_terms(terms, view()),
     )
 
 

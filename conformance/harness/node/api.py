@@ -177,6 +177,46 @@ class NodeApi:
         }
         await self._send("PATCH", f"{path}/{name}/status", {"status": status}, MERGE_PATCH)
 
+    async def create_claim(
+        self, name: str, volume: str, *, phase: str = "Bound", mode: str = "Filesystem"
+    ) -> str:
+        """Create a PersistentVolumeClaim of that phase for the PersistentVolume `volume`, as users
+        and the controller of claims do together; returns its UID."""
+        spec: dict[str, Any] = {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "volumeName": volume,
+            "volumeMode": mode,
+        }
+        path = f"{_CORE}/persistentvolumeclaims"
+        body = {"metadata": {"name": name}, "spec": spec}
+        made = await self._parts.the_api().request("POST", path, body=body)
+        status = {
+            "phase": phase,
+            "accessModes": spec["accessModes"],
+            "capacity": spec["resources"]["requests"],  # else the kubelet enlarges the volume
+        }
+        await self._send("PATCH", f"{path}/{name}/status", {"status": status}, MERGE_PATCH)
+        return str(made["metadata"]["uid"])
+
+    async def create_volume(
+        self, name: str, source: Mapping[str, Any], *, claim: Mapping[str, Any] | None, **spec: Any
+    ) -> None:
+        """Create a PersistentVolume with that source. `claim`: the name and the UID of the claim it
+        is bound to; None: to none."""
+        bound = {"claimRef": {"namespace": NAMESPACE, **claim}} if claim is not None else {}
+        body = {
+            "metadata": {"name": name},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                **source,
+                **bound,
+                **spec,
+            },
+        }
+        await self._send("POST", "/api/v1/persistentvolumes", body)
+
     async def create_node(self, metadata: Mapping[str, Any]) -> None:
         """Create a Node with the name of this node, as another client would."""
         body: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": dict(metadata)}

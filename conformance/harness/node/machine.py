@@ -125,11 +125,15 @@ class NodeMachine:
         place.rename(place.with_name(f"{file}.old"))
         place.symlink_to(target)
 
+    def pod_directory(self, pod: str) -> Path:
+        """The pod's directory below the kubelet's root directory."""
+        uid = str(self._watch.listed_pod(pod)["metadata"]["uid"])
+        return self._parts.paths.root / "pods" / uid
+
     def made_volume(self, pod: str, volume: str) -> Path:
         """The path of a volume of any kind that the kubelet makes. Raises ExpectationFailed while
         there is none."""
-        uid = str(self._watch.listed_pod(pod)["metadata"]["uid"])
-        above = self._parts.paths.root / "pods" / uid / "volumes"
+        above = self.pod_directory(pod) / "volumes"
         found = [path for path in above.glob(f"*/{volume}") if path.is_dir()]
         if not found:
             raise ExpectationFailed(f"pod {pod} has no volume {volume} below {above}")

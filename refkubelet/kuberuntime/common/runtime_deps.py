@@ -17,6 +17,7 @@ from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.telemetry.spans import NO_SPANS, Spans
+from refkubelet.volumes.claims import VolumeOnNode
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids
 
@@ -165,4 +166,6 @@ class RuntimeDeps:
     pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
     """Returns None if pods have no cgroups (cgroupsPerQOS false)."""
     mounts: Mounts = field(default_factory=NoMounts)  # holds subPaths
+    claimed: Callable[[str], Mapping[str, VolumeOnNode]] = lambda pod_uid: {}
+    """Where the volumes of claims of the pod with that UID are, by the pod's names of them."""
     spans: Spans = NO_SPANS  # of garbage collection

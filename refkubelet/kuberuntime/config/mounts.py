@@ -20,6 +20,7 @@ from refkubelet.kuberuntime.config.environment import expand, references
 from refkubelet.model.names import pod_volume_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import uid
+from refkubelet.volumes.claims import VolumeOnNode
 from refkubelet.volumes.plan import (
     CONTENT,
     HOST_PATH,
@@ -52,6 +53,8 @@ class MountFacts:
     """The container's variables, for subPathExpr."""
     images: Mapping[str, Any] = field(default_factory=dict)
     """The ImageSpec of each image volume, by the volume's name."""
+    claimed: Mapping[str, VolumeOnNode] = field(default_factory=dict)
+    """Where the volumes of claims are, by the volume's name."""
     runtime: PodRuntime = DEFAULT_RUNTIME
     """The pod's settings of the runtime."""
     parts: Mapping[int, str | SubPathError] = field(default_factory=dict)
@@ -62,7 +65,7 @@ class MountFacts:
 @dataclass(frozen=True, slots=True)
 class MountSource:
     """The source of a volumeMount: the volume's path on the node ("" for an image volume), the
-    subpath in it ("" for all of it), and whether the kind of volume is always read-only."""
+    subpath in it ("" for all of it), and whether the volume is always read-only."""
 
     path: str
     sub_path: str
@@ -83,6 +86,9 @@ def mount_source(
     sub_path = _sub_path(mount, facts.variables)
     if mount.name in facts.images:
         return MountSource("", sub_path)
+    claimed = facts.claimed.get(mount.name)
+    if claimed is not None:
+        return MountSource(claimed.path, sub_path, read_only=claimed.read_only)
     volume = volumes[mount.name]
     path = volume_path(volume, pod, facts.root_dir)
     return MountSource(path, sub_path, read_only=kind_of(volume) in CONTENT)

@@ -1,0 +1,159 @@
+"""Sets up persistent volumes that are on the node: directories (`local`) and paths (`hostPath`).
+
+A local volume is bound to a directory of the pod, a hostPath volume is used where it is. Which pods
+use which volume is kept in memory: a new kubelet learns it when it sets the volumes up again.
+
+What must never happen here: data of a volume is deleted. What is in a local volume is the user's,
+so a pod's directory of it is only unmounted, and removed when it is empty then.
+Upstream: pkg/volume/local, pkg/volume/hostpath.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from refkubelet.events.recorder import EventRecorder
+from refkubelet.host.directories import make_directory
+from refkubelet.host.untrusted_files import opened_below
+from refkubelet.model.names import pod_dir, pod_volume_dir
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
+from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode
+from refkubelet.volumes.host_paths import check_host_path
+from refkubelet.volumes.mounting import Mounts
+from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
+from refkubelet.volumes.plan import LOCAL_MOUNTS, LOCAL_PLUGIN
+
+ALREADY_MOUNTED: Final = "AlreadyMountedVolume"
+SET_UP: Final = "SetUp failed"
+AFFINITY: Final = "NodeAffinity check failed"
+NEW_MOUNTER: Final = "NewMounter initialization failed"
+OPTIONS: Final = "MountOptionSupport check failed"
+
+
+class MountFailed(Exception):
+    """A persistent volume cannot be mounted. `step`: what failed of it, as events tell."""
+
+    def __init__(self, step: str, why: str) -> None:
+        super().__init__(why)
+        self.step = step
+
+
+class PersistentVolumes:
+    """The persistent volumes that pods of this node use. `fits`: whether the node has the labels
+    that the terms of a node selector want."""
+
+    def __init__(
+        self,
+        root_dir: str,
+        mounts: Mounts,
+        *,
+        recorder: EventRecorder,
+        fits: Callable[[list[Any]], bool],
+    ) -> None:
+        self._root_dir = root_dir
+        self._mounts = mounts
+        self._recorder = recorder
+        self._fits = fits
+        self._used: dict[str, dict[str, tuple[ClaimedVolume, VolumeOnNode]]] = {}
+
+    def of(self, pod_uid: str) -> Mapping[str, VolumeOnNode]:
+        """Where the pod's volumes of claims are, by the pod's names of them."""
+        return {name: place for name, (_, place) in self._used.get(pod_uid, {}).items()}
+
+    def set_up(self, pod: Pod, claimed: ClaimedVolume) -> None:
+        """Make the volume ready for the pod's containers. Raises `MountFailed`, OSError."""
+        spec = claimed.persistent.spec
+        assert spec is not None
+        affinity = spec.nodeAffinity
+        required = affinity.required if affinity is not None else None
+        if required is not None and not self._fits(required.nodeSelectorTerms):
+            raise MountFailed(AFFINITY, "no matching NodeSelectorTerms")
+        if spec.hostPath is not None and spec.mountOptions:
+            raise MountFailed(OPTIONS, "mount options are not supported for this volume type")
+        if claimed.only_for_one_pod and self._others(pod, claimed):
+            raise MountFailed(
+                SET_UP,
+                "volume uses the ReadWriteOncePod access mode and is already in use by another pod",
+            )
+        if spec.hostPath is not None:
+            check_host_path(spec.hostPath)
+            path = spec.hostPath.path
+        else:
+            path = self._set_up_local(pod, claimed)
+        place = VolumeOnNode(path, claimed.read_only)
+        self._used.setdefault(uid(pod), {})[claimed.volume.name] = (claimed, place)
+
+    def tear_down(self, pod: Pod) -> None:
+        """Unmount the pod's local volumes. Raises OSError, also where a directory still has
+        something in it."""
+        self._used.pop(uid(pod), None)
+        directory = os.path.join(pod_dir(self._root_dir, uid(pod)), LOCAL_MOUNTS)
+        if os.path.lexists(directory):
+            self._mounts.unmount_below(directory)
+            for name in os.listdir(directory):
+                os.rmdir(os.path.join(directory, name))
+            os.rmdir(directory)
+
+    def _others(self, pod: Pod, claimed: ClaimedVolume) -> bool:
+        """Whether other pods use the same persistent volume."""
+        return any(
+            pod_uid != uid(pod) and any(c.name == claimed.name for c, _ in used.values())
+            for pod_uid, used in self._used.items()
+        )
+
+    def _set_up_local(self, pod: Pod, claimed: ClaimedVolume) -> str:
+        """Bind the directory to the pod's; returns where the containers find it."""
+        path = claimed.path or ""
+        _check_directory(path)
+        if ".." in path.split("/"):
+            raise MountFailed(SET_UP, f"invalid path: {path} must not contain '..'")
+        target = pod_volume_dir(self._root_dir, uid(pod), LOCAL_PLUGIN, claimed.name)
+        if _is_same(path, target):
+            return target
+        shared = self._others(pod, claimed)
+        group = fs_group(pod)
+        if group is not None and shared and os.stat(path).st_gid != group:
+            self._tell_shared(pod, claimed, group)
+        make_directory(os.path.dirname(target))
+        with opened_below(path, "") as place:
+            found = self._mounts.bind(place, target)
+        if not claimed.read_only and not shared:
+            give_to_group(found, group, read_only=False, policy=change_policy(pod))
+        return found
+
+    def _tell_shared(self, pod: Pod, claimed: ClaimedVolume, group: int) -> None:
+        """Other pods use the volume with another group, which it keeps."""
+        has = os.stat(claimed.path or "").st_gid
+        text = (
+            f"The requested fsGroup is {group}, but the volume {claimed.name} has GID {has}. "
+            "The volume may not be shareable."
+        )
+        self._recorder.pod_event(pod, "Warning", ALREADY_MOUNTED, text)
+
+
+def _check_directory(path: str) -> None:
+    """Raises `MountFailed` where there is no directory. A block device would have to be formatted,
+    which this kubelet does not do."""
+    if not path:
+        raise MountFailed(NEW_MOUNTER, "local volume source is nil or local path is not set")
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise MountFailed(NEW_MOUNTER, f'path "{path}" does not exist') from None
+    if stat.S_ISBLK(mode):
+        text = f"{path} is a block device: this kubelet mounts local volumes that are directories"
+        raise MountFailed(NEW_MOUNTER, text)
+    if not stat.S_ISDIR(mode):
+        raise MountFailed(NEW_MOUNTER, "only directory and block device are supported")
+
+
+def _is_same(path: str, target: str) -> bool:
+    """Whether the directory is mounted at the target already."""
+    with suppress(OSError):
+        return os.path.samefile(path, target)
+    return False

@@ -10,6 +10,8 @@ from typing import Any, Final, Protocol
 
 LOG_LINKS: Final = Path("/var/log/containers")
 """Where every real kubelet makes links to the logs of containers."""
+DEVICE_PLUGINS: Final = Path("/var/lib/kubelet/device-plugins")
+"""Where kubelet programs listen for device plugins, whatever their flags say."""
 
 
 @dataclass(frozen=True, slots=True)

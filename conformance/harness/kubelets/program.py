@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from conformance.harness.kubelets.base import LOG_LINKS
+from conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
 from conformance.harness.machines.given.machine import GivenMachine
 from conformance.known_bugs import Release, release_of
 
@@ -125,7 +125,7 @@ def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Pro
         defaults=NO_CHAINS,
         certificates=(path.absolute(), CERTIFICATES),
         device_plugins="device-plugins",
-        fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
+        fixed_plugins=DEVICE_PLUGINS,
         environment={COLLECTOR: os.environ.get(COLLECTOR, SELDOM)},
         in_empty_directory=True,
     )

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from conformance.features import Feature
 from conformance.harness.expect import expect
-from conformance.harness.kubelets.base import LOG_LINKS
+from conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
 from conformance.harness.machines import mounting
 from conformance.harness.node import Node
 from conformance.harness.runs.case_run import REAL_CLOCK, Outcome, Result, run_case
@@ -153,12 +153,14 @@ def _own_mounts() -> bool:
     """Give this process a mount namespace of its own, if it may have one: kubelets then see no
     mounts of other cases, and none is left behind.
 
-    In it the directory of links to logs is its own, too. Kubelets remove the links of others that
-    lead nowhere, and those of other processes lead to mounts that they do not see."""
+    In it the directories that all kubelets of a machine share are its own, too. Kubelets remove the
+    links to logs of others that lead nowhere, and those of other processes lead to mounts that they
+    do not see; and all of them remove and make the same socket for device plugins."""
     try:
         mounting.own_namespace()
-        LOG_LINKS.mkdir(parents=True, exist_ok=True)
-        mounting.mount_memory(LOG_LINKS)
+        for place in (LOG_LINKS, DEVICE_PLUGINS):
+            place.mkdir(parents=True, exist_ok=True)
+            mounting.mount_memory(place)
     except OSError:
         return False
     return True

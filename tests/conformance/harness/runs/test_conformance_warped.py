@@ -12,7 +12,7 @@ import pytest
 from go_programs import built
 
 from conformance.features import Feature
-from conformance.harness.kubelets.base import LOG_LINKS
+from conformance.harness.kubelets.base import DEVICE_PLUGINS, LOG_LINKS
 from conformance.harness.runs import warped
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
@@ -51,9 +51,12 @@ def test_cases_that_take_minutes_come_first(monkeypatch: pytest.MonkeyPatch) -> 
     assert found != [case.id for case in cases]
 
 
-def test_a_process_has_links_to_logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shared", [LOG_LINKS, DEVICE_PLUGINS], ids=["logs", "plugins"])
+def test_a_process_has_what_kubelets_share_for_itself(
+    monkeypatch: pytest.MonkeyPatch, shared: Path
+) -> None:
     def run(case: Case, _: Choice, own_mounts: bool) -> Result:
-        (LOG_LINKS / case.id).symlink_to("nowhere")
+        (shared / case.id).symlink_to("nowhere")
         return Result(case, Outcome.PASSED, detail=str(own_mounts))
 
     monkeypatch.setattr(warped, "run_warped_case", run)
@@ -61,7 +64,7 @@ def test_a_process_has_links_to_logs_of_its_own(monkeypatch: pytest.MonkeyPatch)
     (result,) = run_warped_cases([case], Choice(), 1)
     if result.detail != "True":
         pytest.skip("this process may not have a mount namespace of its own")
-    assert not (LOG_LINKS / case.id).is_symlink()
+    assert not (shared / case.id).is_symlink()
 
 
 def test_the_case_of_a_process_that_dies_is_an_error_and_the_others_go_on(

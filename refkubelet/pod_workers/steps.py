@@ -46,6 +46,7 @@ from refkubelet.status.generate import (
     no_cgroup,
     past_active_deadline,
 )
+from refkubelet.status.merge import illegal_transition
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
 from refkubelet.volumes.manager import VolumesNotReady, WaitCancelled
@@ -234,8 +235,13 @@ class PodSteps:
         deps.statuses.terminate_pod(pod)
 
     def show(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Publish the status of a pod outside its steps, while one of them is under way."""
-        self._publish(pod, status, at_end=False)
+        """Publish the status of a pod outside its steps, while one of them is under way; not when
+        a container would be shown to have ended for good. The step may be about to start it again,
+        with another image, say, and an end that was shown cannot be taken back (STAT-008)."""
+        shown = self._generate(pod, status, at_end=False)
+        before = self._deps.statuses.get(uid(pod))
+        if before is None or illegal_transition(shown, before, pod) is None:
+            self._hand_over(pod, shown)
 
     def _publish(
         self,
@@ -247,7 +253,12 @@ class PodSteps:
     ) -> PodStatus:
         """Generate the status, let `status_fn` change it, hand it to the status manager and return
         it. `at_end`: the pod starts no more containers."""
-        api_status = self._generate(pod, status, at_end=at_end)
+        return self._hand_over(pod, self._generate(pod, status, at_end=at_end), status_fn)
+
+    def _hand_over(
+        self, pod: Pod, api_status: PodStatus, status_fn: PodStatusFn | None = None
+    ) -> PodStatus:
+        """The second half of `_publish`."""
         self._deps.probes.trigger_readiness(pod, api_status)
         if status_fn is not None:
             api_status = status_fn(api_status)

@@ -18,9 +18,12 @@ from conformance.harness.manifests import (
     sidecar,
 )
 from conformance.harness.node import Node
+from conformance.harness.workload import runs
 from conformance.registry import Feature, KnownBug, conformance
 
 API, FAULTS = Feature.API, Feature.FAULTS
+CREATE_TAKES_S = 4.0
+"""Longer than relists are apart (PLEG-001)."""
 
 
 async def set_image(node: Node, name: str, image: str, *, init: bool = False) -> None:
@@ -53,6 +56,37 @@ async def a_changed_image_restarts_the_container_of_a_run_once_pod_too(node: Nod
     expect_equal(node, node.api.phase("job"), "Running", "phase")
     wanted = ["Container main definition changed, will be restarted"]
     expect_equal(node, stops(node, "job"), wanted, "messages of Killing")
+
+
+@conformance(
+    id="image-change-slow",
+    rules=["LIFE-115.1", "LIFE-116", "STAT-008.1"],
+    needs=[API, FAULTS, Feature.STATUS],
+)
+async def a_container_that_is_being_replaced_has_not_ended(node: Node) -> None:
+    """A container whose image changes stops with exit code 0, in a pod that then would be over. The
+    new one takes its time to start; the pod goes on running all the while, and shows it."""
+    plan = pod("job", container("main", runs(stop_exit_code=0)), restartPolicy="OnFailure")
+    await node.api.create_pod(plan)
+    await api_running(node, "job")
+    with node.runtime.on("CreateContainer").delays(CREATE_TAKES_S):
+        await set_image(node, "job", OTHER_IMAGE)
+        await node.run_until(
+            lambda: node.count("CreateContainer", pod="job") == 2,
+            within_s=limits.START_S,
+            what="a second creation of main",
+        )
+        await node.run_for(CREATE_TAKES_S)
+    await node.run_until(
+        lambda: (
+            "running" in (status := node.api.container("job", "main"))["state"]
+            and status["restartCount"] == 1
+        ),
+        within_s=limits.START_S,
+        what="the new container is shown as running",
+    )
+    phases = {r.body["status"].get("phase") for r in node.api.requests("PATCH", "/pods/job/status")}
+    expect(node, phases <= {None, "Running"}, "no phase but Running", phases)
 
 
 @conformance(

@@ -74,7 +74,12 @@ class Watch:
         if loops is None:
             self.busy["a loop"] += 1
             return None
-        return [*loops, *self._programs()] if self._nobody_runs() else None
+        if not self._nobody_runs():
+            return None
+        if self._waiting_loops() != loops:
+            self.busy["a loop"] += 1  # it has worked meanwhile, and waits for something else
+            return None
+        return [*loops, *self._programs()]
 
     def programs_due(self) -> list[Due]:
         """Which programs wait for which instant, whether others work or not. Raises: CannotWarp."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import pytest
 
 import timewarp
 from simclock import Clock
+from timewarp.architectures import this_architecture
 from timewarp.loop import WarpedLoop
+from timewarp.members import Kind, Members
 from timewarp.pages import TimePage
 from timewarp.watch import Watch
 
@@ -242,3 +245,23 @@ def test_what_is_sent_during_the_look_is_read_before_the_jump(
     monkeypatch.setattr(Watch, "all_due", sends_during_the_look)
     with reader, writer:
         assert timewarp.run(main) < 1
+
+
+def test_a_loop_that_worked_during_the_look_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(TimePage.create()) as page:
+        members = Members(page)
+        row = members.join(Kind.LOOP, pid=os.getpid())
+        watch = Watch(page, this_architecture().calls, None)
+        later, sooner = page.monotonic_ns() + 2_000_000_000, page.monotonic_ns() + 1_000_000_000
+        members.wait_until(row, later)
+
+        def look() -> bool:
+            members.wait_until(row, sooner)
+            return True
+
+        monkeypatch.setattr(watch, "_nobody_runs", look)
+        assert watch.all_due() is None
+        due = watch.all_due()
+        assert due is not None
+        assert [one.instant_ns for one in due] == [sooner]
+        watch.close()

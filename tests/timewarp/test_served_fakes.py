@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,21 +23,23 @@ SHORT_S = 240.0
 """Real seconds, far below the 3,000 that pass; a busy machine takes a minute for two programs."""
 
 
-async def serving(*words: str) -> asyncio.subprocess.Process:
-    """The command, once it has said where it serves."""
+@asynccontextmanager
+async def serving(*words: str) -> AsyncIterator[None]:
+    """The command runs, and has said where it serves, until the block ends; then so does it."""
     program = await asyncio.create_subprocess_exec(
         sys.executable, "-m", *words, stdout=asyncio.subprocess.PIPE
     )
-    assert program.stdout is not None
-    assert b"ing on " in await program.stdout.readline()
-    return program
-
-
-async def ended(program: asyncio.subprocess.Process) -> None:
-    program.terminate()
-    assert program.stdout is not None
-    await program.stdout.read()
-    assert await program.wait() == 0
+    try:
+        assert program.stdout is not None
+        assert b"ing on " in await program.stdout.readline()
+        yield
+        program.terminate()
+        await program.stdout.read()
+        assert await program.wait() == 0
+    finally:
+        if program.returncode is None:
+            program.kill()
+            await program.wait()
 
 
 def test_what_the_fakes_stamp_is_of_the_shared_time(tmp_path: Path) -> None:
@@ -43,23 +47,22 @@ def test_what_the_fakes_stamp_is_of_the_shared_time(tmp_path: Path) -> None:
     page = TimePage.create(path=str(file))
 
     async def main() -> list[float]:
-        runtime = await serving(
+        kubeconfig = tmp_path / "kubeconfig"
+        runtime = serving(
             *("fakecri", "serve", "--listen", f"unix://{tmp_path}/cri.sock"),
             *("--control", f"unix://{control}", "--clock-page", str(file)),
         )
-        kubeconfig = tmp_path / "kubeconfig"
-        server = await serving(
+        server = serving(
             *("fakekubeapi.cli", "serve", "--listen", "127.0.0.1:0"),
             *("--kubeconfig-out", str(kubeconfig), "--clock-page", str(file)),
         )
-        url = next(x.split()[1] for x in kubeconfig.read_text().splitlines() if "server:" in x)
         late = []
-        for number in range(3):
-            await asyncio.sleep(1000)
-            stamps = [await runtime_clock(control), await created(url, f"n{number}")]
-            late += [page.wall_ns() / 1e9 - stamp for stamp in stamps]
-        for program in (runtime, server):
-            await ended(program)
+        async with runtime, server:
+            url = next(x.split()[1] for x in kubeconfig.read_text().splitlines() if "server:" in x)
+            for number in range(3):
+                await asyncio.sleep(1000)
+                stamps = [await runtime_clock(control), await created(url, f"n{number}")]
+                late += [page.wall_ns() / 1e9 - stamp for stamp in stamps]
         return late
 
     began_s = time.monotonic()

@@ -1,6 +1,7 @@
 """Volumes of claims that are on the node: directories of its own, and paths (NODE-215)."""
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,8 @@ NEEDS: Final = [Feature.API, Feature.STATUS]
 GONE_S: Final = limits.STOP_S + limits.STATUS_PASS_S + limits.HOUSEKEEPING_S
 AGAIN_S: Final = 20.0
 """Tries to mount a volume come after 0.5, 1, 2, 4 and 8 seconds (NODE-202.2)."""
-GROUP: Final = 4321
+GROUP: Final = os.getgid() if os.geteuid() else 4321
+"""Only root may give a file to a group that is not its own."""
 FILE: Final = "kept"
 
 
@@ -26,7 +28,14 @@ def data(node: Node) -> Path:
     place.mkdir()
     place.chmod(0o700)
     (place / FILE).write_text("1")
+    (place / FILE).chmod(0o644)
     return place
+
+
+def owner(path: Path) -> tuple[int, str]:
+    """The group of a file, and its permissions in octal digits."""
+    found = path.stat()
+    return found.st_gid, oct(stat.S_IMODE(found.st_mode))
 
 
 def local(path: Path) -> dict[str, Any]:
@@ -264,11 +273,11 @@ async def a_local_volume_belongs_to_the_group_of_the_pod(node: Node) -> None:
     await bind(node, local(place))
     await node.api.create_pod(user("first", securityContext={"fsGroup": GROUP}))
     await node.wait_running("first")
-    seen = [(p.stat().st_gid, oct(p.stat().st_mode & 0o7777)) for p in (place, place / FILE)]
-    expect_equal(node, seen, [(GROUP, "0o2770"), (GROUP, "0o664")], "groups and modes")
+    wanted_modes = [(GROUP, "0o2770"), (GROUP, "0o664")]
+    expect_equal(node, [owner(p) for p in (place, place / FILE)], wanted_modes, "groups and modes")
     await node.api.create_pod(user(securityContext={"fsGroup": GROUP + 1}))
     await node.wait_running("web")
-    expect_equal(node, (place / FILE).stat().st_gid, GROUP, "group of the file")
+    expect_equal(node, owner(place / FILE), wanted_modes[1], "group and mode of the file")
     told = node.events("AlreadyMountedVolume", pod="web")
     wanted = (
         f"The requested fsGroup is {GROUP + 1}, but the volume pv has GID {GROUP}. The volume may "
@@ -279,27 +288,27 @@ async def a_local_volume_belongs_to_the_group_of_the_pod(node: Node) -> None:
 
 @conformance(id="volume-claim-group-mismatch", rules=["NODE-215.8"], needs=NEEDS)
 async def a_volume_that_has_the_group_already_can_be_spared(node: Node) -> None:
-    """With the policy OnRootMismatch files keep their group when the directory has the pod's."""
+    """With the policy OnRootMismatch files keep group and mode when the directory has the pod's."""
     place = data(node)
     os.chown(place, -1, GROUP)
     place.chmod(0o2770)
     await bind(node, local(place))
     context = {"fsGroup": GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
-    before = (place / FILE).stat().st_gid
+    before = owner(place / FILE)
     await node.api.create_pod(user(securityContext=context))
     await node.wait_running("web")
-    expect_equal(node, (place / FILE).stat().st_gid, before, "group of the file")
+    expect_equal(node, owner(place / FILE), before, "group and mode of the file")
 
 
 @conformance(id="volume-claim-group-read-only", rules=["NODE-215.8"], needs=NEEDS)
 async def a_volume_that_is_only_read_keeps_its_group(node: Node) -> None:
     """A local volume that the pod wants read-only is not given to its group."""
     place = data(node)
-    before = (place / FILE).stat().st_gid
+    before = owner(place / FILE)
     await bind(node, local(place))
     await node.api.create_pod(user(read_only=True, securityContext={"fsGroup": GROUP}))
     await node.wait_running("web")
-    expect_equal(node, (place / FILE).stat().st_gid, before, "group of the file")
+    expect_equal(node, owner(place / FILE), before, "group and mode of the file")
     expect(node, given(node)[1], "a read-only mount", "one for writing")
 
 

@@ -16,17 +16,17 @@ from fakekubeapi.resources.strategy import Object, Strategy
 
 _PROTECTION: Final = "kubernetes.io/pv-protection"
 _NO_SOURCES: Final = frozenset(
-    (
-        *(
-            "accessModes",
-            "capacity",
-            "claimRef",
-            "mountOptions",
-            "nodeAffinity",
-            "storageClassName",
-        ),
-        *("persistentVolumeReclaimPolicy", "volumeAttributesClassName", "volumeMode"),
-    )
+    [
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    ]
 )
 """The fields of a spec that are no sources."""
 
@@ -53,12 +53,11 @@ class VolumeStrategy(Strategy):
         new.setdefault("status", {}).setdefault("phase", "Pending")
 
     def set_times(self, new: Object, old: Object, now: str) -> None:
-        status = new["status"]
-        if status.get("phase") != old.get("status", {}).get("phase"):
-            status.setdefault("lastPhaseTransitionTime", now)
-            before = old.get("status", {}).get("lastPhaseTransitionTime")
-            if status["lastPhaseTransitionTime"] == before:
-                status["lastPhaseTransitionTime"] = now
+        status, before = new["status"], old.get("status", {})
+        since = status.get("lastPhaseTransitionTime")
+        is_new = since is None or since == before.get("lastPhaseTransitionTime")
+        if status.get("phase") != before.get("phase") and is_new:
+            status["lastPhaseTransitionTime"] = now
 
     def validate_create(self, obj: Object) -> list[Cause]:
         return [*super().validate_create(obj), *_spec_causes(obj["spec"])]

@@ -258,7 +258,8 @@ class PodSteps:
     def _hand_over(
         self, pod: Pod, api_status: PodStatus, status_fn: PodStatusFn | None = None
     ) -> PodStatus:
-        """The second half of `_publish`."""
+        """Let `status_fn` change the status, give it to the probes and the status manager, and
+        return it."""
         self._deps.probes.trigger_readiness(pod, api_status)
         if status_fn is not None:
             api_status = status_fn(api_status)

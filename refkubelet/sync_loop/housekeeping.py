@@ -292,10 +292,8 @@ class Housekeeping:
                 continue
             path = safe_join(self._pods_dir, name)
             try:
-                for own in (
-                    *OWN_MOUNTS,
-                    LOCAL_MOUNTS,
-                ):  # left by a kubelet that ended before the pod did
+                # Mounts are left by a kubelet that ended before the pod did.
+                for own in (*OWN_MOUNTS, LOCAL_MOUNTS):
                     self._deps.mounts.unmount_below(os.path.join(path, own))
                 if self._has_volumes(name):  # mounts of others: the kubelet must not delete them
                     continue

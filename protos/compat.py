@@ -28,6 +28,7 @@ warnings.simplefilter("error")
 from concurrent import futures
 from importlib.metadata import version
 import grpc
+from kubecri.csi import api_pb2 as storage
 from kubecri.deviceplugin import api_pb2 as devices, api_pb2_grpc as devices_grpc
 from kubecri.health import api_pb2 as health
 from kubecri.pluginregistration import api_pb2 as registration
@@ -57,6 +58,7 @@ assert devices_grpc.DevicePluginStub
 assert devices.Device(ID="d").SerializeToString() == b"\\x0a\\x01d"
 assert resources.ClaimResource(share_id="").HasField("share_id")
 assert registration.PluginInfo(type="D").SerializeToString() == b"\\x0a\\x01D"
+assert storage.VolumeCondition(message="m").SerializeToString() == b"\\x12\\x01m"
 assert health.HealthCheckResponse(status="SERVING").SerializeToString() == b"\\x08\\x01"
 
 from google.protobuf import descriptor_pool

@@ -27,6 +27,7 @@ PACKAGES = {
     "deviceplugin": "deviceplugin/v1beta1",
     "podresources": "podresources/v1",
     "pluginregistration": "pluginregistration/v1",
+    "csi": "csi/v1",
 }
 """Packages below `kubecri`, and where their api.proto lies."""
 GENERATED = ("api_pb2*.py*", "typed_calls.py")

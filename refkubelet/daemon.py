@@ -54,6 +54,7 @@ from refkubelet.server.http import KubeletServers, Ports, ServerError, check_ser
 from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.telemetry.log_format import log_to_stderr, verbosity_of
 from refkubelet.telemetry.spans import NO_SPANS, Spans
+from refkubelet.volumes.csi.sockets import GrpcCsiSockets
 from refkubelet.volumes.mounting import mounts_for
 from refkubelet.wiring.api_access import Asked, open_access
 from simclock import Clock, Ids, RealClock, Rng
@@ -136,6 +137,7 @@ async def run(options: argparse.Namespace) -> int:
             credential_plugins=plugins,
             device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             plugin_sockets=GrpcSockets(),
+            csi_sockets=GrpcCsiSockets(),
             mounts=mounts_for(config.container_runtime_endpoint),
             certificates=access.certificates,
             spans=spans,

@@ -21,6 +21,7 @@ from refkubelet.pods.mirror import fast_static_pods_registration
 from refkubelet.wiring.admission import build_admission
 from refkubelet.wiring.base import KubeletDeps, Later, NodePlugins, build_base
 from refkubelet.wiring.certificates import build_certificates
+from refkubelet.wiring.csi import build_csi
 from refkubelet.wiring.loop import build_loop
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 from refkubelet.wiring.node import build_node
@@ -52,9 +53,12 @@ class Kubelet:
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
         self.objects = objects = build_objects(base, sources)
-        self.plugin_manager = build_plugin_manager(base, resources)
+        self.csi = csi = build_csi(base, sources, objects)
+        self.plugin_manager = build_plugin_manager(base, resources, csi)
         self.runtime = runtime = build_runtime(base, resources, objects)
-        self.work = work = build_work(base, sources, resources, runtime=runtime, objects=objects)
+        self.work = work = build_work(
+            base, sources, resources, runtime=runtime, objects=objects, csi=csi
+        )
         self.stats = build_stats(base, sources, runtime)
         self.upkeep = upkeep = build_upkeep(
             base=base, sources=sources, runtime=runtime, work=work, stats=self.stats
@@ -66,6 +70,7 @@ class Kubelet:
             runtime=runtime,
             work=work,
             upkeep=upkeep,
+            csi=csi,
         )
         admission = build_admission(
             base=base, resources=resources, work=work, upkeep=upkeep, node=self.node
@@ -191,6 +196,8 @@ class Kubelet:
             yield Part("node informer", informer.run)
         if self.objects is not None:
             yield from self.objects.parts()
+        if self.csi is not None:
+            yield from self.csi.parts()
         if self.runtime.variables is not None:
             yield Part("services", self.runtime.variables.run)
         if informer is not None:

@@ -43,7 +43,12 @@ class ApiServer:
 
     def node(self, name: str) -> dict[str, Any]:
         """The Node object; {} when there is none."""
-        found = (n for n in self.fake.store.items("nodes") if n["metadata"]["name"] == name)
+        return self.stored("nodes", name)
+
+    def stored(self, plural: str, name: str) -> dict[str, Any]:
+        """An object that has no namespace; {} when there is none. `plural`: with its group, if it
+        has one."""
+        found = (o for o in self.fake.store.items(plural) if o["metadata"]["name"] == name)
         return next(found, {})
 
     def pod_lists(self) -> int:

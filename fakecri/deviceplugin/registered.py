@@ -1,8 +1,9 @@
 """Plug-ins that a kubelet finds by their sockets below plugins_registry, in one process or served.
 
 A plug-in tells what it is (GetInfo) and is told how its registration went; of a device plugin the
-device service is on the same socket. `InProcessRegistry` is for virtual time: there the sockets are
-files that nobody listens at. What must never happen here: a socket is left behind.
+device service is on the same socket, of a storage driver the CSI services. `InProcessRegistry` is
+for virtual time: there the sockets are files that nobody listens at. What must never happen here: a
+socket is left behind.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from kubecri.deviceplugin import api_pb2_grpc as device_services
 from kubecri.pluginregistration import api_pb2 as api
 from kubecri.pluginregistration import api_pb2_grpc as services
 
+from fakecri.csi.driver import FakeCsiDriver
+from fakecri.csi.in_process import InProcessCsi
+from fakecri.csi.serving import add_driver
 from fakecri.deviceplugin.in_process import InProcessPlugins
 from fakecri.deviceplugin.plugin import FakeDevicePlugin
 from fakecri.deviceplugin.serving import DeviceService
@@ -27,15 +31,17 @@ from fakecri.errors import CriError, status_code, unknown
 
 @dataclass(slots=True)
 class RegisteredPlugin:
-    """What a plug-in tells; change it at any time. `device`: of a device plugin. `broken`: GetInfo
-    fails with that text; `slow_s`: how long GetInfo takes. `told`: every status that a kubelet sent
-    (registered, error); `asked`: how often GetInfo was called."""
+    """What a plug-in tells; change it at any time. `device`: of a device plugin; `csi`: of a
+    storage driver. `broken`: GetInfo fails with that text; `slow_s`: how long GetInfo takes.
+    `told`: every status that a kubelet sent (registered, error); `asked`: how often GetInfo was
+    called."""
 
     type: str
     name: str
     versions: tuple[str, ...] = ("v1beta1",)
     endpoint: str = ""
     device: FakeDevicePlugin | None = None
+    csi: FakeCsiDriver | None = None
     broken: str = ""
     slow_s: float = 0.0
     asked: int = 0
@@ -62,12 +68,20 @@ class RegisteredPlugin:
         )
 
 
+def csi_plugin(
+    driver: FakeCsiDriver, *, name: str = "", versions: tuple[str, ...] = ("1.0.0",)
+) -> RegisteredPlugin:
+    """The plug-in of a storage driver, which says that its name is the driver's, or `name`."""
+    return RegisteredPlugin("CSIPlugin", name or driver.name, versions=versions, csi=driver)
+
+
 class InProcessRegistry:
     """The sockets below plugins_registry, in virtual time. `devices`: where a kubelet finds the
-    device service of those that are device plugins."""
+    device service of those that are device plugins; `csi`: where it finds storage drivers."""
 
     def __init__(self, devices: InProcessPlugins) -> None:
         self._devices = devices
+        self.csi = InProcessCsi()
         self._listening: dict[str, RegisteredPlugin] = {}
 
     async def plug_in(self, path: Path, plugin: RegisteredPlugin) -> None:
@@ -79,12 +93,15 @@ class InProcessRegistry:
         self._listening[str(path)] = plugin
         if plugin.device is not None:
             self._devices.listen_at(str(path), plugin.device)
+        if plugin.csi is not None:
+            self.csi.listen_at(str(path), plugin.csi)
 
     async def unplug(self, path: Path) -> None:
         """Remove the socket; the plug-in does not answer any more."""
         path.unlink(missing_ok=True)
         self._listening.pop(str(path), None)
         self._devices.leave(str(path))
+        self.csi.leave(str(path))
 
     async def connect(self, path: str) -> InProcessRegistration:
         """A kubelet's connection. Raises ConnectionRefusedError."""
@@ -124,6 +141,8 @@ class ServedRegistry:
         if plugin.device is not None:
             service = DeviceService(plugin.device)
             device_services.add_DevicePluginServicer_to_server(service, server)
+        if plugin.csi is not None:
+            add_driver(plugin.csi, server)
         server.add_insecure_port(f"unix:{path}")
         await server.start()
         self._servers[path] = server, plugin

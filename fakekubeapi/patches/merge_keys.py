@@ -64,6 +64,8 @@ TYPES: Final[Mapping[str, Mapping[str, Field]]] = {
         "secrets": Merged("name"),
         "imagePullSecrets": Merged("name"),
     },
+    "CSINode": {**_META, "spec": "CSINodeSpec"},
+    "CSINodeSpec": {"drivers": Merged("name")},
 }
 
 

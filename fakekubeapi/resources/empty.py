@@ -43,6 +43,10 @@ ZERO_VALUES: Final[dict[str, dict[str, Any]]] = {
     "PriorityClass": {"value": 0},
     "CSIDriver": {"spec": {}},
     "CSINode": {"spec": {"drivers": None}},
+    "VolumeAttachment": {
+        "spec": {"attacher": "", "source": {}, "nodeName": ""},
+        "status": {"attached": False},
+    },
     "CertificateSigningRequest": {"spec": {"request": None, "signerName": ""}, "status": {}},
 }
 """What the objects of bookmarks have beside kind, apiVersion and metadata, as kube-apiserver 1.36.2

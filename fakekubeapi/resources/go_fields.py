@@ -183,6 +183,9 @@ POINTERS: Final[Mapping[str, frozenset[str]]] = {
         ),
         "CSINodeDriver": "allocatable",
         "TokenRequest": "expirationSeconds",
+        "VolumeAttachmentSource": "inlineVolumeSpec persistentVolumeName",
+        "VolumeAttachmentStatus": "attachError detachError",
+        "VolumeError": "errorCode",
         "VolumeNodeResources": "count",
     }.items()
 }
@@ -385,5 +388,9 @@ ALWAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "CSINodeDriver": {"name": "", "nodeID": "", "topologyKeys": None},
     "CSINodeSpec": {"drivers": None},
     "TokenRequest": {"audience": ""},
+    "VolumeAttachment": {"spec": {}, "status": {}},
+    "VolumeAttachmentSpec": {"attacher": "", "source": {}, "nodeName": ""},
+    "VolumeAttachmentStatus": {"attached": False},
+    "VolumeError": {"time": None},
 }
 """Fields that are always written, with what stands there when nothing was set."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from fakekubeapi.resources import Resource
-from fakekubeapi.resources.table_layouts import LAYOUTS, PLAIN
+from fakekubeapi.resources.table_layouts import LAYOUTS, NAMES, PLAIN, TYPES
 
 Object = dict[str, Any]
 
@@ -45,8 +45,8 @@ def to_table(resource: Resource, found: Object, now: datetime, include: str = "M
         "columnDefinitions": [
             {
                 "name": name,
-                "type": "string",
-                "format": "name" if name == "Name" else "",
+                "type": TYPES.get(name, "string"),
+                "format": "name" if name in NAMES else "",
                 "description": "",
                 "priority": priority,
             }

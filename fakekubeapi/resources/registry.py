@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fakekubeapi.resources.attachments import AttachmentStrategy
 from fakekubeapi.resources.certificates import CertificateRequestStrategy
 from fakekubeapi.resources.claims import ClaimStrategy
 from fakekubeapi.resources.core import (
@@ -17,6 +18,7 @@ from fakekubeapi.resources.keyed_data import ConfigMapStrategy, SecretStrategy
 from fakekubeapi.resources.nodes import NodeStrategy
 from fakekubeapi.resources.pods import PodStrategy
 from fakekubeapi.resources.services import ServiceStrategy
+from fakekubeapi.resources.storage import DriverStrategy, NodeDriversStrategy
 from fakekubeapi.resources.strategy import Strategy
 from fakekubeapi.resources.volumes import VolumeStrategy
 
@@ -145,8 +147,31 @@ RESOURCES: Final = (
     Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
     Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
-    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
-    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
+    Resource(
+        "storage.k8s.io",
+        "v1",
+        "csidrivers",
+        "CSIDriver",
+        namespaced=False,
+        strategy=DriverStrategy(),
+    ),
+    Resource(
+        "storage.k8s.io",
+        "v1",
+        "csinodes",
+        "CSINode",
+        namespaced=False,
+        strategy=NodeDriversStrategy(),
+    ),
+    Resource(
+        "storage.k8s.io",
+        "v1",
+        "volumeattachments",
+        "VolumeAttachment",
+        namespaced=False,
+        strategy=AttachmentStrategy(),
+        subresources=_STATUS,
+    ),
     Resource(
         "certificates.k8s.io",
         "v1",

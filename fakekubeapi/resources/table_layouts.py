@@ -115,6 +115,56 @@ def _claim(item: Object, now: datetime) -> Cells:
     ]
 
 
+def _volume(item: Object, now: datetime) -> Cells:
+    spec, status = item["spec"], item.get("status") or {}
+    claim = spec.get("claimRef")
+    deleted = "deletionTimestamp" in item["metadata"]
+    return [
+        item["metadata"]["name"],
+        (spec.get("capacity") or {}).get("storage", "0"),
+        ",".join(_MODES.get(mode, mode) for mode in spec.get("accessModes") or ()),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        "Terminating" if deleted else status.get("phase", ""),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName", _UNSET),
+        status.get("reason", ""),
+        _age(item, now),
+        spec.get("volumeMode", _UNSET),
+    ]
+
+
+def _driver(item: Object, now: datetime) -> Cells:
+    spec = item["spec"]
+    tokens = spec.get("tokenRequests")
+    return [
+        item["metadata"]["name"],
+        spec.get("attachRequired", True),
+        spec.get("podInfoOnMount", False),
+        spec.get("storageCapacity", False),
+        ",".join(token["audience"] for token in tokens) if tokens else _UNSET,
+        spec.get("requiresRepublish", False),
+        ",".join(spec.get("volumeLifecycleModes") or ()) or _NONE,
+        _age(item, now),
+    ]
+
+
+def _node_drivers(item: Object, now: datetime) -> Cells:
+    return [item["metadata"]["name"], len(item["spec"]["drivers"] or ()), _age(item, now)]
+
+
+def _attachment(item: Object, now: datetime) -> Cells:
+    spec = item["spec"]
+    return [
+        item["metadata"]["name"],
+        spec["attacher"],
+        spec["source"].get("persistentVolumeName", ""),
+        spec["nodeName"],
+        item["status"]["attached"],
+        _age(item, now),
+    ]
+
+
 def _node(node: Object, now: datetime) -> Cells:
     status, metadata = node.get("status") or {}, node["metadata"]
     conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
@@ -249,4 +299,32 @@ LAYOUTS: Final[dict[str, Layout]] = {
         ),
         _claim,
     ),
+    "persistentvolumes": (
+        _columns(
+            "Name,Capacity,Access Modes,Reclaim Policy,Status,Claim,StorageClass,"
+            "VolumeAttributesClass,Reason,Age",
+            "VolumeMode",
+        ),
+        _volume,
+    ),
+    "csidrivers.storage.k8s.io": (
+        _columns(
+            "Name,AttachRequired,PodInfoOnMount,StorageCapacity,TokenRequests,RequiresRepublish,"
+            "Modes,Age"
+        ),
+        _driver,
+    ),
+    "csinodes.storage.k8s.io": (_columns("Name,Drivers,Age"), _node_drivers),
+    "volumeattachments.storage.k8s.io": (
+        _columns("Name,Attacher,PV,Node,Attached,Age"),
+        _attachment,
+    ),
 }
+TYPES: Final = {
+    **dict.fromkeys(("AttachRequired", "PodInfoOnMount", "StorageCapacity"), "boolean"),
+    **dict.fromkeys(("RequiresRepublish", "Attached"), "boolean"),
+    "Drivers": "integer",
+}
+"""The columns that hold no texts."""
+NAMES: Final = frozenset(("Name", "Attacher"))
+"""The columns that hold the names of objects."""

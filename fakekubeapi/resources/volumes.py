@@ -11,7 +11,11 @@ from fakekubeapi.errors import (
     required,
     unsupported_value,
 )
+from fakekubeapi.resources.checks import one_of
 from fakekubeapi.resources.claims import ACCESS_MODES
+from fakekubeapi.resources.csi_sources import csi_volume_causes
+from fakekubeapi.resources.go_spelling import sources_differ
+from fakekubeapi.resources.metadata import subdomain_problems
 from fakekubeapi.resources.strategy import Object, Strategy
 
 _PROTECTION: Final = "kubernetes.io/pv-protection"
@@ -29,6 +33,8 @@ _NO_SOURCES: Final = frozenset(
     ]
 )
 """The fields of a spec that are no sources."""
+_RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
+_EXPAND_SECRET: Final = "controllerExpandSecretRef"
 
 
 class VolumeStrategy(Strategy):
@@ -66,13 +72,15 @@ class VolumeStrategy(Strategy):
         causes = super().validate_update(new, old, subresource)
         if subresource:
             return causes
-        causes += _spec_causes(new["spec"])
-        if _sources(new["spec"]) != _sources(old["spec"]):
-            text = "spec.persistentvolumesource is immutable after creation"
-            causes.append(forbidden_field("spec.persistentvolumesource", text))
+        causes += _spec_causes(new["spec"]) * 2  # the API server looks at it twice
+        causes += _source_change_causes(new["spec"], old["spec"])
         mode = new["spec"].get("volumeMode")
         if mode != old["spec"].get("volumeMode"):
             causes.append(invalid_value("volumeMode", mode, "field is immutable"))
+        attributes = "volumeAttributesClassName"
+        if attributes in old["spec"] and attributes not in new["spec"]:
+            text = "update from non-nil value to nil is forbidden"
+            causes.append(forbidden_field(f"spec.{attributes}", text))
         return causes
 
 
@@ -83,31 +91,85 @@ def _complete(spec: dict[str, Any]) -> None:
         spec["hostPath"].setdefault("type", "")
 
 
+def _source_change_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """What is wrong if the source of a volume is not what it was. A CSI volume may get the secret
+    with which it is made larger, if it has none."""
+    if (old.get("csi") or {}).get(_EXPAND_SECRET) is None and new.get("csi") is not None:
+        kept = {key: value for key, value in new["csi"].items() if key != _EXPAND_SECRET}
+        new = {**new, "csi": kept} if old.get("csi") is not None else new
+    if _sources(new) == _sources(old):
+        return []
+    text = "spec.persistentvolumesource is immutable after creation"
+    shown = sources_differ(old, new)
+    return [forbidden_field("spec.persistentvolumesource", f"{text}\n{shown}" if shown else text)]
+
+
 def _sources(spec: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in _NO_SOURCES}
 
 
 def _spec_causes(spec: dict[str, Any]) -> list[Cause]:
-    causes: list[Cause] = []
-    modes = spec.get("accessModes") or []
-    if not modes:
-        causes.append(required("spec.accessModes"))
-    causes += [
-        unsupported_value("spec.accessModes", mode, ACCESS_MODES)
-        for mode in modes
-        if mode not in ACCESS_MODES
-    ]
+    causes = access_mode_causes(spec, "spec")
     if not spec.get("capacity"):
         causes.append(required("spec.capacity"))
         causes.append(unsupported_value("spec.capacity", None, ("storage",)))
+    causes += one_of(spec, "persistentVolumeReclaimPolicy", "spec", _RECLAIM_POLICIES)
+    return [*causes, *source_causes(spec, "spec"), *_class_causes(spec)]
+
+
+def source_causes(spec: dict[str, Any], path: str) -> list[Cause]:
+    """What is wrong with the source of a volume, whose spec is at `path`."""
+    causes: list[Cause] = []
     sources = _sources(spec)
     if not sources:
-        causes.append(required("spec", "must specify a volume type"))
+        return [required(path, "must specify a volume type")]
     for kind in ("hostPath", "local"):
         if kind in sources and not sources[kind].get("path"):
-            causes.append(required(f"spec.{kind}.path"))
+            causes.append(required(f"{path}.{kind}.path"))
     affinity = (spec.get("nodeAffinity") or {}).get("required")
     if "local" in sources and affinity is None:
         text = "Local volume requires node affinity"
-        causes.append(required("spec.nodeAffinity", text))
+        causes.append(required(f"{path}.nodeAffinity", text))
+    if "csi" in sources and len(sources) > 1:
+        text = "may not specify more than 1 volume type"
+        causes.append(forbidden_field(f"{path}.csi", text))
+    elif "csi" in sources:
+        causes += csi_volume_causes(sources["csi"], f"{path}.csi")
+    return causes
+
+
+def access_mode_causes(spec: dict[str, Any], path: str) -> list[Cause]:
+    """What is wrong with the accessModes of a volume's spec, which is at `path`."""
+    causes: list[Cause] = []
+    field, modes = f"{path}.accessModes", spec.get("accessModes") or []
+    if not modes:
+        causes.append(required(field))
+    causes += [
+        unsupported_value(field, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES
+    ]
+    known = {mode for mode in modes if mode in ACCESS_MODES}
+    if "ReadWriteOncePod" in known and len(known) > 1:
+        text = "may not use ReadWriteOncePod with other access modes"
+        causes.append(forbidden_field(field, text))
+    return causes
+
+
+def _class_causes(spec: dict[str, Any]) -> list[Cause]:
+    """What is wrong with the classes and the mode of a volume."""
+    causes: list[Cause] = []
+    name = spec.get("storageClassName") or ""
+    for text in subdomain_problems(name) if name else ():
+        causes.append(invalid_value("spec.storageClassName", name, text))
+    causes += one_of(spec, "volumeMode", "spec", ("Block", "Filesystem"))
+    attributes = spec.get("volumeAttributesClassName")
+    if attributes is None:
+        return causes
+    field = "spec.volumeAttributesClassName"
+    if not attributes:
+        causes.append(required(field, "an empty string is disallowed"))
+    for text in subdomain_problems(attributes) if attributes else ():
+        causes.append(invalid_value(field, attributes, text))
+    if spec.get("csi") is None:
+        text = "has to be specified when using volumeAttributesClassName"
+        causes.append(required("spec.csi", text))
     return causes

@@ -97,7 +97,7 @@ def _struct(wanted: Any) -> Any:
 def _convert(owner: str, name: str, wanted: Any) -> Convert:
     if (owner, name) in _BYTES:
         return _bytes_map
-    if name in _AMOUNTS:
+    if name in _AMOUNTS and _struct(wanted) is None:
         return _amounts
     if name in _AMOUNT:
         return canonical_quantity

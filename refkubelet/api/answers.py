@@ -23,6 +23,7 @@ from lightkube.models.core_v1 import (
     ServiceAccount,
 )
 from lightkube.models.node_v1 import RuntimeClass
+from lightkube.models.storage_v1 import CSIDriver, VolumeAttachment
 
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.model.objects import Node
@@ -38,6 +39,8 @@ def _decoder(kind: type[T]) -> Callable[[dict[str, Any]], T]:
 
 decode_claim: Final = _decoder(PersistentVolumeClaim)
 decode_volume: Final = _decoder(PersistentVolume)
+decode_volume_attachment: Final = _decoder(VolumeAttachment)
+decode_csi_driver: Final = _decoder(CSIDriver)
 decode_config_map: Final = _decoder(ConfigMap)
 decode_node: Final = _decoder(Node)
 decode_runtime_class: Final = _decoder(RuntimeClass)

@@ -21,6 +21,7 @@ from lightkube.models.core_v1 import (
     ServiceAccount,
 )
 from lightkube.models.node_v1 import RuntimeClass
+from lightkube.models.storage_v1 import CSIDriver, VolumeAttachment
 
 from refkubelet.model.objects import Node, Pod
 
@@ -154,6 +155,26 @@ class ApiClient(Protocol):
     async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim: ...
 
     async def get_volume(self, name: str) -> PersistentVolume: ...
+
+    async def get_volume_attachment(self, name: str) -> VolumeAttachment: ...
+
+    async def list_csi_drivers(self) -> ObjectList[CSIDriver]:
+        """What the drivers of the cluster want of kubelets (NODE-218)."""
+        ...
+
+    def watch_csi_drivers(self, resource_version: str) -> AsyncIterator[WatchEvent[CSIDriver]]: ...
+
+    async def get_csi_node(self, name: str) -> dict[str, Any]:
+        """What the cluster knows of the drivers of the node of that name (NODE-216)."""
+        ...
+
+    async def create_csi_node(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    async def replace_csi_node(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """As `replace_lease`."""
+        ...
+
+    async def delete_csi_node(self, name: str) -> None: ...
 
     async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]: ...
 

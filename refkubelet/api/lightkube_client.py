@@ -26,8 +26,6 @@ from lightkube.models.certificates_v1 import CertificateSigningRequest
 from lightkube.models.certificates_v1beta1 import ClusterTrustBundle
 from lightkube.models.core_v1 import (
     ConfigMap,
-    PersistentVolume,
-    PersistentVolumeClaim,
     Secret,
     Service,
     ServiceAccount,
@@ -36,7 +34,6 @@ from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.api import paths
 from refkubelet.api.answers import (
-    decode_claim,
     decode_config_map,
     decode_node,
     decode_runtime_class,
@@ -45,7 +42,6 @@ from refkubelet.api.answers import (
     decode_service_account,
     decode_signing_request,
     decode_trust_bundle,
-    decode_volume,
     error_of,
     every,
     json_object,
@@ -56,6 +52,7 @@ from refkubelet.api.answers import (
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.api.credential_plugin import PluginAuth
 from refkubelet.api.kubeconfig import read_kubeconfig, showing
+from refkubelet.api.storage_requests import StorageRequests
 from refkubelet.api.traced_wire import TracedWire
 from refkubelet.api.wire import HttpWire, Wire
 from refkubelet.config import ConfigError
@@ -71,7 +68,7 @@ KEEP: Final = Path(), Path()
 """No files: what the kubeconfig says stays."""
 
 
-class LightkubeApiClient:
+class LightkubeApiClient(StorageRequests):
     """`ApiClient` over a wire; make one with `from_kubeconfig`, `in_process` or `over`."""
 
     def __init__(self, wire: Wire, server: str, config: SingleConfig | None = None) -> None:
@@ -275,13 +272,6 @@ class LightkubeApiClient:
     ) -> AsyncIterator[WatchEvent[ClusterTrustBundle]]:
         async for kind, value in self._watch(paths.TRUST_BUNDLES, paths.watching(resource_version)):
             yield watch_event(decode_trust_bundle, kind, value)
-
-    async def get_claim(self, namespace: str, name: str) -> PersistentVolumeClaim:
-        path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
-        return one(decode_claim, await self._json("GET", path))
-
-    async def get_volume(self, name: str) -> PersistentVolume:
-        return one(decode_volume, await self._json("GET", f"/api/v1/persistentvolumes/{name}"))
 
     async def get_resource_claim(self, namespace: str, name: str) -> dict[str, Any]:
         return await self._json("GET", f"{paths.resource_claims(namespace)}/{name}")

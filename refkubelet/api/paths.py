@@ -7,6 +7,9 @@ from typing import Final
 WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
 SIGNING_REQUESTS: Final = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 TRUST_BUNDLES: Final = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
+STORAGE: Final = "/apis/storage.k8s.io/v1"
+CSI_DRIVERS: Final = f"{STORAGE}/csidrivers"
+CSI_NODES: Final = f"{STORAGE}/csinodes"
 
 
 def leases(namespace: str) -> str:

@@ -24,17 +24,25 @@ _ADOPTED_LABELS: Final = (
 )
 
 
-def sent(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The status as a patch that replaces the list of addresses; merged, it would keep addresses
-    that the node no longer has (NODE-011)."""
-    return {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
+def sent(status: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """The status as a patch of the Node that showed `before`. It replaces the list of addresses;
+    merged, it would keep addresses that the node no longer has (NODE-011). Volumes that nothing of
+    this node uses any more are not shown as in use: as long as they are no controller detaches
+    them (NODE-217.1)."""
+    patch = {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
+    if before.get("volumesInUse") and not status.get("volumesInUse"):
+        patch["volumesInUse"] = None
+    return patch
 
 
-def without_volumes(status: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """`status`, as it is sent, without the volumes in use that the Node of `before` shows: nothing
-    here can be attached, and as long as they are shown no controller detaches what an earlier
-    kubelet had (NODE-035)."""
-    return {**status, "volumesInUse": None} if before.get("volumesInUse") else dict(status)
+def volumes_differ(status: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether the Node shows other volumes as in use than it shall."""
+    return (before.get("volumesInUse") or []) != (status.get("volumesInUse") or [])
+
+
+def attached_in(status: Mapping[str, Any]) -> frozenset[str]:
+    """The names in volumesAttached."""
+    return frozenset(volume.get("name") or "" for volume in status.get("volumesAttached") or ())
 
 
 def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:

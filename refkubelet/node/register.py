@@ -13,31 +13,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from refkubelet.api.client import ApiClient, ApiError
-from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
 from refkubelet.node.patches import (
     adoption_patch,
+    attached_in,
     sent,
+    volumes_differ,
     with_devices,
     without_devices,
     without_heartbeat,
-    without_volumes,
 )
 from refkubelet.node.pod_cidrs import pod_cidrs
+from refkubelet.node.settings import NO_FIELDS, NodeSettings
 from refkubelet.node.status import (
-    Condition,
-    NodeFacts,
     conditions,
     flip_events,
     initial_node,
@@ -54,65 +51,6 @@ TRIES: Final = 5  # of one update, without a pause
 SOON_S: Final = 0.1
 SOON_FOR_S: Final = 120.0
 _OF_THE_MACHINE: Final = ("kubernetes.io/os", "kubernetes.io/arch")
-
-NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-def _nothing() -> Sequence[Any]:
-    return ()
-
-
-async def _no_look() -> None:
-    """For a kubelet without a runtime."""
-
-
-async def _no_ranges(cidrs: Sequence[str]) -> bool:
-    """For a kubelet whose runtime is told nothing."""
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSettings:
-    """How the node reports, and where its status comes from."""
-
-    facts: NodeFacts  # what does not change while the kubelet runs
-    register: bool = True
-    """Create or adopt the Node at start (`registerNode`)."""
-    update_s: float = 10.0
-    """The time between two updates of the status (`nodeStatusUpdateFrequency`)."""
-    report_s: float = 300.0
-    """An unchanged status is written again after this time (`nodeStatusReportFrequency`)."""
-    pressures: Callable[[], Sequence[Condition]] = _nothing
-    """The pressure conditions that the eviction manager has computed."""
-    runtime_errors: Callable[[], Sequence[str]] = _nothing
-    """Why the runtime is not ready; empty: it is."""
-    shutdown_errors: Callable[[], Sequence[str]] = _nothing
-    """That the node shuts down; empty: it does not."""
-    devices: NodeDevices | None = None
-    """The devices of device plugins (CG-084)."""
-    runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
-    """Further fields of the status: features of the runtime, images (NODE-035)."""
-    seen: Callable[[], Node | None] = lambda: None
-    """The informer's Node; None: not yet."""
-    random: Callable[[], float] = lambda: 0.5
-    """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
-    pod_cidrs: Callable[[Sequence[str]], Awaitable[bool]] = _no_ranges
-    """Told the Node's pod CIDRs; returns whether they are new to the runtime (NODE-014)."""
-    look: Callable[[], Awaitable[None]] = _no_look
-    """Asks the runtime for its status, outside of the usual period."""
-
-    def not_ready(self) -> list[str]:
-        """Why the node is not ready, the runtime's reasons first; empty: it is ready (NODE-022)."""
-        return [*self.runtime_errors(), *self.shutdown_errors()]
-
-
-class NodeDevices(Protocol):
-    """The device manager. `node_is_new`: the machine is new, so an existing Node has the devices of
-    an earlier machine."""
-
-    node_is_new: bool
-
-    def amounts(self) -> Amounts: ...
 
 
 class NodeRegistrar:
@@ -203,11 +141,11 @@ class NodeRegistrar:
         existing = to_dict(node)
         self._take_over(existing)
         metadata = adoption_patch(self._settings.facts, existing.get("metadata") or {})
-        status = self._status()
-        if self._settings.devices is not None and self._settings.devices.node_is_new:
-            status = without_devices(status, existing.get("status") or {})
         before = existing.get("status") or {}
-        patch: dict[str, Any] = {"status": without_volumes(sent(status), before)}
+        status = self._status(before)
+        if self._settings.devices is not None and self._settings.devices.node_is_new:
+            status = without_devices(status, before)
+        patch: dict[str, Any] = {"status": sent(status, before)}
         if metadata:
             patch["metadata"] = metadata
         adopted = await self._api.patch_node_status(self._settings.facts.name, patch)
@@ -240,14 +178,14 @@ class NodeRegistrar:
             self._take_over(to_dict(node))
             labels = {key: facts.labels[key] for key in _OF_THE_MACHINE if key in facts.labels}
             patch["metadata"] = {"labels": labels}
-        status = self._status()
+        status = self._status(before)
         differs = without_heartbeat(status) != without_heartbeat(self._written)
         changed = differs or is_another or moved or self._written_at_s is None
-        changed = changed or bool(before.get("volumesInUse"))
+        changed = changed or (node is not None and volumes_differ(status, before))
         if not changed and not self._is_due():
             return
         self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
-        patch["status"] = without_volumes(sent(status), before)
+        patch["status"] = sent(status, before)
         written = await self._api.patch_node_status(facts.name, patch)
         self._complaints.over(self._what)
         self._accept(status, written)
@@ -287,12 +225,15 @@ class NodeRegistrar:
         age_s = self._clock.monotonic_s() - written_at_s
         return age_s >= self._settings.report_s + self._delay_s
 
-    def _status(self) -> dict[str, Any]:
+    def _status(self, before: Mapping[str, Any] = NO_FIELDS) -> dict[str, Any]:
+        """The status as it is now. `before`: what the Node shows."""
         s = self._settings
         now = format_rfc3339(self._clock.wall_ns())
         rows = conditions(s.pressures(), s.not_ready(), self._conditions, now)
         facts = with_devices(s.facts, s.devices.amounts()) if s.devices else s.facts
-        return {**node_status(facts, rows), **s.runtime()}
+        in_use = s.volumes.in_use(attached_in(before)) if s.volumes is not None else []
+        volumes = {"volumesInUse": in_use} if in_use else {}
+        return {**node_status(facts, rows), **s.runtime(), **volumes}
 
     def _accept(self, status: dict[str, Any], node: Node) -> None:
         """Record a status that the server has accepted, and send events for changed conditions."""
@@ -302,6 +243,8 @@ class NodeRegistrar:
         self._written = status
         self._written_at_s = self._clock.monotonic_s()
         self._written_to = _uid(node)
+        if self._settings.volumes is not None:
+            self._settings.volumes.reported(status.get("volumesInUse") or ())
 
 
 def _uid(node: Node) -> str:

@@ -102,6 +102,10 @@ class TokenManager:
     async def get(self, pod: Pod, audience: str, expiration_s: int | None) -> str:
         """A token of the pod's service account; `audience` "": the server's own; `expiration_s`
         None: the server's default. Raises `ApiError`."""
+        return (await self.token(pod, audience, expiration_s)).text
+
+    async def token(self, pod: Pod, audience: str, expiration_s: int | None) -> Token:
+        """The same token, with the time when it expires. Raises `ApiError`."""
         name, namespace = name_and_namespace(pod)
         wanted = _Wanted(
             pod_uid=uid(pod),
@@ -114,10 +118,10 @@ class TokenManager:
         known = self._tokens.get(wanted)
         jitter_s = int(self._random.random() * MAX_JITTER_S)
         if known is not None and not known.requires_refresh(self._clock.now(), jitter_s):
-            return known.text
+            return known
         return await self._renew(wanted, known)
 
-    async def _renew(self, wanted: _Wanted, known: Token | None) -> str:
+    async def _renew(self, wanted: _Wanted, known: Token | None) -> Token:
         what = f"token of {wanted.account} for pod {wanted.namespace}/{wanted.pod_name}"
         try:
             answer = await self._api.create_token(
@@ -131,10 +135,10 @@ class TokenManager:
                 text = f"token {wanted} expired and refresh failed: {error.message}"
                 raise _told(error, text) from None
             self._complaints.failed(what, error, ApiError)
-            return known.text
+            return known
         self._complaints.over(what)
         self._tokens[wanted] = token
-        return token.text
+        return token
 
     def forget(self, pod_uid: str) -> None:
         """The pod has ended: its tokens serve nobody."""

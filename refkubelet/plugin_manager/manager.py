@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.failures import Complaints
-from refkubelet.plugin_manager.plan import Retry, SocketId, failed, plan
+from refkubelet.operation_backoff import Retry, failed
+from refkubelet.plugin_manager.plan import SocketId, plan
 from refkubelet.plugin_manager.registration import (
     PluginEntry,
     PluginHandler,

@@ -80,6 +80,13 @@ class CleanableCgroups(Protocol):
     ) -> None: ...
 
 
+class CleanableVolumes(Protocol):
+    def is_left(self, pod_uid: str) -> bool:
+        """Whether drivers still have volumes of a pod that is gone; these are being ended. Raises
+        OSError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CleanupDeps:
     """What housekeeping works with."""
@@ -100,6 +107,8 @@ class CleanupDeps:
     """None: pods are never resized."""
     mounts: Mounts = field(default_factory=NoMounts)
     """Unmounts the volumes of removed pods."""
+    volumes: CleanableVolumes | None = None
+    """None: no volume is of a driver."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -292,7 +301,9 @@ class Housekeeping:
                 continue
             path = safe_join(self._pods_dir, name)
             try:
-                # Mounts are left by a kubelet that ended before the pod did.
+                # Volumes and mounts are left by a kubelet that ended before the pod did.
+                if self._deps.volumes is not None and self._deps.volumes.is_left(name):
+                    continue
                 for own in (*OWN_MOUNTS, LOCAL_MOUNTS):
                     self._deps.mounts.unmount_below(os.path.join(path, own))
                 if self._has_volumes(name):  # mounts of others: the kubelet must not delete them

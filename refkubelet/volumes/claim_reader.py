@@ -95,5 +95,6 @@ def _check_use(pod: Pod, claimed: ClaimedVolume) -> None:
     why = mode_problem(claimed, mounted, devices)
     if why:
         raise ClaimError(why)
-    if claimed.path is None or claimed.volume.name in devices:
+    served = claimed.path is not None or claimed.is_of_csi
+    if not served or claimed.volume.name in devices:
         raise ClaimError(no_plugin(claimed.name))

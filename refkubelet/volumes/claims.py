@@ -44,6 +44,12 @@ class ClaimedVolume:
         return source.path if source else None
 
     @property
+    def is_of_csi(self) -> bool:
+        """Whether a CSI driver serves it."""
+        spec = self.persistent.spec
+        return spec is not None and spec.csi is not None
+
+    @property
     def only_for_one_pod(self) -> bool:
         """Whether a second pod must wait until the first has ended."""
         spec = self.persistent.spec

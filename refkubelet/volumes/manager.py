@@ -22,7 +22,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from lightkube.models.core_v1 import Volume
 
@@ -33,13 +33,16 @@ from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.quantity import parse_integer
+from refkubelet.operation_backoff import FIRST_RETRY_S, Retry, failed
 from refkubelet.volumes.claim_reader import ClaimReader, claimed_volumes
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.content import ContentVolumes
+from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
+from refkubelet.volumes.mount_errors import SET_UP, MountFailed, NotAttached
 from refkubelet.volumes.payload import PayloadError
-from refkubelet.volumes.persistent import SET_UP, MountFailed, PersistentVolumes
+from refkubelet.volumes.persistent import PersistentVolumes
 from refkubelet.volumes.plan import (
     CONTENT,
     CSI,
@@ -56,8 +59,8 @@ from simclock import Clock
 log = logging.getLogger(__name__)
 
 FAILED_MOUNT: Final = "FailedMount"
-FIRST_DELAY_S: Final = 0.5
-MAX_DELAY_S: Final = 122.0
+ATTACHED_LOOK_S: Final = 0.1
+"""The time between two looks whether a volume is attached."""
 WAIT_S: Final = 123.0
 EXPECTED: Final = (HostPathError, MountFailed, PayloadError, ApiError, OSError, ValueError)
 
@@ -70,31 +73,26 @@ class WaitCancelled(Exception):
     """The pod shall end, and no longer waits for its volumes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    delay_s: float
-    retry_at_s: float
-
-
 @dataclass(slots=True, eq=False)
 class _Pod:
     """The volumes of one pod, by name. `due`: those to be set up; `mounted`: those that were once;
-    `claimed`: what those of claims are bound to. `moved` is set when a volume was mounted, `more`
-    when there is more to do."""
+    `claimed`: what those of claims are bound to; `places`: where those of claims and CSI drivers
+    are. `moved` is set when a volume was mounted, `more` when there is more to do."""
 
     pod: Pod
     due: dict[str, Volume] = field(default_factory=dict)
     mounted: set[str] = field(default_factory=set)
     claimed: dict[str, ClaimedVolume] = field(default_factory=dict)
-    failures: dict[str, _Failure] = field(default_factory=dict)
+    places: dict[str, VolumeOnNode] = field(default_factory=dict)
+    failures: dict[str, Retry] = field(default_factory=dict)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     more: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
 
 class PodVolumes:
-    """The volumes of all pods. `claims` None: standalone; `allocatable_bytes`: of the node's
-    memory; 0: unknown."""
+    """The volumes of all pods. `drivers` None: no drivers are known; `claims` None: standalone;
+    `allocatable_bytes`: of the node's memory; 0: unknown."""
 
     def __init__(
         self,
@@ -102,6 +100,7 @@ class PodVolumes:
         content: ContentVolumes,
         persistent: PersistentVolumes,
         *,
+        drivers: DriverVolumes | None = None,
         claims: ClaimReader | None,
         recorder: EventRecorder,
         clock: Clock,
@@ -110,6 +109,7 @@ class PodVolumes:
         self._empty_dirs = empty_dirs
         self._content = content
         self._persistent = persistent
+        self._drivers = drivers
         self._claims = claims
         self._recorder = recorder
         self._clock = clock
@@ -133,7 +133,7 @@ class PodVolumes:
         known = self._pods.setdefault(uid(pod), _Pod(pod))
         known.pod, known.claimed = pod, claimed
         for name, volume in used.items():
-            if volume is not None and (name not in known.mounted or kind_of(volume) in CONTENT):
+            if volume is not None and (name not in known.mounted or self._again(volume, claimed)):
                 known.due.setdefault(name, volume)
         self._work_on(known)
         await self._until_mounted(known, used.keys(), cancelled)
@@ -146,11 +146,19 @@ class PodVolumes:
             await asyncio.gather(known.task, return_exceptions=True)
         self._persistent.tear_down(pod)
         await self._empty_dirs.tear_down(pod)
+        if self._drivers is not None:
+            await self._drivers.tear_down(uid(pod))
         self._content.forget(pod)
 
     def claimed(self, pod_uid: str) -> Mapping[str, VolumeOnNode]:
-        """Where the pod's volumes of claims are on the node, by the pod's names of them."""
-        return self._persistent.of(pod_uid)
+        """Where the pod's volumes of claims and of CSI drivers are on the node, by the pod's names
+        of them."""
+        known = self._pods.get(pod_uid)
+        return known.places if known is not None else {}
+
+    def is_left(self, pod_uid: str) -> bool:
+        """Whether a pod that is gone still has volumes of CSI drivers; these are being ended."""
+        return self._drivers is not None and self._drivers.is_left(pod_uid)
 
     async def stop(self) -> None:
         """End all tasks; nothing is torn down."""
@@ -158,6 +166,17 @@ class PodVolumes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _again(self, volume: Volume, claimed: Mapping[str, ClaimedVolume]) -> bool:
+        """Whether the volume is set up again at each sync of the pod (NODE-201.3, NODE-218.5)."""
+        if volume.name in claimed:
+            spec = claimed[volume.name].persistent.spec
+            source: Any = spec.csi if spec is not None else None
+        else:
+            source = volume.csi
+        if source is not None:
+            return self._drivers is not None and self._drivers.is_republished(source.driver)
+        return kind_of(volume) in CONTENT
 
     async def _until_mounted(
         self, known: _Pod, names: Iterable[str], cancelled: asyncio.Event
@@ -192,8 +211,8 @@ class PodVolumes:
             while known.due:
                 now_s = self._clock.monotonic_s()
                 for name, volume in tuple(known.due.items()):
-                    failed = known.failures.get(name)
-                    if failed is None or failed.retry_at_s <= now_s:
+                    retry = known.failures.get(name)
+                    if retry is None or retry.not_before_s <= now_s:
                         await self._try(known, name, volume)
                 await self._until_next(known)
         finally:
@@ -201,7 +220,7 @@ class PodVolumes:
 
     async def _until_next(self, known: _Pod) -> None:
         """Sleep until the first of the failed ones may be tried again, or there is more to do."""
-        retries = [known.failures[n].retry_at_s for n in known.due if n in known.failures]
+        retries = [known.failures[n].not_before_s for n in known.due if n in known.failures]
         if not retries or len(retries) < len(known.due):
             return
         known.more.clear()
@@ -214,6 +233,10 @@ class PodVolumes:
         pod = known.pod
         try:
             await self._make(known, volume)
+        except NotAttached:
+            look_s = self._clock.monotonic_s() + ATTACHED_LOOK_S
+            known.failures[name] = Retry(FIRST_RETRY_S / 2, look_s)
+            return
         except Exception as error:
             if not isinstance(error, EXPECTED):
                 self._complaints.failed(f"volume {name} of {pod_ref(pod)}", error)
@@ -227,9 +250,7 @@ class PodVolumes:
         known.moved.set()
 
     def _failed(self, known: _Pod, name: str, error: Exception) -> None:
-        before = known.failures.get(name)
-        delay_s = min(2 * before.delay_s, MAX_DELAY_S) if before else FIRST_DELAY_S
-        known.failures[name] = _Failure(delay_s, self._clock.monotonic_s() + delay_s)
+        known.failures[name] = failed(known.failures.get(name), self._clock.monotonic_s())
         step = error.step if isinstance(error, MountFailed) else SET_UP
         shown = known.claimed[name].name if name in known.claimed else name
         message = f'MountVolume.{step} for volume "{shown}" : {_words(error)}'
@@ -239,13 +260,16 @@ class PodVolumes:
         """Make, check or update one volume. Raises one of `EXPECTED`."""
         pod, kind = known.pod, kind_of(volume)
         if volume.name in known.claimed:
-            self._persistent.set_up(pod, known.claimed[volume.name])
+            place = await self._persistent.set_up(pod, known.claimed[volume.name])
+            known.places[volume.name] = place
         elif kind == HOST_PATH and volume.hostPath is not None:
             check_host_path(volume.hostPath)
         elif kind == EMPTY_DIR:
             self._empty_dirs.set_up(pod, volume, self._memory_bytes(pod, volume))
         elif kind == CSI and volume.csi is not None:
-            raise ValueError(no_driver(volume.csi.driver))
+            if self._drivers is None:
+                raise ValueError(no_driver(volume.csi.driver))
+            known.places[volume.name] = await self._drivers.set_up_inline(pod, volume)
         elif kind in CONTENT:
             await self._content.set_up(pod, volume, self._memory_bytes(pod, volume))
 

@@ -1,7 +1,8 @@
-"""Sets up persistent volumes that are on the node: directories (`local`) and paths (`hostPath`).
+"""Sets up persistent volumes: directories (`local`), paths (`hostPath`), and those of CSI drivers.
 
-A local volume is bound to a directory of the pod, a hostPath volume is used where it is. Which pods
-use which volume is kept in memory: a new kubelet learns it when it sets the volumes up again.
+A local volume is bound to a directory of the pod, a hostPath volume is used where it is, a driver's
+is its matter (`drivers`). Which pods use which volume is kept in memory: a new kubelet learns
+it when it sets the volumes up again.
 
 What must never happen here: data of a volume is deleted. What is in a local volume is the user's,
 so a pod's directory of it is only unmounted, and removed when it is empty then.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,29 +24,19 @@ from refkubelet.model.names import pod_dir, pod_volume_dir
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode
+from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.host_paths import check_host_path
+from refkubelet.volumes.mount_errors import AFFINITY, NEW_MOUNTER, OPTIONS, SET_UP, MountFailed
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
 from refkubelet.volumes.plan import LOCAL_MOUNTS, LOCAL_PLUGIN
 
 ALREADY_MOUNTED: Final = "AlreadyMountedVolume"
-SET_UP: Final = "SetUp failed"
-AFFINITY: Final = "NodeAffinity check failed"
-NEW_MOUNTER: Final = "NewMounter initialization failed"
-OPTIONS: Final = "MountOptionSupport check failed"
-
-
-class MountFailed(Exception):
-    """A persistent volume cannot be mounted. `step`: what failed of it, as events tell."""
-
-    def __init__(self, step: str, why: str) -> None:
-        super().__init__(why)
-        self.step = step
 
 
 class PersistentVolumes:
     """The persistent volumes that pods of this node use. `fits`: whether the node has the labels
-    that the terms of a node selector want."""
+    that the terms of a node selector want; `drivers` None: no drivers are known."""
 
     def __init__(
         self,
@@ -54,19 +45,33 @@ class PersistentVolumes:
         *,
         recorder: EventRecorder,
         fits: Callable[[list[Any]], bool],
+        drivers: DriverVolumes | None = None,
     ) -> None:
         self._root_dir = root_dir
         self._mounts = mounts
         self._recorder = recorder
         self._fits = fits
-        self._used: dict[str, dict[str, tuple[ClaimedVolume, VolumeOnNode]]] = {}
+        self._drivers = drivers
+        self._used: dict[str, dict[str, ClaimedVolume]] = {}
 
-    def of(self, pod_uid: str) -> Mapping[str, VolumeOnNode]:
-        """Where the pod's volumes of claims are, by the pod's names of them."""
-        return {name: place for name, (_, place) in self._used.get(pod_uid, {}).items()}
+    async def set_up(self, pod: Pod, claimed: ClaimedVolume) -> VolumeOnNode:
+        """Make the volume ready for the pod's containers; returns where it is. Raises
+        `MountFailed`, `NotAttached`, `ApiError`, OSError."""
+        spec = claimed.persistent.spec
+        if self._drivers is not None and claimed.is_of_csi:
+            place = await self._drivers.set_up(pod, claimed, lambda: self._check(pod, claimed))
+        elif spec is not None and spec.hostPath is not None:
+            self._check(pod, claimed)
+            check_host_path(spec.hostPath)
+            place = VolumeOnNode(spec.hostPath.path, claimed.read_only)
+        else:
+            self._check(pod, claimed)
+            place = VolumeOnNode(self._set_up_local(pod, claimed), claimed.read_only)
+        self._used.setdefault(uid(pod), {})[claimed.volume.name] = claimed
+        return place
 
-    def set_up(self, pod: Pod, claimed: ClaimedVolume) -> None:
-        """Make the volume ready for the pod's containers. Raises `MountFailed`, OSError."""
+    def _check(self, pod: Pod, claimed: ClaimedVolume) -> None:
+        """Raises `MountFailed` for a volume that this pod may not have on this node."""
         spec = claimed.persistent.spec
         assert spec is not None
         affinity = spec.nodeAffinity
@@ -80,17 +85,10 @@ class PersistentVolumes:
                 SET_UP,
                 "volume uses the ReadWriteOncePod access mode and is already in use by another pod",
             )
-        if spec.hostPath is not None:
-            check_host_path(spec.hostPath)
-            path = spec.hostPath.path
-        else:
-            path = self._set_up_local(pod, claimed)
-        place = VolumeOnNode(path, claimed.read_only)
-        self._used.setdefault(uid(pod), {})[claimed.volume.name] = (claimed, place)
 
     def tear_down(self, pod: Pod) -> None:
-        """Unmount the pod's local volumes. Raises OSError, also where a directory still has
-        something in it."""
+        """Unmount the pod's local volumes; those of CSI drivers are ended elsewhere. Raises
+        OSError, also where a directory still has something in it."""
         self._used.pop(uid(pod), None)
         directory = os.path.join(pod_dir(self._root_dir, uid(pod)), LOCAL_MOUNTS)
         if os.path.lexists(directory):
@@ -102,7 +100,7 @@ class PersistentVolumes:
     def _others(self, pod: Pod, claimed: ClaimedVolume) -> bool:
         """Whether other pods use the same persistent volume."""
         return any(
-            pod_uid != uid(pod) and any(c.name == claimed.name for c, _ in used.values())
+            pod_uid != uid(pod) and any(c.name == claimed.name for c in used.values())
             for pod_uid, used in self._used.items()
         )
 

@@ -34,6 +34,7 @@ from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.spans import NO_SPANS, Spans
+from refkubelet.volumes.csi.client import CsiSockets
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock, Ids, Rng
@@ -101,6 +102,8 @@ class KubeletDeps:
     """None: no plugin can register (CG-084)."""
     plugin_sockets: RegistrationSockets | None = None
     """None: no plug-in is looked for in plugins_registry (CG-086)."""
+    csi_sockets: CsiSockets | None = None
+    """None: no CSI driver can register (NODE-216)."""
     shutdown_source: ShutdownSource | None = None
     """None: shutdowns of the node are not noticed (NODE-060)."""
     certificates: CertificateDeps | None = None

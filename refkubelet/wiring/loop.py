@@ -102,6 +102,7 @@ class _Given:
                 cgroups=work.cgroups,
                 allocations=self.resources.allocation.manager,
                 mounts=deps.mounts,
+                volumes=work.volumes,
             )
         )
 

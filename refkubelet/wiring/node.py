@@ -12,12 +12,14 @@ from refkubelet.node.cached_node import CachedNode
 from refkubelet.node.lease import LeaseSettings, NodeLease
 from refkubelet.node.oom_watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.node.pod_cidrs import PodCidrs
-from refkubelet.node.register import NodeRegistrar, NodeSettings
+from refkubelet.node.register import NodeRegistrar
+from refkubelet.node.settings import NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps
 from refkubelet.node.shutdown_state import FILE_NAME
 from refkubelet.node.status import runtime_fields
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.csi import Csi
 from refkubelet.wiring.resources import Resources
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
@@ -48,6 +50,7 @@ def build_node(
     runtime: RuntimeParts,
     work: Work,
     upkeep: Upkeep,
+    csi: Csi | None,
 ) -> Node:
     shutdown = _shutdown(base, work, hurry=lambda: registrar.hurry() if registrar else None)
     config, deps = base.config, base.deps
@@ -61,8 +64,10 @@ def build_node(
             report_s=config.node_status_report_frequency_s,
             pressures=upkeep.eviction.node_conditions,
             runtime_errors=runtime.state.not_ready,
+            storage_errors=csi.node_info.not_ready if csi is not None else tuple,
             shutdown_errors=shutdown.not_ready if shutdown else tuple,
             devices=resources.devices,
+            volumes=csi.volumes if csi is not None else None,
             runtime=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
             random=deps.rng.stream("node status").random,
             pod_cidrs=ranges.follow,

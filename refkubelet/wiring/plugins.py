@@ -12,7 +12,9 @@ from refkubelet.plugin_manager.registration import (
     PluginHandler,
     PluginRefused,
 )
+from refkubelet.volumes.csi.drivers import CsiDrivers, DriverRefused
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.csi import Csi
 from refkubelet.wiring.resources import Resources
 
 
@@ -45,14 +47,38 @@ class DevicePlugins:
         await self._devices.lost(entry.name)
 
 
-def build_plugin_manager(base: Base, resources: Resources) -> PluginManager | None:
+class CsiPlugins:
+    """The handler of CSIPlugin: the CSI drivers (NODE-216)."""
+
+    def __init__(self, drivers: CsiDrivers) -> None:
+        self._drivers = drivers
+
+    def validate(self, entry: PluginEntry) -> None:
+        """Raises `PluginRefused`."""
+        try:
+            self._drivers.validate(entry.name, entry.endpoint, entry.versions)
+        except DriverRefused as refused:
+            raise PluginRefused(str(refused)) from None
+
+    async def register(self, entry: PluginEntry) -> None:
+        """Raises `PluginRefused`."""
+        try:
+            await self._drivers.register(entry.name, entry.endpoint, entry.versions)
+        except DriverRefused as refused:
+            raise PluginRefused(str(refused)) from None
+
+    async def let_go(self, entry: PluginEntry) -> None:
+        await self._drivers.let_go(entry.name)
+
+
+def build_plugin_manager(base: Base, resources: Resources, csi: Csi | None) -> PluginManager | None:
     """None: there is no way to plug-ins."""
     deps = base.deps
     if deps.plugin_sockets is None or resources.devices is None:
         return None
     handlers: dict[str, PluginHandler] = {
         "DevicePlugin": DevicePlugins(resources.devices),
-        "CSIPlugin": NotSupported("CSI drivers"),
+        "CSIPlugin": CsiPlugins(csi.drivers) if csi is not None else NotSupported("CSI drivers"),
         "DRAPlugin": NotSupported("DRA drivers"),
     }
     return PluginManager(deps.root_dir, deps.plugin_sockets, handlers, deps.clock)

@@ -29,6 +29,7 @@ from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.volumes.persistent import PersistentVolumes
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.csi import Csi
 from refkubelet.wiring.objects import Objects
 from refkubelet.wiring.resources import Resources, device_health
 from refkubelet.wiring.runtime import RuntimeParts
@@ -56,6 +57,7 @@ def build_work(
     *,
     runtime: RuntimeParts,
     objects: Objects | None,
+    csi: Csi | None,
 ) -> Work:
     """Raises `ContainerManagerError`."""
     deps = base.deps
@@ -69,7 +71,7 @@ def build_work(
     )
     probes = _probes(base, statuses)
     cgroups = _container_manager(base, resources)
-    volumes = _volumes(base, sources, objects)
+    volumes = _volumes(base, sources, objects, csi)
     needs = StepDeps(
         clock=deps.clock,
         runtime=runtime.manager,
@@ -130,7 +132,7 @@ def _settings(base: Base, resources: Resources, runtime: RuntimeParts) -> Worker
     )
 
 
-def _volumes(base: Base, sources: Sources, objects: Objects | None) -> PodVolumes:
+def _volumes(base: Base, sources: Sources, objects: Objects | None, csi: Csi | None) -> PodVolumes:
     deps = base.deps
     allocatable = deps.node_facts.allocatable if deps.node_facts else {}
     empty_dirs = EmptyDirs(str(deps.root_dir), deps.mounts)
@@ -142,7 +144,8 @@ def _volumes(base: Base, sources: Sources, objects: Objects | None) -> PodVolume
     return PodVolumes(
         empty_dirs,
         ContentVolumes(empty_dirs, AtomicWriter(deps.clock, deps.ids), content),
-        _persistent(base, sources),
+        _persistent(base, sources, csi),
+        drivers=csi.volumes if csi is not None else None,
         claims=deps.api,
         recorder=base.recorder,
         clock=deps.clock,
@@ -150,7 +153,7 @@ def _volumes(base: Base, sources: Sources, objects: Objects | None) -> PodVolume
     )
 
 
-def _persistent(base: Base, sources: Sources) -> PersistentVolumes:
+def _persistent(base: Base, sources: Sources, csi: Csi | None) -> PersistentVolumes:
     """The node's labels are those of its Node object, or what this kubelet registers."""
     deps = base.deps
 
@@ -165,6 +168,7 @@ def _persistent(base: Base, sources: Sources) -> PersistentVolumes:
         deps.mounts,
         recorder=base.recorder,
         fits=lambda terms: matches_terms(terms, view()),
+        drivers=csi.volumes if csi is not None else None,
     )
 
 

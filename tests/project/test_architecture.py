@@ -42,7 +42,7 @@ ALLOWED = {
 FLOORS = (
     ("golang",),
     ("model",),
-    ("failures", "telemetry", "command_flags"),
+    ("failures", "telemetry", "command_flags", "operation_backoff"),
     ("cri", "host", "checkpoints"),
     ("config", "admission"),
     ("api",),

@@ -7,6 +7,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
+from kubecri.csi import api_pb2 as csi_pb2
 from kubecri.deviceplugin import api_pb2 as deviceplugin_pb2
 from kubecri.pluginregistration import api_pb2 as pluginregistration_pb2
 from kubecri.podresources import api_pb2 as podresources_pb2
@@ -119,8 +120,9 @@ def normalised(blocks: Blocks) -> Blocks:
         ("deviceplugin-v1beta1.tsv", deviceplugin_pb2),
         ("podresources-v1.tsv", podresources_pb2),
         ("pluginregistration-v1.tsv", pluginregistration_pb2),
+        ("csi-v1.tsv", csi_pb2),
     ],
-    ids=["cri", "deviceplugin", "podresources", "pluginregistration"],
+    ids=["cri", "deviceplugin", "podresources", "pluginregistration", "csi"],
 )
 def test_every_message_field_value_and_method_is_as_in_the_wire_table(
     file: str, module: Any
@@ -138,6 +140,7 @@ def test_every_message_field_value_and_method_is_as_in_the_wire_table(
         ("deviceplugin-v1beta1.tsv", {"message": 20, "service": 2}),
         ("podresources-v1.tsv", {"message": 15, "service": 1}),
         ("pluginregistration-v1.tsv", {"message": 4, "service": 1}),
+        ("csi-v1.tsv", {"enum": 3, "message": 28, "service": 2}),
     ],
 )
 def test_the_table_is_whole(file: str, blocks: dict[str, int]) -> None:

@@ -147,7 +147,39 @@ CLUSTER_OBJECTS: dict[str, dict[str, Any]] = {
     },
     "apis/storage.k8s.io/v1/csinodes": {
         "kind": "CSINode",
-        "spec": {"drivers": [{"name": "d", "nodeID": "n", "topologyKeys": ["k"]}]},
+        "spec": {
+            "drivers": [
+                {
+                    "name": "d",
+                    "nodeID": "n",
+                    "topologyKeys": ["k"],
+                    "allocatable": {"count": 0},
+                }
+            ]
+        },
+    },
+    "apis/storage.k8s.io/v1/csidrivers": {
+        "kind": "CSIDriver",
+        "spec": {
+            "attachRequired": False,
+            "volumeLifecycleModes": ["Ephemeral"],
+            "tokenRequests": [{"audience": "", "expirationSeconds": 600}],
+            "serviceAccountTokenInSecrets": False,
+            "nodeAllocatableUpdatePeriodSeconds": 10,
+        },
+    },
+    "apis/storage.k8s.io/v1/volumeattachments": {
+        "kind": "VolumeAttachment",
+        "spec": {
+            "attacher": "d",
+            "nodeName": "n",
+            "source": {
+                "inlineVolumeSpec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "csi": {"driver": "d", "volumeHandle": "h", "volumeAttributes": {"a": ""}},
+                }
+            },
+        },
     },
 }
 VOLATILE = ("name", "uid", "resourceVersion", "creationTimestamp", "managedFields")

@@ -30,6 +30,15 @@ def posts(node: Node) -> list[Any]:
     return list(node.api.requests("POST", NODES))
 
 
+async def wait_ready(node: Node, within_s: float) -> None:
+    """Run until the Node is Ready."""
+    await node.run_until(
+        lambda: node.api.node_condition("Ready").get("status") == "True",
+        within_s=within_s,
+        what="a Node that is Ready",
+    )
+
+
 def label(node: Node, key: str) -> str:
     """A label of the Node; "" where there is none."""
     return str((node.api.node_metadata("labels") or {}).get(key, ""))
@@ -177,6 +186,7 @@ async def a_node_that_is_deleted_is_not_made_again(node: Node) -> None:
     await node.run_until(lambda: node.api.node_uid(), within_s=REGISTER_S, what="the Node")
     await node.apply_static(pod("web"))
     await node.wait_running("web")
+    await wait_ready(node, REGISTER_S + CSI_NODE_S)
     made = len(posts(node))
     await node.api.delete_node()
     await node.run_for(2 * UPDATE_S + limits.NOTICE_S)
@@ -184,11 +194,7 @@ async def a_node_that_is_deleted_is_not_made_again(node: Node) -> None:
     expect_equal(node, len(posts(node)), made, "requests to create a Node")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
     await node.api.create_node({})
-    await node.run_until(
-        lambda: node.api.node_condition("Ready").get("status") == "True",
-        within_s=UPDATE_S + 1,
-        what="the status of the new Node",
-    )
+    await wait_ready(node, UPDATE_S + 1)
     expect_equal(node, label(node, "kubernetes.io/os"), "linux", "label of the system")
     expect(node, label(node, "kubernetes.io/arch"), "a label of the architecture")
 
@@ -204,11 +210,7 @@ async def a_kubelet_that_shall_not_register_makes_no_node(node: Node) -> None:
     expect_equal(node, len(posts(node)), 0, "requests to create a Node")
     if not node.api.node_uid():
         await node.api.create_node({})
-    await node.run_until(
-        lambda: node.api.node_condition("Ready").get("status") == "True",
-        within_s=CSI_NODE_S + UPDATE_S + limits.START_S,
-        what="the status of the Node",
-    )
+    await wait_ready(node, CSI_NODE_S + UPDATE_S + limits.START_S)
 
 
 @conformance(

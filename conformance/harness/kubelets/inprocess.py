@@ -24,6 +24,7 @@ from conformance.harness.kubelets.base import (
 )
 from conformance.harness.kubelets.fake_network import FakeNetwork
 from conformance.harness.kubelets.login_plugins import PlayedScripts
+from fakecri.csi.in_process import InProcessCsi
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry
 from fakekubeapi.in_process import InProcessWire
@@ -133,6 +134,7 @@ class InProcessKubelet:
             device_plugins=world.device_plugins,
             certificates=CertificateDeps(self._paths.pki),
             plugin_sockets=world.registry,
+            csi_sockets=world.registry.csi if world.registry else InProcessCsi(),
             shutdown_source=world.machine.logind,
             mounts=SimulatedMounts(),
         )

@@ -2,7 +2,7 @@
 
 On the node itself are static pods, time, and what every kubelet shows: its CRI calls, its pods, its
 events. What else a case can do is sorted by subject into facets: `node.api`, `node.kubelet`,
-`node.runtime`, `node.machine`, `node.cgroups`, `node.plugins`, `node.logins`.
+`node.runtime`, `node.machine`, `node.cgroups`, `node.plugins`, `node.storage`, `node.logins`.
 
 All that is shown is from the last snapshot, taken at each tick of `run_until` and `run_for`, so
 conditions are plain functions.
@@ -27,6 +27,7 @@ from conformance.harness.node.machine import NodeMachine
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.plugins import NodePlugins
 from conformance.harness.node.runtime import NodeRuntime
+from conformance.harness.node.storage import NodeStorage
 from conformance.harness.node.tracing import trace_of
 from conformance.harness.node.watch import Watch
 from conformance.harness.observing.looked import looked_at
@@ -48,6 +49,7 @@ class Node:
         self.runtime = NodeRuntime(parts, self._watch)
         self.machine = NodeMachine(parts, self._watch, self.kubelet)
         self.plugins = NodePlugins(parts, self._watch)
+        self.storage = NodeStorage(parts, self._watch, self.api)
         self.logins = NodeLogins(parts, self.kubelet)
 
     @property

@@ -1,4 +1,5 @@
-"""`node.plugins`: device plugins beside the kubelet (Feature.DEVICE_PLUGINS)."""
+"""`node.plugins`: device plugins and storage drivers beside the kubelet
+(Feature.DEVICE_PLUGINS)."""
 
 from __future__ import annotations
 
@@ -58,15 +59,16 @@ class NodePlugins:
     async def offer(self, file: str, plugin: RegisteredPlugin) -> None:
         """Let a plug-in listen at a socket below the kubelet's plugins_registry; one that listens
         there already ends first, and the socket is made anew."""
-        await self._parts.the_registry().plug_in(self._socket(file), plugin)
+        await self._parts.the_registry().plug_in(self.socket(file), plugin)
 
     async def withdraw(self, file: str) -> None:
         """End the plug-in at that socket, and remove it."""
-        await self._parts.the_registry().unplug(self._socket(file))
+        await self._parts.the_registry().unplug(self.socket(file))
 
     def remove_socket(self, file: str) -> None:
         """Remove that socket; the plug-in lives on, and what is connected stays so."""
-        self._socket(file).unlink()
+        self.socket(file).unlink()
 
-    def _socket(self, file: str) -> Path:
+    def socket(self, file: str) -> Path:
+        """The path of that socket."""
         return self._parts.paths.root / "plugins_registry" / file

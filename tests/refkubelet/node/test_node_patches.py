@@ -59,7 +59,7 @@ def test_a_kubelet_without_attach_and_detach_leaves_the_annotation_NODE_004() ->
 
 def test_addresses_are_replaced_NODE_011() -> None:
     status = {"addresses": [{"type": "Hostname", "address": "n1"}], "phase": "x"}
-    assert sent(status) == {
+    assert sent(status, {}) == {
         "addresses": [{"type": "Hostname", "address": "n1"}, {"$patch": "replace"}],
         "phase": "x",
     }

@@ -19,7 +19,8 @@ from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.eviction.manager import PressureCondition
 from refkubelet.model.objects import Node
 from refkubelet.node.patches import adoption_patch
-from refkubelet.node.register import NodeRegistrar, NodeSettings
+from refkubelet.node.register import NodeRegistrar
+from refkubelet.node.settings import NodeSettings
 from refkubelet.node.status import (
     NodeFacts,
     default_labels,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from refkubelet.plugin_manager.plan import Plan, Retry, failed, plan
+from refkubelet.operation_backoff import Retry, failed
+from refkubelet.plugin_manager.plan import Plan, plan
 
 A, B = (1, 10), (1, 20)
 

@@ -17,8 +17,9 @@ from refkubelet.host.directories import mount_points_below
 from refkubelet.model.objects import Pod
 from refkubelet.volumes.claim_reader import claimed_volumes
 from refkubelet.volumes.claims import ClaimedVolume
+from refkubelet.volumes.mount_errors import MountFailed
 from refkubelet.volumes.mounting import Mounts, NoMounts, RealMounts
-from refkubelet.volumes.persistent import MountFailed, PersistentVolumes
+from refkubelet.volumes.persistent import PersistentVolumes
 
 CLAIM = Volume.from_dict({"name": "v", "persistentVolumeClaim": {"claimName": "data"}})
 MOUNTED_AT = "volumes/kubernetes.io~local-volume/pv"
@@ -58,13 +59,13 @@ def data(tmp_path: Path) -> Path:
     return place
 
 
-def test_the_directory_is_bound_and_unbound_NODE_215(
+@pytest.mark.virtual_time
+async def test_the_directory_is_bound_and_unbound_NODE_215(
     tmp_path: Path, data: Path, real_mounts: RealMounts
 ) -> None:
     root = tmp_path / "root"
     ours = volumes(root, real_mounts)
-    ours.set_up(web(), claimed(data, read_only=True))
-    place = ours.of("uid-web")["v"]
+    place = await ours.set_up(web(), claimed(data, read_only=True))
     target = root / "pods/uid-web" / MOUNTED_AT
     assert (place.path, place.read_only) == (str(target), True)
     assert (target / "file").read_text() == "kept"
@@ -72,18 +73,18 @@ def test_the_directory_is_bound_and_unbound_NODE_215(
     assert not target.parent.exists()
     assert mount_points_below(root) == []
     assert (data / "file").read_text() == "kept"
-    assert not ours.of("uid-web")
 
 
-def test_a_new_kubelet_takes_what_is_mounted_NODE_215(
+@pytest.mark.virtual_time
+async def test_a_new_kubelet_takes_what_is_mounted_NODE_215(
     tmp_path: Path, data: Path, real_mounts: RealMounts
 ) -> None:
     pod = web(fsGroup=4321)
-    volumes(tmp_path / "root", real_mounts).set_up(pod, claimed(data))
+    await volumes(tmp_path / "root", real_mounts).set_up(pod, claimed(data))
     os.chown(data / "file", -1, 0)
     again = volumes(tmp_path / "root", real_mounts)
-    again.set_up(pod, claimed(data))
-    assert again.of("uid-web")["v"].path.endswith(MOUNTED_AT)
+    place = await again.set_up(pod, claimed(data))
+    assert place.path.endswith(MOUNTED_AT)
     assert len(mount_points_below(tmp_path / "root")) == 1
     assert (data / "file").stat().st_gid == 0  # given to the group at the first mount only
     again.tear_down(pod)
@@ -98,15 +99,19 @@ def test_what_is_not_unmounted_is_not_deleted_NODE_215(tmp_path: Path) -> None:
     assert (left / "file").read_text() == "kept"
 
 
-def test_without_mounts_the_directory_itself_is_used_NODE_215(tmp_path: Path, data: Path) -> None:
+@pytest.mark.virtual_time
+async def test_without_mounts_the_directory_itself_is_used_NODE_215(
+    tmp_path: Path, data: Path
+) -> None:
     ours = volumes(tmp_path, NoMounts())
-    ours.set_up(web(), claimed(data))
-    assert ours.of("uid-web")["v"].path == str(data)
+    place = await ours.set_up(web(), claimed(data))
+    assert place.path == str(data)
     ours.tear_down(web())
     assert (data / "file").exists()
 
 
-def test_what_cannot_be_mounted_NODE_215(tmp_path: Path, data: Path) -> None:
+@pytest.mark.virtual_time
+async def test_what_cannot_be_mounted_NODE_215(tmp_path: Path, data: Path) -> None:
     ours = volumes(tmp_path, NoMounts())
     term = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
     affinity = {"required": {"nodeSelectorTerms": [term]}}
@@ -120,35 +125,36 @@ def test_what_cannot_be_mounted_NODE_215(tmp_path: Path, data: Path) -> None:
     }
     for text, volume in wrong.items():
         with pytest.raises(MountFailed) as caught:
-            ours.set_up(web(), volume)
+            await ours.set_up(web(), volume)
         assert str(caught.value) == text
-    assert not ours.of("uid-web")
 
 
+@pytest.mark.virtual_time
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
-def test_a_block_device_is_refused_NODE_215(tmp_path: Path) -> None:
+async def test_a_block_device_is_refused_NODE_215(tmp_path: Path) -> None:
     device = tmp_path / "device"
     try:
         os.mknod(device, stat.S_IFBLK | 0o600, os.makedev(7, 0))
     except PermissionError:
         pytest.skip("no device can be made here")
     with pytest.raises(MountFailed, match="is a block device"):
-        volumes(tmp_path, NoMounts()).set_up(web(), claimed(device))
+        await volumes(tmp_path, NoMounts()).set_up(web(), claimed(device))
 
 
-def test_a_volume_for_one_pod_is_free_again_when_that_has_ended_NODE_215(
+@pytest.mark.virtual_time
+async def test_a_volume_for_one_pod_is_free_again_when_that_has_ended_NODE_215(
     tmp_path: Path, data: Path
 ) -> None:
     ours, other = volumes(tmp_path, NoMounts()), web("other")
     for_one = claimed(data, accessModes=["ReadWriteOncePod"])
-    ours.set_up(web(), for_one)
-    ours.set_up(web(), for_one)
+    await ours.set_up(web(), for_one)
+    await ours.set_up(web(), for_one)
     with pytest.raises(MountFailed, match="already in use by another pod"):
-        ours.set_up(other, for_one)
-    ours.set_up(other, claimed(data, accessModes=["ReadWriteOncePod", "ReadWriteMany"]))
+        await ours.set_up(other, for_one)
+    await ours.set_up(other, claimed(data, accessModes=["ReadWriteOncePod", "ReadWriteMany"]))
     ours.tear_down(other)
     ours.tear_down(web())
-    ours.set_up(other, for_one)
+    await ours.set_up(other, for_one)
 
 
 class Cluster:
@@ -191,7 +197,7 @@ NO_PLUGIN = 'failed to get Plugin from volumeSpec for volume "pv" err=no volume 
         ({**GOOD, "claimRef": {}}, "ClaimRef.UID  does not point to claim.UID u1"),
         ({**GOOD, "volumeMode": None}, "cannot get volumeMode for volume: pv"),
         ({**GOOD, "volumeMode": "Block"}, "has volumeMode Block, but is specified in volumeMounts"),
-        ({**GOOD, "hostPath": None, "csi": {"driver": "d", "volumeHandle": "h"}}, NO_PLUGIN),
+        ({**GOOD, "hostPath": None, "nfs": {"server": "s", "path": "/"}}, NO_PLUGIN),
     ],
 )
 async def test_what_a_claim_is_bound_to_NODE_215(

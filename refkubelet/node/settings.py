@@ -1,0 +1,83 @@
+"""How the Node object is kept: what never changes, and whom to ask for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from refkubelet.container_manager.devices.inventory import Amounts
+from refkubelet.model.objects import Node
+from refkubelet.node.status import Condition, NodeFacts
+
+NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def _nothing() -> Sequence[Any]:
+    return ()
+
+
+async def _no_look() -> None:
+    """For a kubelet without a runtime."""
+
+
+async def _no_ranges(cidrs: Sequence[str]) -> bool:
+    """For a kubelet whose runtime is told nothing."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How the node reports, and where its status comes from."""
+
+    facts: NodeFacts  # what does not change while the kubelet runs
+    register: bool = True
+    """Create or adopt the Node at start (`registerNode`)."""
+    update_s: float = 10.0
+    """The time between two updates of the status (`nodeStatusUpdateFrequency`)."""
+    report_s: float = 300.0
+    """An unchanged status is written again after this time (`nodeStatusReportFrequency`)."""
+    pressures: Callable[[], Sequence[Condition]] = _nothing
+    """The pressure conditions that the eviction manager has computed."""
+    runtime_errors: Callable[[], Sequence[str]] = _nothing
+    """Why the runtime is not ready; empty: it is."""
+    storage_errors: Callable[[], Sequence[str]] = _nothing
+    """Why volumes cannot be had; empty: they can (NODE-216.5)."""
+    shutdown_errors: Callable[[], Sequence[str]] = _nothing
+    """That the node shuts down; empty: it does not."""
+    devices: NodeDevices | None = None
+    """The devices of device plugins (CG-084)."""
+    volumes: NodeVolumes | None = None
+    """The volumes that can be attached (NODE-217.1); None: there are none."""
+    runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
+    """Further fields of the status: features of the runtime, images (NODE-035)."""
+    seen: Callable[[], Node | None] = lambda: None
+    """The informer's Node; None: not yet."""
+    random: Callable[[], float] = lambda: 0.5
+    """Draws from [0, 1), so that the nodes of a cluster do not all write at the same time."""
+    pod_cidrs: Callable[[Sequence[str]], Awaitable[bool]] = _no_ranges
+    """Told the Node's pod CIDRs; returns whether they are new to the runtime (NODE-014)."""
+    look: Callable[[], Awaitable[None]] = _no_look
+    """Asks the runtime for its status, outside of the usual period."""
+
+    def not_ready(self) -> list[str]:
+        """Why the node is not ready, the runtime's reasons first; empty: it is ready (NODE-022)."""
+        return [*self.runtime_errors(), *self.storage_errors(), *self.shutdown_errors()]
+
+
+class NodeDevices(Protocol):
+    """The device manager. `node_is_new`: the machine is new, so an existing Node has the devices of
+    an earlier machine."""
+
+    node_is_new: bool
+
+    def amounts(self) -> Amounts: ...
+
+
+class NodeVolumes(Protocol):
+    """The attachable volumes, by their unique names. `reported`: the Node shows these as in use."""
+
+    def in_use(self, attached: Collection[str]) -> list[str]: ...
+
+    def reported(self, names: Iterable[str]) -> None: ...

@@ -1,0 +1,104 @@
+"""The requests to a CSI driver. Pure.
+
+Rules: NODE-217.3 to .5 and .7, NODE-219. Upstream: pkg/volume/csi/csi_client.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from kubecri.csi import api_pb2 as api
+
+from refkubelet.volumes.claims import ONCE_POD
+from refkubelet.volumes.csi.mounts import ONCE, CsiMount
+
+STAGE_UNSTAGE_VOLUME: Final = "STAGE_UNSTAGE_VOLUME"
+VOLUME_MOUNT_GROUP: Final = "VOLUME_MOUNT_GROUP"
+SINGLE_NODE_MULTI_WRITER: Final = "SINGLE_NODE_MULTI_WRITER"
+_MODES: Final = {
+    ONCE: "SINGLE_NODE_WRITER",
+    "ReadOnlyMany": "MULTI_NODE_READER_ONLY",
+    "ReadWriteMany": "MULTI_NODE_MULTI_WRITER",
+    ONCE_POD: "SINGLE_NODE_WRITER",
+}
+_FINER_MODES: Final = _MODES | {
+    ONCE: "SINGLE_NODE_MULTI_WRITER",
+    ONCE_POD: "SINGLE_NODE_SINGLE_WRITER",
+}
+
+
+def capability_names(answer: Any) -> frozenset[str]:
+    """What a driver can do, from its NodeGetCapabilities."""
+    kinds = api.NodeServiceCapability.RPC.Type
+    known = {number: name for name, number in kinds.items()}
+    asked = (found.rpc.type for found in answer.capabilities if found.HasField("rpc"))
+    return frozenset(known[number] for number in asked if number in known)
+
+
+def access_mode(mode: str, capabilities: Collection[str]) -> str:
+    """The driver's name of an access mode.
+
+    >>> access_mode("ReadWriteOncePod", ())
+    'SINGLE_NODE_WRITER'
+    """
+    modes = _FINER_MODES if SINGLE_NODE_MULTI_WRITER in capabilities else _MODES
+    return modes.get(mode, "UNKNOWN")
+
+
+def stage_request(
+    mount: CsiMount,
+    *,
+    staging_path: str,
+    capabilities: Collection[str],
+    group: int | None,
+    publish_context: Mapping[str, str],
+    secrets: Mapping[str, str],
+) -> Any:
+    """NodeStageVolume. `group`: the pod's fsGroup."""
+    return api.NodeStageVolumeRequest(
+        volume_id=mount.handle,
+        publish_context=publish_context,
+        staging_target_path=staging_path,
+        volume_capability=_capability(mount, capabilities, group),
+        secrets=secrets,
+        volume_context=mount.attributes,
+    )
+
+
+def publish_request(
+    mount: CsiMount,
+    *,
+    target_path: str,
+    staging_path: str,
+    capabilities: Collection[str],
+    group: int | None,
+    publish_context: Mapping[str, str],
+    secrets: Mapping[str, str],
+    volume_context: Mapping[str, str],
+) -> Any:
+    """NodePublishVolume. `staging_path` "": the volume was not staged; `volume_context`: the
+    volume's attributes, with what the driver wants to know of the pod."""
+    return api.NodePublishVolumeRequest(
+        volume_id=mount.handle,
+        publish_context=publish_context,
+        staging_target_path=staging_path,
+        target_path=target_path,
+        volume_capability=_capability(mount, capabilities, group),
+        readonly=mount.read_only,
+        secrets=secrets,
+        volume_context=volume_context,
+    )
+
+
+def _capability(mount: CsiMount, capabilities: Collection[str], group: int | None) -> Any:
+    with_group = group is not None and VOLUME_MOUNT_GROUP in capabilities
+    mode: Any = access_mode(mount.access_mode, capabilities)
+    return api.VolumeCapability(
+        mount=api.VolumeCapability.MountVolume(
+            fs_type=mount.fs_type,
+            mount_flags=mount.mount_options,
+            volume_mount_group=str(group) if with_group else "",
+        ),
+        access_mode=api.VolumeCapability.AccessMode(mode=mode),
+    )

@@ -1,0 +1,24 @@
+"""Why a volume cannot be mounted, as events tell it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SET_UP: Final = "SetUp failed"
+MOUNT_DEVICE: Final = "MountDevice failed"
+WAIT_FOR_ATTACH: Final = "WaitForAttach failed"
+AFFINITY: Final = "NodeAffinity check failed"
+NEW_MOUNTER: Final = "NewMounter initialization failed"
+OPTIONS: Final = "MountOptionSupport check failed"
+
+
+class MountFailed(Exception):
+    """A volume cannot be mounted. `step`: what failed of it, as events tell."""
+
+    def __init__(self, step: str, why: str) -> None:
+        super().__init__(why)
+        self.step = step
+
+
+class NotAttached(Exception):
+    """The volume is not attached to this node yet: it is waited for, and nobody is told."""

@@ -1,0 +1,55 @@
+"""Volumes of CSI drivers: all that works on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from refkubelet.failures import Part
+from refkubelet.object_manager.csi_drivers import CsiDriverObjects
+from refkubelet.volumes.csi.attachments import Attachments, VolumeUse
+from refkubelet.volumes.csi.drivers import CsiDrivers
+from refkubelet.volumes.csi.node_info import CsiNodeInfo
+from refkubelet.volumes.csi.publishing import Publishing
+from refkubelet.volumes.csi.staging import Staging
+from refkubelet.volumes.csi.volumes import CsiParts, CsiVolumes
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.objects import Objects
+from refkubelet.wiring.sources import Sources
+
+
+@dataclass(frozen=True, slots=True)
+class Csi:
+    """What runs of it, and what others ask."""
+
+    node_info: CsiNodeInfo
+    drivers: CsiDrivers
+    objects: CsiDriverObjects
+    volumes: CsiVolumes
+
+    def parts(self) -> Iterator[Part]:
+        """What runs."""
+        yield Part("CSINode", self.node_info.run)
+        yield Part("CSIDriver objects", self.objects.run)
+        yield Part("CSI volumes", self.volumes.run)
+
+
+def build_csi(base: Base, sources: Sources, objects: Objects | None) -> Csi | None:
+    """None: standalone, or without a way to drivers, or a kubelet that keeps no Node object."""
+    deps = base.deps
+    if deps.api is None or deps.csi_sockets is None or objects is None or deps.node_facts is None:
+        return None
+    root_dir, use = str(deps.root_dir), VolumeUse()
+    node_info = CsiNodeInfo(deps.api, deps.node_name, deps.clock)
+    drivers = CsiDrivers(deps.csi_sockets, node_info)
+    driver_objects = CsiDriverObjects(deps.api, deps.clock, deps.rng)
+    parts = CsiParts(
+        drivers=drivers,
+        objects=driver_objects,
+        attachments=Attachments(deps.api, deps.node_name, sources.node),
+        use=use,
+        staging=Staging(root_dir, drivers, deps.clock, use=use),
+        publishing=Publishing(root_dir, deps.node_name, deps.api, objects.tokens),
+    )
+    volumes = CsiVolumes(root_dir, parts, deps.clock)
+    return Csi(node_info, drivers, driver_objects, volumes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -63,7 +63,8 @@ class FakeCsiDriver:
     `leaves`: it is a bad driver, whose NodeUnpublishVolume leaves "nothing", the empty "directory"
     or all "files".
     `calls`: the calls of kubelets, in order. `staged`: volume ID -> directory; `published`:
-    directory -> volume ID. Change what you like at any time; it counts from the next call on.
+    directory -> volume ID. `on_call` is called with every call as it comes. Change what you like at
+    any time; it counts from the next call on.
     """
 
     name: str
@@ -76,6 +77,7 @@ class FakeCsiDriver:
     calls: list[CsiCall] = field(default_factory=list)
     staged: dict[str, str] = field(default_factory=dict)
     published: dict[str, str] = field(default_factory=dict)
+    on_call: Callable[[CsiCall], object] = lambda _: None
     _faults: dict[str, _Fault] = field(default_factory=dict, repr=False)
 
     # What it is told
@@ -126,6 +128,7 @@ class FakeCsiDriver:
         copy = type(request)()
         copy.CopyFrom(request)
         self.calls.append(CsiCall(_known(method), copy))
+        self.on_call(self.calls[-1])
         fault = self._next_fault(method)
         try:
             async with asyncio.timeout(timeout_s):

@@ -37,7 +37,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
 from conformance.registry import conformance
-from fakecri.csi import FakeCsiDriver
+from fakecri.csi import CsiCall
 
 DATA: Final = "vol_data.json"
 
@@ -47,35 +47,34 @@ def data(path: Path) -> dict[str, Any]:
     return dict(json.loads((path.parent / DATA).read_text()))
 
 
+def ends(node: Node) -> list[float]:
+    """When each StopContainer had ended, -1 for one that has not."""
+    return [node.ended_s(call) for call in node.calls("StopContainer", pod="web")]
+
+
 @conformance(id="csi-end", rules=["NODE-219.1", "NODE-219.2"], needs=NEEDS)
 async def a_volume_ends_after_its_pod(node: Node) -> None:
     """When the containers of a pod have ended its volume is unpublished, then unstaged; the pod is
     gone when that is done, and no directory of the volume is left."""
     driver = await running(node, STAGE)
     target = node.storage.target_path("web", "pv")
-    stopped: list[int] = []
-    await node.api.delete_pod("web")
-    await node.run_until(
-        lambda: _noted(driver, stopped, node) and node.api.pod("web") is None,
-        within_s=END_S,
-        what="the pod is gone",
-    )
+    stops: list[list[float]] = []
+
+    def note(call: CsiCall) -> None:
+        if call.method == OUT[0]:
+            stops.append(ends(node))
+
+    driver.on_call = note
+    await end_pod(node)
     await wait_end(node, driver)
     expect_calls(node, driver, VOLUME_CALLS)
-    expect(node, stopped and stopped[0], "a stop of the container before the first call", stopped)
+    expect(node, stops[0] and min(stops[0]) >= 0, "calls after the container's end", stops)
     unpublish, unstage = (driver.requests(method)[0] for method in OUT)
     expect_equal(node, unpublish.target_path, str(target), "target that is unpublished")
     staging = str(node.storage.staging_path(DISKS, HANDLE))
     expect_equal(node, unstage.staging_target_path, staging, "directory that is unstaged")
     expect_equal(node, [unpublish.volume_id, unstage.volume_id], [HANDLE] * 2, "volume")
     expect(node, not target.parent.exists(), "no directory of the pod's volume", target.parent)
-
-
-def _noted(driver: FakeCsiDriver, stopped: list[int], node: Node) -> bool:
-    """Note how many containers were stopped when the volume was unpublished."""
-    if driver.requests(OUT[0]) and not stopped:
-        stopped.append(node.count("StopContainer", pod="web"))
-    return True
 
 
 @conformance(id="csi-end-not-staged", rules=["NODE-219.1", "NODE-219.2"], needs=NEEDS)

@@ -48,6 +48,10 @@ class VolumeUse:
         """Whether any pod wants the volume."""
         return name in self._pods
 
+    def has_pod(self, pod_uid: str) -> bool:
+        """Whether the pod wants any volume."""
+        return any(pod_uid in users for users in self._pods.values())
+
     def forget_pod(self, pod_uid: str) -> None:
         """The pod wants nothing any more."""
         for name in [n for n, users in self._pods.items() if pod_uid in users]:

@@ -39,7 +39,7 @@ PAUSES_S: Final = (0.01, 0.05, 0.25)
 """Before the second to the last try of one change."""
 FIRST_DELAY_S: Final = 0.03
 DELAY_FACTOR: Final = 8.0
-MAX_DELAY_S: Final = 123.0
+MAX_DELAY_S: Final = 16.0
 
 
 class CsiNodeApi(Protocol):

@@ -75,6 +75,11 @@ def write_record(directory: str, data: Mapping[str, str]) -> None:
     write_whole(Path(directory) / FILE, json.dumps(data).encode() + b"\n")
 
 
+def has_volumes(root_dir: str, pod_uid: str) -> bool:
+    """Whether there is a directory for volumes of drivers in the pod's."""
+    return os.path.isdir(os.path.join(pod_dir(root_dir, pod_uid), CSI_MOUNTS))
+
+
 def pod_records(root_dir: str, pod_uid: str) -> list[VolumeRecord]:
     """The volumes that the pod has. Raises OSError for a record that cannot be read beside
     something that is mounted."""

@@ -34,7 +34,12 @@ from refkubelet.volumes.csi.mounts import (
 )
 from refkubelet.volumes.csi.names import told
 from refkubelet.volumes.csi.publishing import Publishing, Stage
-from refkubelet.volumes.csi.records import VolumeRecord, pod_records, remove_leftovers
+from refkubelet.volumes.csi.records import (
+    VolumeRecord,
+    has_volumes,
+    pod_records,
+    remove_leftovers,
+)
 from refkubelet.volumes.csi.requests import STAGE_UNSTAGE_VOLUME
 from refkubelet.volumes.csi.staging import EXPECTED, Staging
 from refkubelet.volumes.mount_errors import MOUNT_DEVICE, SET_UP, MountFailed
@@ -167,6 +172,8 @@ class CsiVolumes:
     async def tear_down(self, pod_uid: str) -> None:
         """End the volumes that the pod has; what fails is tried again, for two minutes. Raises
         OSError."""
+        if not self._parts.use.has_pod(pod_uid) and not has_volumes(self._root_dir, pod_uid):
+            return
         retry: Retry | None = None
         until_s = self._clock.monotonic_s() + END_S
         while True:

@@ -167,8 +167,11 @@ async def test_faults_of_calls(tmp_path: Path) -> None:
 @pytest.mark.virtual_time
 async def test_requests_are_not_shared_with_the_caller() -> None:
     driver, request = FakeCsiDriver(DISKS), api.NodeUnstageVolumeRequest(volume_id="v1")
+    seen: list[CsiCall] = []
+    driver.on_call = seen.append
     await driver.call("NodeUnstageVolume", request)
     request.volume_id = "v2"
+    assert seen == driver.calls
     assert driver.requests("NodeUnstageVolume")[0].volume_id == "v1"
 
 

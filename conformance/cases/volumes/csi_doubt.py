@@ -26,6 +26,7 @@ from conformance.cases.volumes.disks import (
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
+from conformance.known_bugs import KnownBug
 from conformance.registry import conformance
 from fakecri.csi import FakeCsiDriver
 from fakecri.csi.driver import ID_FILE
@@ -108,7 +109,12 @@ async def the_last_failure_tells_whether_something_was_done(node: Node) -> None:
     expect_equal(node, ended(driver), [(OUT[1], "second")], "calls of the end")
 
 
-@conformance(id="csi-restart-fails", rules=["NODE-219.4"], needs=RESTART)
+@conformance(
+    id="csi-restart-fails",
+    rules=["NODE-219.4"],
+    needs=RESTART,
+    bugs=[KnownBug("", "A mount that a new kubelet cannot renew is removed.", fixed="1.36")],
+)
 async def a_volume_that_cannot_be_published_again_stays(node: Node) -> None:
     """When a new kubelet cannot publish the volume of a running pod again, pod and volume stay as
     they are, and the end of the pod is the usual one."""

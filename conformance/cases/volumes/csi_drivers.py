@@ -13,9 +13,14 @@ from conformance.cases.volumes.disks import (
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
+from conformance.known_bugs import KnownBug
 from conformance.registry import Feature, conformance
 from fakecri.csi import FakeCsiDriver
 from fakecri.deviceplugin.registered import RegisteredPlugin, csi_plugin
+
+TRIED_ONCE = KnownBug(
+    "", "A driver that was refused after it had been found is not tried again.", fixed="1.36"
+)
 
 
 def labels(node: Node) -> dict[str, str]:
@@ -108,7 +113,9 @@ async def refused(node: Node, driver: FakeCsiDriver) -> tuple[RegisteredPlugin, 
     return plugin, error
 
 
-@conformance(id="csi-node-info-fails", rules=["NODE-216.2", "CG-086.5"], needs=NEEDS)
+@conformance(
+    id="csi-node-info-fails", rules=["NODE-216.2", "CG-086.5"], needs=NEEDS, bugs=[TRIED_ONCE]
+)
 async def a_driver_that_does_not_know_the_node_is_refused(node: Node) -> None:
     """A driver whose NodeGetInfo fails is told so and not used; it is tried again, and registered
     when it answers."""
@@ -141,7 +148,9 @@ async def a_driver_that_is_refused_is_taken_out(node: Node) -> None:
     )
 
 
-@conformance(id="csi-node-id-changes", rules=["NODE-216.4", "NODE-216.2"], needs=RESTART)
+@conformance(
+    id="csi-node-id-changes", rules=["NODE-216.4", "NODE-216.2"], needs=RESTART, bugs=[TRIED_ONCE]
+)
 async def a_driver_may_call_the_node_something_else(node: Node) -> None:
     """When a driver says another thing of the node than CSINode does, which the API does not let
     change, it is refused and taken out; at the next try it is registered anew."""
@@ -186,7 +195,7 @@ async def a_driver_without_a_name_for_the_node_is_refused(node: Node) -> None:
     expect(node, error.endswith(wanted), wanted, error)
 
 
-@conformance(id="csi-topology-collision", rules=["NODE-216.3"], needs=NEEDS)
+@conformance(id="csi-topology-collision", rules=["NODE-216.3"], needs=NEEDS, bugs=[TRIED_ONCE])
 async def a_label_is_not_changed_by_a_driver(node: Node) -> None:
     """A driver whose topology says another thing than a label of the Node is not registered."""
     await node.run_until(node.api.node_uid, within_s=limits.START_S, what="the Node")

@@ -31,6 +31,7 @@ from conformance.cases.volumes.disks import (
 from conformance.cases.volumes.tokens import REQUESTS, claims, with_account
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
+from conformance.known_bugs import KnownBug
 from conformance.registry import conformance
 from fakecri.csi import FakeCsiDriver
 from fakecri.csi.driver import ID_FILE
@@ -211,7 +212,12 @@ async def tokens_can_be_secrets(node: Node) -> None:
     await check_tokens(node, request.secrets[TOKENS], "web", "vault")
 
 
-@conformance(id="csi-republish", rules=["NODE-218.5"], needs=LONG)
+@conformance(
+    id="csi-republish",
+    rules=["NODE-218.5"],
+    needs=LONG,
+    bugs=[KnownBug("121271", "A mount that cannot be renewed is removed.", fixed="1.34")],
+)
 async def a_volume_can_be_published_again_and_again(node: Node) -> None:
     """A driver that wants it is asked at each sync of the pod to publish the volume again. When
     that fails an event says so; volume and pod stay as they are, and it is tried again."""

@@ -8,6 +8,7 @@ from conformance.cases.volumes.disks import DISKS, NEEDS, SOCKET, register
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
+from conformance.known_bugs import KnownBug
 from conformance.registry import Feature, conformance
 from fakecri.csi import FakeCsiDriver
 
@@ -49,7 +50,12 @@ async def a_node_has_a_csi_node(node: Node) -> None:
     expect_equal(node, made["spec"]["drivers"] or [], [], "drivers")
 
 
-@conformance(id="csi-node-of-another", rules=["NODE-216.5"], needs=[Feature.API, Feature.RESTART])
+@conformance(
+    id="csi-node-of-another",
+    rules=["NODE-216.5"],
+    needs=[Feature.API, Feature.RESTART],
+    bugs=[KnownBug("", "The CSINode of an earlier Node is taken over.", fixed="1.35")],
+)
 async def the_csi_node_of_an_earlier_node_is_replaced(node: Node) -> None:
     """A CSINode that belongs to an earlier Node of the same name is made anew, without what it says
     of drivers."""

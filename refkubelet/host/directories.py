@@ -22,11 +22,16 @@ _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
 
 def make_directory(path: str, mode: int = DIRECTORY_MODE) -> None:
-    """The directory is there afterwards, with those above it. Raises OSError.
+    """The directory is there afterwards, with those above it; those that were missing have the
+    mode. Raises OSError.
 
     It is nearly always there already, so a look comes first."""
-    if not os.path.isdir(path):
-        os.makedirs(path, mode=mode, exist_ok=True)
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    if above not in ("", path):
+        make_directory(above, mode)
+    os.makedirs(path, mode=mode, exist_ok=True)
 
 
 def anything_mounted_below(directory: str | Path, table: Path = TABLE) -> bool:

@@ -41,7 +41,7 @@ class CsiSockets(Protocol):
     """The way to the sockets of CSI drivers."""
 
     def connect(self, path: str) -> CsiConnection:
-        """Raises OSError if nothing listens there; or the first call fails then."""
+        """Raises OSError if nothing listens there."""
         ...
 
 
@@ -57,7 +57,9 @@ class CsiClient:
         try:
             connection = self._sockets.connect(self._endpoint)
         except OSError as error:
-            text = f'connection error: desc = "transport: Error while dialing: {error}"'
+            why = (error.strerror or str(error)).lower()
+            why = f"dial unix {self._endpoint}: connect: {why}"
+            text = f'connection error: desc = "transport: Error while dialing: {why}"'
             raise CsiError(rpc_error("UNAVAILABLE", text), is_final=False) from None
         try:
             return await connection.call(method, request, timeout_s=CALL_LIMIT_S)

@@ -5,13 +5,20 @@ Only for real time, because grpc uses its own threads; it is imported when a dri
 
 from __future__ import annotations
 
+import socket
+from contextlib import suppress
 from typing import Any
 
 
 class GrpcCsiSockets:
-    """`CsiSockets` of this machine. A connection that cannot be made fails at its first call."""
+    """`CsiSockets` of this machine."""
 
     def connect(self, path: str) -> GrpcCsi:
+        """Raises OSError if nothing listens there, which gRPC would tell in its own words."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.setblocking(False)
+            with suppress(BlockingIOError):  # many wait before us
+                probe.connect(path)
         return GrpcCsi(path)
 
 

@@ -184,7 +184,10 @@ import os, sys
 seen, halves = 0, 0
 print("reading", flush=True)
 while not os.path.exists(sys.argv[2]):
-    data = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        data = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        continue  # the link led to the old directory, which is gone
     try:
         texts = []
         for name in ("a", "d/b"):

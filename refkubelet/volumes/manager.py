@@ -40,7 +40,7 @@ from refkubelet.volumes.content import ContentVolumes
 from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
-from refkubelet.volumes.mount_errors import SET_UP, MountFailed, NotAttached
+from refkubelet.volumes.mount_errors import SET_UP, MountFailed, NotAttached, in_words
 from refkubelet.volumes.payload import PayloadError
 from refkubelet.volumes.persistent import PersistentVolumes
 from refkubelet.volumes.plan import (
@@ -253,7 +253,7 @@ class PodVolumes:
         known.failures[name] = failed(known.failures.get(name), self._clock.monotonic_s())
         step = error.step if isinstance(error, MountFailed) else SET_UP
         shown = known.claimed[name].name if name in known.claimed else name
-        message = f'MountVolume.{step} for volume "{shown}" : {_words(error)}'
+        message = f'MountVolume.{step} for volume "{shown}" : {in_words(error)}'
         self._recorder.pod_event(known.pod, "Warning", FAILED_MOUNT, message)
 
     async def _make(self, known: _Pod, volume: Volume) -> None:
@@ -290,12 +290,3 @@ async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, ApiError):
-        return error.message
-    if not isinstance(error, OSError) or not error.strerror:
-        return str(error)
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from refkubelet.api.client import ApiError
+
 SET_UP: Final = "SetUp failed"
 MOUNT_DEVICE: Final = "MountDevice failed"
 WAIT_FOR_ATTACH: Final = "WaitForAttach failed"
@@ -22,3 +24,13 @@ class MountFailed(Exception):
 
 class NotAttached(Exception):
     """The volume is not attached to this node yet: it is waited for, and nobody is told."""
+
+
+def in_words(error: Exception) -> str:
+    """What an event tells of an error."""
+    if isinstance(error, ApiError):
+        return error.message
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror[:1].lower()}{error.strerror[1:]}"

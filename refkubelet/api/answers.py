@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -22,6 +23,7 @@ from lightkube.models.core_v1 import (
     Service,
     ServiceAccount,
 )
+from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.models.node_v1 import RuntimeClass
 from lightkube.models.storage_v1 import CSIDriver, VolumeAttachment
 
@@ -82,14 +84,21 @@ def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
     return decode(value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Bookmark:
+    """The object of a bookmark: no object of any kind, since these may lack nothing they need."""
+
+    metadata: ObjectMeta
+
+
 def watch_event(
     decode: Callable[[dict[str, Any]], T], kind: str, value: dict[str, Any]
 ) -> WatchEvent[T]:
     """The event of one line. Of a bookmark only the version is read (SRC-051): API servers fill the
     rest of its object with zero values such as `containers: null`, which no object may have."""
     if kind == "BOOKMARK":
-        bare = {"metadata": {"resourceVersion": _version(value)}}
-        return WatchEvent(kind, one(decode, bare))
+        bare: Any = _Bookmark(ObjectMeta(resourceVersion=_version(value)))
+        return WatchEvent(kind, bare)
     return WatchEvent(kind, one(lambda found: _identified(decode, found), value))
 
 

@@ -164,7 +164,15 @@ def volume_parts(
             break  # `volume_mounts` raises the same error
         if not source.path or not source.sub_path:
             continue
-        use = SubPathUse(facts.root_dir, uid(pod), mount.name, container.name, index)
+        place = facts.claimed.get(mount.name)
+        use = SubPathUse(
+            root_dir=facts.root_dir,
+            pod_uid=uid(pod),
+            volume=mount.name,
+            container=container.name,
+            index=index,
+            directory=place.name if place is not None else "",
+        )
         try:
             parts[index] = prepare(source.path, source.sub_path, use, mounts)
         except SubPathError as error:

@@ -311,4 +311,5 @@ class Housekeeping:
                 remove_empty_volumes(path, OWN_MOUNTS)
                 await remove_tree(path)
             except OSError as error:
-                log.warning("orphaned pod directory %s not removed: %s", path, error)
+                what = f"orphaned pod directory {path} is not removed"
+                self._complaints.failed(what, error, OSError)

@@ -58,10 +58,12 @@ class ClaimedVolume:
 
 @dataclass(frozen=True, slots=True)
 class VolumeOnNode:
-    """Where a volume of a claim is on the node, and whether containers may only read it."""
+    """Where a volume of a claim or of a driver is on the node, and whether containers may only read
+    it. `name`: the persistent volume's, "" for one that has only the pod's name."""
 
     path: str
     read_only: bool
+    name: str = ""
 
 
 def claim_of(pod: Pod, volume: Volume) -> str | None:

@@ -63,10 +63,10 @@ class PersistentVolumes:
         elif spec is not None and spec.hostPath is not None:
             self._check(pod, claimed)
             check_host_path(spec.hostPath)
-            place = VolumeOnNode(spec.hostPath.path, claimed.read_only)
+            place = VolumeOnNode(spec.hostPath.path, claimed.read_only, claimed.name)
         else:
             self._check(pod, claimed)
-            place = VolumeOnNode(self._set_up_local(pod, claimed), claimed.read_only)
+            place = VolumeOnNode(self._set_up_local(pod, claimed), claimed.read_only, claimed.name)
         self._used.setdefault(uid(pod), {})[claimed.volume.name] = claimed
         return place
 

@@ -23,19 +23,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SubPathUse:
-    """The use of a subPath: in the container's volumeMount with that index."""
+    """The use of a subPath: in the container's volumeMount with that index. `directory`: the name
+    of the volume on the node; "": `volume`, the pod's."""
 
     root_dir: str
     pod_uid: str
     volume: str
     container: str
     index: int
+    directory: str = ""
 
     @property
     def target(self) -> str:
         """The path where it is mounted."""
         above = os.path.join(pod_dir(self.root_dir, self.pod_uid), SUB_PATHS)
-        return safe_join(above, self.volume, self.container, str(self.index))
+        return safe_join(above, self.directory or self.volume, self.container, str(self.index))
 
 
 def prepare(volume_path: str, path: str, use: SubPathUse, mounts: Mounts) -> str:

@@ -85,6 +85,11 @@ class Attachments:
         """The Node shows these as volumesInUse."""
         self._reported = frozenset(names)
 
+    def withdrawn(self, names: Iterable[str]) -> None:
+        """The Node shall show these alone as volumesInUse: others are not reported any more, from
+        before the Node is written."""
+        self._reported &= frozenset(names)
+
     def check(self, name: str) -> None:
         """Raises `NotAttached` until the Node shows the volume as in use, and as attached."""
         if name not in self._reported or name not in attached_volumes(self._node()):

@@ -183,7 +183,7 @@ class Publishing:
                 raise MountFailed(SET_UP, told(f"{text}: {error.message}")) from None
             expires = token.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
             found[audience] = {"token": token.text, "expirationTimestamp": expires}
-        return json.dumps(found, separators=(",", ":"), sort_keys=True)
+        return json.dumps({a: found[a] for a in sorted(found)}, separators=(",", ":"))
 
 
 def _text(value: str) -> str:

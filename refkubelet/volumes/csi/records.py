@@ -19,7 +19,7 @@ from typing import Final
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.checkpoints.content import CheckpointError
-from refkubelet.host.directories import make_directory
+from refkubelet.host.directories import make_directory, mount_points_below
 from refkubelet.model.names import pod_dir
 from refkubelet.volumes.csi.mounts import CsiMount
 from refkubelet.volumes.csi.names import (
@@ -95,15 +95,18 @@ def remove_leftovers(root_dir: str, pod_uid: str) -> None:
         os.rmdir(os.path.join(pod_dir(root_dir, pod_uid), CSI_MOUNTS))
 
 
-def records_of_pods(root_dir: str) -> list[VolumeRecord]:
-    """The volumes of all pods that have a directory; what cannot be read is left out."""
+def records_of_pods(root_dir: str) -> tuple[list[VolumeRecord], bool]:
+    """The volumes of all pods that have a directory, and whether these are all: something that is
+    mounted has no record that can be read, and may be any volume."""
     found: list[VolumeRecord] = []
+    all_read = True
     for directory in _directories(os.path.join(root_dir, "pods")):
         try:
             found += pod_records(root_dir, os.path.basename(directory))
         except OSError as error:
+            all_read = False
             log.warning("%s", error)
-    return found
+    return found, all_read
 
 
 def device_records(root_dir: str) -> list[VolumeRecord]:
@@ -145,7 +148,7 @@ def _records(places: list[tuple[str, str]]) -> Iterator[VolumeRecord]:
             data = read_json(Path(path))
             yield VolumeRecord(str(data["driverName"]), str(data["volumeHandle"]), directory, mount)
         except (FileNotFoundError, CheckpointError, ValueError, KeyError, TypeError) as error:
-            if os.path.ismount(mount):
+            if mount_points_below(mount):
                 text = f"the record of what is mounted there cannot be read: {error!r}"
                 raise OSError(errno.EBUSY, text, path) from None
 

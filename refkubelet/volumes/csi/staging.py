@@ -55,6 +55,10 @@ class Staging:
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._complaints = Complaints(log, clock)
 
+    def is_staged(self, name: str) -> bool:
+        """Whether this kubelet has staged the volume of that unique name."""
+        return name in self._staged
+
     def lock(self, name: str) -> asyncio.Lock:
         """Held by all that is done with the volume of that unique name."""
         return self._locks[name]
@@ -97,13 +101,16 @@ class Staging:
 
     def end_unused(self) -> None:
         """Look at what is on the disk, and begin to unstage what no pod wants or has."""
-        had = {record.unique_name for record in records_of_pods(self._root_dir)}
+        of_pods, all_read = records_of_pods(self._root_dir)
+        had = {record.unique_name for record in of_pods}
         staged = device_records(self._root_dir)
         self._use.keep(had | {record.unique_name for record in staged})
         for record in staged:
             name = record.unique_name
             if name in had or name in self._ending or self._use.is_wanted(name):
                 continue
+            if not all_read and name not in self._staged:
+                continue  # a pod of an earlier kubelet may have it
             task = asyncio.create_task(self._end(record), name=f"end of volume {name}")
             self._ending[name] = task
 

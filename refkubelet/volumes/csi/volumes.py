@@ -48,6 +48,9 @@ from simclock import Clock
 
 log = logging.getLogger(__name__)
 
+NO_CLIENT: Final = "attacher.MountDevice failed to create newCsiDriverClient"
+STAGE_UNKNOWN: Final = "check for STAGE_UNSTAGE_VOLUME capability"
+MOUNT_GROUP_UNKNOWN: Final = "determine if the node service has VOLUME_MOUNT_GROUP capability"
 END_S: Final = 123.0
 """The time within which `tear_down` tries."""
 
@@ -90,7 +93,9 @@ class CsiVolumes:
 
     def in_use(self, attached: Collection[str]) -> list[str]:
         """The Node's volumesInUse, `attached` being its volumesAttached."""
-        return self._parts.use.in_use(attached)
+        names = self._parts.use.in_use(attached)
+        self._parts.attachments.withdrawn(names)
+        return names
 
     def reported(self, names: Iterable[str]) -> None:
         """The Node shows these as volumesInUse."""
@@ -118,7 +123,7 @@ class CsiVolumes:
             check()
             stage, client = await self._stage(pod, mount, driver, attachable=attachable)
             path = await parts.publishing.publish(pod, mount, client, stage)
-        return VolumeOnNode(path, mount.read_only)
+        return VolumeOnNode(path, mount.read_only, mount.name)
 
     async def set_up_inline(self, pod: Pod, volume: Volume) -> VolumeOnNode:
         """Make an inline volume ready. Raises `MountFailed`, `ApiError`, OSError."""
@@ -129,7 +134,7 @@ class CsiVolumes:
             raise MountFailed(SET_UP, no_driver(mount.driver)) from None
         driver = await parts.objects.get(mount.driver)
         async with parts.staging.lock(mount.unique_name):
-            stage = Stage(driver, await self._capabilities(client, SET_UP))
+            stage = Stage(driver, await self._capabilities(client, SET_UP, MOUNT_GROUP_UNKNOWN))
             path = await parts.publishing.publish(pod, mount, client, stage)
         return VolumeOnNode(path, mount.read_only)
 
@@ -139,12 +144,14 @@ class CsiVolumes:
         """Raises `MountFailed`, OSError."""
         parts = self._parts
         context = await parts.attachments.publish_context(mount) if attachable else {}
+        is_staged = parts.staging.is_staged(mount.unique_name)
+        step = SET_UP if is_staged else MOUNT_DEVICE
         try:
             client = parts.drivers.client(mount.driver)
         except NoDriver as error:
-            text = f"attacher.MountDevice failed to create newCsiDriverClient: {error}"
-            raise MountFailed(MOUNT_DEVICE, told(text)) from None
-        capabilities = await self._capabilities(client, MOUNT_DEVICE)
+            what = "mounter.SetUpAt failed to get CSI client" if is_staged else NO_CLIENT
+            raise MountFailed(step, told(f"{what}: {error}")) from None
+        capabilities = await self._capabilities(client, step, STAGE_UNKNOWN if is_staged else "")
         if STAGE_UNSTAGE_VOLUME not in capabilities:
             return Stage(driver, capabilities, context), client
         secrets = await parts.publishing.secrets(
@@ -160,12 +167,14 @@ class CsiVolumes:
         )
         return Stage(driver, capabilities, context, path), client
 
-    async def _capabilities(self, client: CsiClient, step: str) -> frozenset[str]:
-        """What the driver can do. Raises `MountFailed`."""
+    async def _capabilities(self, client: CsiClient, step: str, what: str) -> frozenset[str]:
+        """What the driver can do. `what`: what has failed then, "": the call. Raises
+        `MountFailed`."""
         try:
             return await client.capabilities()
         except CsiError as error:
-            raise MountFailed(step, str(error)) from None
+            text = told(f"mounter.SetUpAt failed to {what}: {error}") if what else str(error)
+            raise MountFailed(step, text) from None
 
     # Tearing down
 

@@ -3,7 +3,7 @@ SRC-051)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,14 @@ import pytest_asyncio
 from api_world import World, running_world
 from pods import make_pod
 
-from refkubelet.api.answers import decode_node, decode_service, watch_event
+from refkubelet.api.answers import (
+    decode_csi_driver,
+    decode_node,
+    decode_service,
+    decode_signing_request,
+    decode_trust_bundle,
+    watch_event,
+)
 from refkubelet.api.client import ApiError
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import decode_pod
@@ -152,6 +159,14 @@ BOOKMARKED_POD = {  # as a kube-apiserver 1.36.2 sends it
     "spec": {"containers": None},
     "status": {},
 }
+
+
+@pytest.mark.parametrize("decode", [decode_csi_driver, decode_signing_request, decode_trust_bundle])
+def test_a_bookmark_of_a_kind_that_must_have_a_spec_is_read_SRC_051(
+    decode: Callable[[dict[str, Any]], Any],
+) -> None:
+    event = watch_event(decode, "BOOKMARK", {"metadata": {"resourceVersion": "7"}, "spec": {}})
+    assert (event.type, event.object.metadata.resourceVersion) == ("BOOKMARK", "7")
 
 
 @pytest.mark.parametrize("odd", [BOOKMARKED_POD, {}, {"metadata": None}, {"spec": 7}])

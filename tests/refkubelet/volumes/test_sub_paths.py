@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ def use_of(volume: Path) -> SubPathUse:
 
 def target_of(volume: Path) -> Path:
     return volume.parent / "root/pods/u-1/volume-subpaths/v/main/2"
+
+
+def test_a_claims_lies_below_the_name_of_its_volume_NODE_211(
+    volume: Path, real_mounts: RealMounts
+) -> None:
+    use = replace(use_of(volume), directory="pv")
+    found = Path(prepare(str(volume), "dir", use, real_mounts))
+    assert found == volume.parent / "root/pods/u-1/volume-subpaths/pv/main/2"
+    with pytest.raises(SubPathError, match='for volumeMount "v"'):
+        prepare(str(volume), "file/below", use, real_mounts)
+    real_mounts.unmount_below(str(volume.parent / "root"))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_what_is_written_is_read_NODE_219(tmp_path: Path) -> None:
     (found,) = pod_records(str(tmp_path), "uid-web")
     assert (found.driver, found.handle) == (DRIVER, HANDLE)
     assert found.mount == str(directory / "mount")
-    assert records_of_pods(str(tmp_path)) == [found]
+    assert records_of_pods(str(tmp_path)) == ([found], True)
     data = json.loads((directory / FILE).read_text())
     assert data["attachmentID"].startswith("csi-")
     del data["attachmentID"]
@@ -87,7 +87,7 @@ def test_a_spoiled_record_of_a_mount_is_an_error_NODE_219(
     real_mounts.tmpfs(str(directory / "mount"), 4096)
     with pytest.raises(OSError, match="the record of what is mounted there cannot be read"):
         pod_records(str(tmp_path), "uid-web")
-    assert records_of_pods(str(tmp_path)) == []
+    assert records_of_pods(str(tmp_path)) == ([], False)
     real_mounts.unmount_below(str(directory))
 
 

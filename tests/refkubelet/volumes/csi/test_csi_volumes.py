@@ -4,17 +4,21 @@ NODE-218, NODE-219)."""
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from csi_world import DRIVER, HANDLE, NODE, claimed, csi_world, inline, web
 
 from fakecri.csi import FakeCsiDriver
 from refkubelet.api.client import ApiError
-from refkubelet.model.objects import Node
+from refkubelet.host.untrusted_files import opened_below
+from refkubelet.model.objects import Node, to_dict
 from refkubelet.volumes.csi.client import CsiError
 from refkubelet.volumes.csi.names import unique_volume_name
 from refkubelet.volumes.mount_errors import MountFailed, NotAttached
+from refkubelet.volumes.mounting import RealMounts
 
 pytestmark = pytest.mark.virtual_time
 
@@ -193,3 +197,71 @@ async def test_a_driver_that_is_not_registered_fails_its_volumes_NODE_217(tmp_pa
         with pytest.raises(MountFailed, match=wanted) as volume:
             await world.volumes.set_up_inline(web(), inline())
         assert (device.value.step, volume.value.step) == ("MountDevice failed", "SetUp failed")
+
+
+async def test_what_is_mounted_without_a_record_may_be_any_volume_NODE_219(
+    tmp_path: Path, real_mounts: RealMounts
+) -> None:
+    driver = FakeCsiDriver(DRIVER)
+    async with csi_world(tmp_path, driver) as first:
+        place = await first.set_up(web(), claimed())
+    (Path(place.path).parent / "vol_data.json").write_text("{")
+    source = tmp_path / "source"
+    source.mkdir()
+    with opened_below(str(source), "") as opened:
+        real_mounts.bind(opened, place.path)  # of the same file system, as drivers do it
+    async with csi_world(tmp_path, driver) as world:
+        await world.clock.sleep(600)
+        assert world.methods() == ["stage", "publish"]
+        await world.set_up(web("other"), claimed(csi={"driver": DRIVER, "volumeHandle": "disk-2"}))
+        await world.volumes.tear_down("other")
+        await world.clock.sleep(1)
+        assert world.methods()[2:] == ["stage", "publish", "unpublish", "unstage"]
+        assert driver.staged.keys() == {HANDLE}
+    real_mounts.unmount_below(str(tmp_path))
+
+
+async def test_a_volume_that_is_left_out_of_the_status_is_not_reported_NODE_217(
+    tmp_path: Path,
+) -> None:
+    async with csi_world(tmp_path, attachRequired=True) as world:
+        attached = {"volumesAttached": [{"name": UNIQUE, "devicePath": ""}]}
+        world.node = Node.from_dict({"metadata": {"name": NODE}, "status": attached})
+        world.volumes.reported([UNIQUE])
+        assert world.volumes.in_use([UNIQUE]) == []  # what is being written to the Node
+        with pytest.raises(NotAttached):
+            await world.set_up(web(), claimed())
+        world.volumes.reported(world.volumes.in_use([UNIQUE]))
+        with pytest.raises(MountFailed, match="GET error"):
+            await world.set_up(web(), claimed())
+
+
+async def test_what_fails_of_a_staged_volume_is_its_set_up_NODE_217(tmp_path: Path) -> None:
+    async with csi_world(tmp_path, volumeLifecycleModes=BOTH) as world:
+        await world.set_up(web("a"), claimed())
+        world.driver.fails("NodeGetCapabilities", "not now")
+        with pytest.raises(MountFailed, match="failed to check for STAGE_UNSTAGE_VOLUME") as error:
+            await world.set_up(web("b"), claimed())
+        with pytest.raises(MountFailed, match="has VOLUME_MOUNT_GROUP capability: rpc") as inlined:
+            await world.volumes.set_up_inline(web("b"), inline())
+        await world.drivers.let_go(DRIVER)
+        with pytest.raises(MountFailed, match="SetUpAt failed to get CSI client: ") as gone:
+            await world.set_up(web("b"), claimed())
+        assert {e.value.step for e in (error, inlined, gone)} == {"SetUp failed"}
+
+
+async def test_tokens_are_in_the_kubelets_order_NODE_218(tmp_path: Path) -> None:
+    wanted = [{"audience": "vault"}, {"audience": "a"}]
+    async with csi_world(tmp_path, volumeLifecycleModes=BOTH, tokenRequests=wanted) as world:
+        body: Any = {"apiVersion": "v1", "kind": "Pod", **to_dict(web())}
+        body["spec"]["serviceAccountName"] = "default"
+        made = await world.request("POST", "/api/v1/namespaces/default/pods", body)
+        pod = web(made["metadata"]["uid"])
+        pod.spec.serviceAccountName = "default"
+        await world.volumes.set_up_inline(pod, inline())
+        (request,) = world.driver.requests("NodePublishVolume")
+        text = request.volume_context["csi.storage.k8s.io/serviceAccount.tokens"]
+        assert list(json.loads(text)) == ["a", "vault"]
+        assert [list(one) for one in json.loads(text).values()] == [
+            ["token", "expirationTimestamp"]
+        ] * 2

@@ -1,4 +1,4 @@
-"""How the Node object is kept: what never changes, and whom to ask for the rest."""
+"""How the Node object is kept: what never changes, and the functions that tell the rest."""
 
 from __future__ import annotations
 
@@ -76,8 +76,12 @@ class NodeDevices(Protocol):
 
 
 class NodeVolumes(Protocol):
-    """The attachable volumes, by their unique names. `reported`: the Node shows these as in use."""
+    """The attachable volumes, by their unique names."""
 
-    def in_use(self, attached: Collection[str]) -> list[str]: ...
+    def in_use(self, attached: Collection[str]) -> list[str]:
+        """Those to be written to the Node as in use. `attached`: its volumesAttached."""
+        ...
 
-    def reported(self, names: Iterable[str]) -> None: ...
+    def reported(self, names: Iterable[str]) -> None:
+        """The Node has been written, and shows these as in use."""
+        ...

@@ -7,8 +7,9 @@ task of the pod, which exists only while something is to be done, sets them up o
 What fails is recorded as an event of the pod and tried again later, after twice the time each time,
 for as long as the pod is there. The sync waits for what was never mounted, for two minutes at most;
 for an update of what is mounted it does not wait, and a container runs on with the old content.
-Nothing is kept on the disk for a restart: what is mounted already a new kubelet finds when it sets
-the volumes up again, and directories of pods that are gone are removed in housekeeping.
+Nothing is kept on the disk for a restart, but what drivers have mounted (`csi.records`): what is
+mounted already a new kubelet finds when it sets the volumes up again, and directories of pods that
+are gone are removed in housekeeping, once drivers have ended what is in them.
 
 What must never happen here: a failure of one pod's volume delays another pod, or the end of its own
 pod; a container starts without a volume.
@@ -234,6 +235,7 @@ class PodVolumes:
         try:
             await self._make(known, volume)
         except NotAttached:
+            # No failure: it is looked at again soon, and the first failure waits FIRST_RETRY_S.
             look_s = self._clock.monotonic_s() + ATTACHED_LOOK_S
             known.failures[name] = Retry(FIRST_RETRY_S / 2, look_s)
             return

@@ -23,7 +23,7 @@ from refkubelet.host.untrusted_files import opened_below
 from refkubelet.model.names import pod_dir, pod_volume_dir
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode
+from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.host_paths import check_host_path
 from refkubelet.volumes.mount_errors import AFFINITY, NEW_MOUNTER, OPTIONS, SET_UP, MountFailed
@@ -58,7 +58,9 @@ class PersistentVolumes:
         """Make the volume ready for the pod's containers; returns where it is. Raises
         `MountFailed`, `NotAttached`, `ApiError`, OSError."""
         spec = claimed.persistent.spec
-        if self._drivers is not None and claimed.is_of_csi:
+        if spec is not None and spec.csi is not None:
+            if self._drivers is None:
+                raise MountFailed(SET_UP, no_driver(spec.csi.driver))
             place = await self._drivers.set_up(pod, claimed, lambda: self._check(pod, claimed))
         elif spec is not None and spec.hostPath is not None:
             self._check(pod, claimed)

@@ -1,4 +1,4 @@
-"""Volumes of CSI drivers: all that works on them."""
+"""Makes what works on volumes of CSI drivers, and connects it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Volumes of storage drivers and the group of the pod: who gives them to it (NODE-217.7)."""
+"""Volumes of storage drivers and the group of the pod: whether the driver or the kubelet gives them
+to it, and when (NODE-217.7)."""
 
 import os
 import stat

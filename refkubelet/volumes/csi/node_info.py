@@ -59,7 +59,7 @@ class CsiNodeApi(Protocol):
 
 
 class CsiNodeInfo:
-    """Keeps CSINode. `run` makes it, and ends then."""
+    """Keeps CSINode: `run` makes it, drivers come (`install`) and go (`uninstall`)."""
 
     def __init__(self, api: CsiNodeApi, node_name: str, clock: Clock) -> None:
         self._api = api
@@ -82,7 +82,7 @@ class CsiNodeInfo:
         while True:
             try:
                 await self._repeated(self._initialize)
-            except ApiError as error:
+            except (ApiError, NodeInfoError) as error:
                 text = f"error updating CSINode annotation: {_caused(error)}"
                 self._error = f"failed to initialize CSINode: {text}"
                 log.warning("%s", self._error)

@@ -45,6 +45,8 @@ from refkubelet.volumes.mount_errors import SET_UP, MountFailed
 from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
 
 TOKENS: Final = "csi.storage.k8s.io/serviceAccount.tokens"
+NO_TOKENS: Final = "mounter.SetUpAt failed to get service accoount token attributes"
+"""Spelt as upstream spells it."""
 
 
 class SecretReader(Protocol):
@@ -153,6 +155,7 @@ class Publishing:
             if error.is_final and not is_kept:
                 with suppress(OSError):
                     remove_mount(record)
+                    del self._published[record.directory]
             raise MountFailed(SET_UP, str(error)) from None
         self._published[record.directory] = True
 
@@ -179,8 +182,7 @@ class Publishing:
             try:
                 token = await self._tokens.token(pod, audience, wanted.expirationSeconds)
             except ApiError as error:
-                text = "mounter.SetUpAt failed to get service accoount token attributes"
-                raise MountFailed(SET_UP, told(f"{text}: {error.message}")) from None
+                raise MountFailed(SET_UP, told(f"{NO_TOKENS}: {error.message}")) from None
             expires = token.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
             found[audience] = {"token": token.text, "expirationTimestamp": expires}
         return json.dumps({a: found[a] for a in sorted(found)}, separators=(",", ":"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
+from weakref import WeakValueDictionary
 
 from kubecri.csi import api_pb2 as api
 
@@ -50,7 +50,7 @@ class Staging:
         self._drivers = drivers
         self._clock = clock
         self._use = use
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()  # those that somebody holds
         self._staged: set[str] = set()
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._complaints = Complaints(log, clock)
@@ -61,7 +61,10 @@ class Staging:
 
     def lock(self, name: str) -> asyncio.Lock:
         """Held by all that is done with the volume of that unique name."""
-        return self._locks[name]
+        found = self._locks.get(name)
+        if found is None:
+            found = self._locks[name] = asyncio.Lock()
+        return found
 
     async def stage(
         self,

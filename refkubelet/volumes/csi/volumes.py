@@ -92,7 +92,9 @@ class CsiVolumes:
     # The Node's status
 
     def in_use(self, attached: Collection[str]) -> list[str]:
-        """The Node's volumesInUse, `attached` being its volumesAttached."""
+        """The volumesInUse that are about to be written to the Node, whose volumesAttached are
+        `attached`. A volume that is not among them counts as not reported from now on, since a
+        controller may detach it as soon as the Node is written."""
         names = self._parts.use.in_use(attached)
         self._parts.attachments.withdrawn(names)
         return names

@@ -157,6 +157,13 @@ async def test_a_volume_for_one_pod_is_free_again_when_that_has_ended_NODE_215(
     await ours.set_up(other, for_one)
 
 
+@pytest.mark.virtual_time
+async def test_without_drivers_a_drivers_volume_is_refused_NODE_215(tmp_path: Path) -> None:
+    source = {"driver": "disks.example", "volumeHandle": "h"}
+    with pytest.raises(MountFailed, match=r"driver name disks\.example not found"):
+        await volumes(tmp_path, NoMounts()).set_up(web(), claimed(tmp_path, local=None, csi=source))
+
+
 class Cluster:
     """An API server with one claim and one persistent volume."""
 

@@ -59,6 +59,21 @@ async def test_one_of_an_earlier_node_is_made_anew_NODE_216(tmp_path: Path) -> N
     task.cancel()
 
 
+async def test_one_that_comes_back_does_not_end_the_look_NODE_216(tmp_path: Path) -> None:
+    world = CsiWorld(tmp_path)
+    await world.add_node()
+    owner = {"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "earlier"}
+    body = {"metadata": {"name": NODE, "ownerReferences": [owner]}, "spec": {"drivers": []}}
+    await world.request("POST", CSI_NODES, body)
+    with world.api.fails("DELETE", CSI_NODES, status=403, times=3):
+        task = asyncio.create_task(world.info.run())
+        await world.clock.sleep(0.315)  # the last of the four tries is the first that deletes it
+        assert not task.done()
+        await world.clock.sleep(5)
+    assert world.info.not_ready() == []
+    task.cancel()
+
+
 async def test_drivers_that_register_at_once_are_all_there_NODE_216(tmp_path: Path) -> None:
     async with csi_world(tmp_path) as world:
         path = str(world.socket)

@@ -19,6 +19,7 @@ from kubecri.v1 import api_pb2 as cri
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimeVersion
 from refkubelet.cri.target import CriCallError
+from refkubelet.golang.grpc_deadlines import within_deadline
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +143,8 @@ class GrpcTarget:
             request_serializer=request_class.SerializeToString,
             response_deserializer=answer_class.FromString,
         )
-        return await send(request, timeout=timeout_s, metadata=self._headers())
+        answer = send(request, timeout=timeout_s, metadata=self._headers())
+        return await within_deadline(answer, timeout_s)
 
     async def stream(
         self, method: str, request: Any, *, timeout_s: float | None = None

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.grpc_codes import rpc_error
+from refkubelet.golang.grpc_deadlines import within_deadline
 from refkubelet.host.addresses import NetworkError, Target, check_host, host_port, target_of
 
 BODY_BYTES: Final = 10 * 1024  # PROBE-070
@@ -248,7 +249,8 @@ async def _check(channel: Any, service: str, timeout_s: float) -> str:
         request_serializer=health.HealthCheckRequest.SerializeToString,
         response_deserializer=health.HealthCheckResponse.FromString,
     )
-    answer = await call(health.HealthCheckRequest(service=service), timeout=timeout_s)
+    request = health.HealthCheckRequest(service=service)
+    answer = await within_deadline(call(request, timeout=timeout_s), timeout_s)
     known = health.HealthCheckResponse.ServingStatus.values()
     if answer.status not in known:
         return str(answer.status)

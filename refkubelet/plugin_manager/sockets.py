@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+from refkubelet.golang.grpc_deadlines import within_deadline
+
 DIAL_LIMIT_S: Final = 10.0
 
 
@@ -39,7 +41,8 @@ class GrpcRegistration:
         self._stub = api_pb2_grpc.RegistrationStub(self._channel)
 
     async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        return await getattr(self._stub, method)(request, timeout=timeout_s)
+        answer = getattr(self._stub, method)(request, timeout=timeout_s)
+        return await within_deadline(answer, timeout_s)
 
     async def close(self) -> None:
         await self._channel.close()

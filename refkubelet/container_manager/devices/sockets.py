@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.container_manager.devices.plugins import PluginError, Register
+from refkubelet.golang.grpc_deadlines import within_deadline
 from refkubelet.model.names import UnsafeNameError, safe_path
 
 log = logging.getLogger(__name__)
@@ -116,7 +117,8 @@ class PluginSocket:
         self._stub = api_pb2_grpc.DevicePluginStub(self._channel)
 
     async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        return await getattr(self._stub, method)(request, timeout=timeout_s)
+        answer = getattr(self._stub, method)(request, timeout=timeout_s)
+        return await within_deadline(answer, timeout_s)
 
     async def stream(
         self, method: str, request: Any, *, timeout_s: float | None = None

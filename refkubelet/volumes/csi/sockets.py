@@ -9,6 +9,8 @@ import socket
 from contextlib import suppress
 from typing import Any
 
+from refkubelet.golang.grpc_deadlines import within_deadline
+
 
 class GrpcCsiSockets:
     """`CsiSockets` of this machine."""
@@ -36,7 +38,8 @@ class GrpcCsi:
         self._stub = api_pb2_grpc.NodeStub(self._channel)
 
     async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        return await getattr(self._stub, method)(request, timeout=timeout_s)
+        answer = getattr(self._stub, method)(request, timeout=timeout_s)
+        return await within_deadline(answer, timeout_s)
 
     async def close(self) -> None:
         await self._channel.close()

@@ -27,6 +27,7 @@ STOP_S: Final = 5.0  # beyond the grace period: kill, sandbox stop, next relist
 REGISTER_S: Final = 30.0  # until a new kubelet takes registrations of plugins; no rule says when
 NODE_STATUS_S: Final = 11.0  # NODE-010: the Node's status is computed every 10 s
 EVENTS_S: Final = 1.0  # until the events of what can be seen have arrived at the API server
+WATCH_S: Final = 1.0  # until a kubelet knows of a new object of a kind that it watches
 NOTICE_S: Final = 3.0  # until a change in the runtime is acted on: two relists and a sync
 
 

@@ -10,6 +10,7 @@ from conformance.cases.cgroups.pods import (
     expect_limits,
     limited,
 )
+from conformance.harness import limits
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import PodPlan, container, pod, sidecar
 from conformance.harness.node import Node
@@ -109,6 +110,7 @@ async def the_overhead_of_a_pod_counts(node: Node) -> None:
     """The overhead of a pod is added to its request, and to those limits that it has; for the
     sandbox it is told apart from the resources of the containers."""
     await node.api.create_runtime_class("heavy", "")
+    await node.run_for(limits.WATCH_S)
     free = container("main", **limited("200m", asks_cpu="100m"))
     overhead = {"cpu": "250m", "memory": "32Mi"}
     fields: dict[str, Any] = {"runtimeClassName": "heavy", "overhead": overhead}

@@ -70,6 +70,7 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
 async def a_runtime_class_names_the_handler(node: Node) -> None:
     """RunPodSandbox has the handler of the pod's RuntimeClass, and none without a class."""
     await node.api.create_runtime_class("plain", "runc")
+    await node.run_for(limits.WATCH_S)
     await node.api.create_pod(pod("web", container("main"), runtimeClassName="plain"))
     await node.api.create_pod(pod("other", container("main")))
     await started(node, "web")

@@ -192,6 +192,7 @@ async def publishing_that_fails_is_tried_again(node: Node) -> None:
 async def a_driver_may_come_later(node: Node) -> None:
     """While the driver is not registered the pod waits with an event, and starts when it is."""
     await node.storage.describe_driver(DISKS)
+    await node.run_for(limits.WATCH_S)
     await bind(node, source())
     await node.api.create_pod(user())
     why = (

@@ -50,7 +50,8 @@ class Thread:
     """Whether threads wait for others in that call."""
     known_to_sleep: bytes = b""
     """`ran` at the time when it was seen to sleep."""
-    children: AbstractSet[int] = frozenset()
+    children_told: bytes = b""
+    """The processes that it has started and that have not been waited for."""
 
     def close(self) -> None:
         for fd in (self.syscall_fd, self.schedstat_fd, self.children_fd, self.stat_fd):
@@ -88,6 +89,8 @@ class Threads:
         self._threads: list[Thread] = []
         self._looking: list[Thread] = []
         self._count = -1
+        self._children: AbstractSet[int] = frozenset()
+        self._children_changed = False
         self._cpu_clock = 0 if but else ~pid << 3 | CPU_CLOCK
         self._ran_ns = -1
         try:
@@ -201,15 +204,24 @@ class Threads:
     def children(self) -> AbstractSet[int]:
         """The processes that threads of this one have started and not yet waited for; none unless
         `child_waits`. Threads that have not run since have started none."""
-        for thread in (*self._threads, *self._looking):
+        if not self._with_children:
+            return self._children
+        threads = (*self._threads, *self._looking)
+        for thread in threads:
             if thread.ran_since and thread.children_fd >= 0:
                 with suppress(*GONE):
-                    words = os.pread(thread.children_fd, CHILDREN_LONGEST, 0).split()
-                    thread.children = frozenset(map(int, words))
+                    told = os.pread(thread.children_fd, CHILDREN_LONGEST, 0)
+                    if told != thread.children_told:
+                        thread.children_told = told
+                        self._children_changed = True
             thread.ran_since = False
         for thread in self._looking:
             thread.ran_since = True
-        return frozenset().union(*(t.children for t in (*self._threads, *self._looking)))
+        if self._children_changed:
+            told_by_all = b" ".join(thread.children_told for thread in threads)
+            self._children = frozenset(map(int, told_by_all.split()))
+            self._children_changed = False
+        return self._children
 
     def _process_ran_ns(self) -> int:
         """For how long all threads have run; -1 where the caller is one of them: it always runs.
@@ -242,6 +254,7 @@ class Threads:
             for thread in [t for t in kept if t.tid not in tids]:
                 kept.remove(thread)
                 thread.close()
+                self._children_changed = True
         for tid in tids - {t.tid for t in (*self._threads, *self._looking)}:
             kept = self._looking if tid == self._but else self._threads
             kept.append(self._opened(tid))

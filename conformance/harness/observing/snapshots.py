@@ -31,19 +31,31 @@ class Snapshots:
         self._api = api
         self._clock = clock
         self._node_name = node_name
-        self.pods: dict[str, dict[str, Any]] = {}
+        self.asked = False
+        """Whether somebody has asked for what only the kubelet shows, since it was set to False."""
+        self._pods: dict[str, dict[str, Any]] = {}
         self.api_pods: dict[str, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.node: dict[str, Any] = {}
-        self.statuses: dict[str, list[dict[str, Any]]] = {}
+        self._statuses: dict[str, list[dict[str, Any]]] = {}
         self.history: list[tuple[float, str, dict[str, Any]]] = []
         self._revision = -1  # of the API server's objects when they were looked at
 
+    @property
+    def pods(self) -> dict[str, dict[str, Any]]:
+        self.asked = True
+        return self._pods
+
+    @property
+    def statuses(self) -> dict[str, list[dict[str, Any]]]:
+        self.asked = True
+        return self._statuses
+
     async def refresh(self) -> None:
         """Look again. Raises KubeletDied."""
-        self.pods = {p["metadata"]["name"]: p for p in await self._kubelet.pods()}
-        for name in sorted(self.pods):
-            self._note(name, self.pods[name].get("status") or {})
+        self._pods = {p["metadata"]["name"]: p for p in await self._kubelet.pods()}
+        for name in sorted(self._pods):
+            self._note(name, self._pods[name].get("status") or {})
         if self._api is not None and self._api.revision != self._revision:
             self._revision = self._api.revision
             self.api_pods = self._api.pods()
@@ -51,7 +63,7 @@ class Snapshots:
             self.node = self._api.node(self._node_name)
 
     def _note(self, name: str, status: dict[str, Any]) -> None:
-        seen = self.statuses.setdefault(name, [])
+        seen = self._statuses.setdefault(name, [])
         if not seen or seen[-1] != status:
             seen.append(status)
             self.history.append((self._clock.monotonic_s(), name, status))

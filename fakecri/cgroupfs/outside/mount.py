@@ -10,8 +10,10 @@ Linux with /dev/fuse, libfuse (2.9 or 3), the extra `[fuse]`, and root or fuserm
 from __future__ import annotations
 
 import asyncio
+import ctypes.util
 import errno
 import importlib.util
+import marshal
 import os
 import shutil
 import signal
@@ -20,11 +22,9 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
-from ctypes.util import find_library
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
-
-import msgspec
 
 from fakecri.cgroupfs.filesystem import CgroupFS
 from fakecri.cgroupfs.outside.adoption import Adoption
@@ -34,6 +34,8 @@ from fakecri.cgroupfs.outside.requests import Requests
 from simclock.loop_thread import LoopThread
 
 T = TypeVar("T")
+find_library: Final = cache(ctypes.util.find_library)
+"""Looks once for each name: that runs other programs."""
 _DEVICE: Final = "/dev/fuse"
 _PROGRAM: Final = str(Path(__file__).with_name("fuse_process.py"))
 """By its path: it needs nothing else of this package, and starts faster without."""
@@ -150,12 +152,20 @@ def why_no_mount() -> str:
         return f"{_DEVICE} is missing: this machine has no FUSE"
     if not os.access(_DEVICE, os.R_OK | os.W_OK):
         return f"{_DEVICE} may not be opened by this user"
-    named = os.environ.get("FUSE_LIBRARY_PATH")
-    if not (named or find_library("fuse3") or find_library("fuse")):
+    if not _library():
         return "libfuse is missing; install it (Debian: apt-get install libfuse3-3)"
     if os.geteuid() != 0 and not (shutil.which("fusermount3") or shutil.which("fusermount")):
         return "fusermount is missing; run as root, or install it (Debian: apt-get install fuse3)"
     return ""
+
+
+def _library() -> str:
+    """The path or name of libfuse, as `mfusepy` finds it; "": this machine has none."""
+    if path := os.environ.get("FUSE_LIBRARY_PATH"):
+        return path
+    named = os.environ.get("FUSE_LIBRARY_NAME")
+    found = (find_library(name) for name in ([named] if named else ["fuse", "fuse3"]))
+    return next(filter(None, found), "")
 
 
 def _require_fuse() -> None:
@@ -167,7 +177,10 @@ async def _start(theirs: socket.socket, structure: Count, at: Path) -> Process:
     given = [theirs.fileno(), structure.fd]
     words = (*given, at, os.getpid(), _START_S)
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-P", _PROGRAM, *map(str, words), pass_fds=given, stderr=PIPE
+        *(sys.executable, "-P", _PROGRAM, *map(str, words)),
+        pass_fds=given,
+        stderr=PIPE,
+        env={**os.environ, "FUSE_LIBRARY_PATH": _library()},
     )
 
 
@@ -177,7 +190,7 @@ def _serve(ours: socket.socket, requests: Answering, mounted: asyncio.Event) -> 
     if not message:  # it ended
         asyncio.get_running_loop().remove_reader(ours)
         return
-    operation, arguments = msgspec.msgpack.decode(message)
+    operation, arguments = marshal.loads(message)
     if operation == "release":
         with suppress(OSError):
             requests.answer(operation, *arguments)
@@ -193,7 +206,7 @@ def _serve(ours: socket.socket, requests: Answering, mounted: asyncio.Event) -> 
         answer = (error.errno or errno.EIO, None)
     finally:  # whatever happened: the process that asked cannot be killed while it waits
         with suppress(BrokenPipeError):
-            ours.send(msgspec.msgpack.encode(answer))
+            ours.send(marshal.dumps(answer))
 
 
 async def _until_mounted(process: Process, mounted: asyncio.Event, at: Path) -> None:

@@ -179,6 +179,18 @@ def precondition_failed(
     )
 
 
+def other_uid(resource: str, name: str, *, place: str, wanted: str, found: str) -> StatusError:
+    """409 Conflict: an update is of another object, with the UID `wanted`, which had the same name.
+    The storage of an API server finds that, which keeps the object at `place`."""
+    return conflict(
+        resource,
+        name,
+        f"StorageError: invalid object, Code: 4, Key: {place}, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+        f"UID in precondition: {wanted}, UID in object meta: {found}",
+    )
+
+
 def forbidden(resource: str, name: str, why: str) -> StatusError:
     """403: an admission plug-in, or the access table, does not allow it; `why` ends the message."""
     plural, _, group = resource.partition(".")

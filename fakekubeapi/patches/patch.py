@@ -44,7 +44,10 @@ def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: s
         raise bad_request(f"a patch of type {media_type} is a JSON object, got {_name(patch)}")
     if media_type == MERGE_PATCH:
         return merge_patch(document, patch)
-    return strategic_merge(document, patch, kind)
+    merged = strategic_merge(document, patch, kind)
+    # It is made of typed objects, whose type no field can change.
+    merged |= {field: document[field] for field in ("kind", "apiVersion") if field in document}
+    return merged
 
 
 def merge_patch(document: Any, patch: Any) -> Any:

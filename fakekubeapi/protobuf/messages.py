@@ -77,6 +77,14 @@ def message_name(api_version: str, kind: str) -> str | None:
     return None
 
 
+def kind_message(api_version: str, kind: str) -> str | None:
+    """The same, of a kind that objects or lists of objects have: not of one that is only a part."""
+    name = message_name(api_version, kind)
+    if name is None or all(field.name != "metadata" for field in message(name).fields):
+        return None
+    return name
+
+
 @cache
 def message(name: str) -> Message:
     """The message of that name. Raises: KeyError if there is none."""

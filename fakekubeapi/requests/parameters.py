@@ -118,7 +118,13 @@ def _watch_causes(params: Mapping[str, str]) -> list[Cause]:
 
 def check_delete_options(options: Mapping[str, Any]) -> bool:
     """Check the options of a deletion; returns whether it is a trial run (`dryRun`). Raises:
-    StatusError 422."""
+    StatusError 400 for an object of another kind, 422."""
+    kind, version = options.get("kind") or "DeleteOptions", options.get("apiVersion") or "v1"
+    if kind != "DeleteOptions":
+        raise bad_request(
+            f'no kind "{kind}" is registered for version "{version}" in scheme '
+            '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+        )
     policy, causes = options.get("propagationPolicy"), list[Cause]()
     if options.get("orphanDependents") is not None and policy is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"

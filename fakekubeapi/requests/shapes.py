@@ -6,7 +6,8 @@ body which has passed may rely on the types.
 
 Nearly every body has the right types, and kubelets send the same kinds again and again: so for each
 type a check is made once that only says yes or no (`_fits`), and the parts of a body are walked
-(`_problems`) only to say what is wrong with it.
+only to say what is wrong with it: in the words of Go's decoder (`go_decoding`) or, for what it does
+not tell, in our own (`_problems`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fakekubeapi.errors import bad_request
+from fakekubeapi.errors import StatusError, bad_request
+from fakekubeapi.requests.go_decoding import decoding_error
 
 # Quantities are strings in the models, but the API takes plain numbers too.
 _QUANTITIES: Final = frozenset(("sizeLimit", "divisor"))
@@ -31,6 +33,10 @@ _TEXT_MAPS: Final = frozenset(
         "metadata.annotations",
     )
 )
+_INT32: Final = 1 << 31
+"""Numbers below it have room in every field."""
+_OPTIONS: Final = "DeleteOptions"
+"""The kind of which errors are told without its name."""
 _NONE: Final = type(None)
 _WANTED: Final[dict[Any, str]] = {
     str: "a string",
@@ -49,8 +55,20 @@ def check_shape(value: Any, module: str, kind: str) -> None:
     model = _model(module, kind)
     if value is None or _fits(model)(value):
         return
+    package = module.partition(".")[2].replace("_", ".")
+    if why := decoding_error(value, f"{package}.{kind}"):
+        raise undecodable(kind, package.rpartition(".")[2], why)
     for problem in _problems(value, model, ""):
         raise bad_request(f"the body cannot be handled as a {kind}: {problem}")
+
+
+def undecodable(kind: str, version: str, why: str, wanted: str = "") -> StatusError:
+    """400: a body that says it has this kind and version is none of the `wanted` kind (not given:
+    the same)."""
+    wanted = wanted or kind
+    if wanted == _OPTIONS:
+        return bad_request(why)
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
 def unknown_fields(value: Any, module: str, kind: str) -> str:
@@ -60,11 +78,11 @@ def unknown_fields(value: Any, module: str, kind: str) -> str:
     return f"strict decoding error: {', '.join(unknown)}" if unknown else ""
 
 
-def require_known_fields(value: Any, module: str, kind: str, api_version: str) -> None:
+def require_known_fields(value: Any, module: str, kind: str, version: str) -> None:
     """Check that the type has all fields of a body. Raises: StatusError 400 that names the unknown
     ones."""
     if why := unknown_fields(value, module, kind):
-        raise bad_request(f'{kind} in version "{api_version}" cannot be handled as a {kind}: {why}')
+        raise undecodable(kind, version, why)
 
 
 def _unknown(value: Any, wanted: Any, path: str) -> Iterator[str]:
@@ -104,6 +122,8 @@ def _fits(wanted: Any) -> Callable[[Any], bool]:
     origin, members = typing.get_origin(wanted), typing.get_args(wanted)
     if wanted is Any:
         return lambda value: True
+    if wanted is int:
+        return lambda value: type(value) is int and -_INT32 <= value < _INT32
     if origin in (typing.Union, types.UnionType):
         real = [_fits(member) for member in members if member is not _NONE]
         return real[0] if len(real) == 1 else lambda value: any(fits(value) for fits in real)

@@ -7,6 +7,7 @@ when a pod is created, and when it is changed other than through a subresource.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -34,6 +35,14 @@ _PROBE: Final[dict[str, Any]] = {
     "failureThreshold": 3,
 }
 _VOLUME_MODES: Final = ("configMap", "secret", "downwardAPI", "projected")
+_LABEL: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
+_PART: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE: Final = re.compile(
+    rf"(?![0-9a-f]{{64}}$)(?:(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?{_PART}(?:/{_PART})*"
+    r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>\w+(?:[-_+.]\w+)*:[0-9a-fA-F]{32,}))?",
+    re.ASCII,
+)
+"""The name of an image: registry, path, tag, digest. 64 digits are none, but an ID."""
 
 
 def default_pod(pod: dict[str, Any], *, admission: bool = True) -> None:
@@ -121,9 +130,10 @@ def _default_handler(handler: dict[str, Any]) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    name, _, digest = image.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    return "IfNotPresent" if digest or tag not in ("", "latest") else "Always"
+    """Images without tag and digest are the latest; what is no name of an image has no tag."""
+    found = _IMAGE.fullmatch(image)
+    tag = found and (found["tag"] or (None if found["digest"] else "latest"))
+    return "Always" if tag == "latest" else "IfNotPresent"
 
 
 def _default_volume(volume: dict[str, Any]) -> None:

@@ -71,6 +71,8 @@ class ServiceStrategy(Strategy):
             _keep_node_ports(spec, was)
 
     def validate_create(self, obj: Object) -> list[Cause]:
+        if family := _family_causes(obj["spec"]):
+            return family  # families are chosen before all else is looked at
         return [*super().validate_create(obj), *_causes(obj["spec"])]
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
@@ -78,6 +80,9 @@ class ServiceStrategy(Strategy):
         if subresource:
             return causes
         was, now = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
+        external = new["spec"]["type"] == "ExternalName"
+        if now and now not in ("None", was) and not external and not is_address(now):
+            return _address_causes(new["spec"])  # addresses are read before all else
         if was and now != was and new["spec"]["type"] != "ExternalName":
             text = "may not change once set"
             causes.append(invalid_value("spec.clusterIPs[0]", [now], text))
@@ -139,13 +144,20 @@ _PORT: Final = {
 """A port as messages show it."""
 
 
+def _family_causes(spec: dict[str, Any]) -> list[Cause]:
+    families = spec.get("ipFamilies") or ["IPv4"]
+    if families[0] == "IPv4":
+        return []
+    text = "not configured on this cluster"
+    return [invalid_value("spec.ipFamilies[0]", families[0], text)]
+
+
 def _address_causes(spec: dict[str, Any]) -> list[Cause]:
     """What is wrong with an address or family that was asked for; the first that cannot be given
     is all that is said."""
-    address, families = spec.get("clusterIP", ""), spec.get("ipFamilies") or []
-    if families and families[0] != "IPv4":
-        text = "not configured on this cluster"
-        return [invalid_value("spec.ipFamilies[0]", families[0], text)]
+    if family := _family_causes(spec):
+        return family
+    address = spec.get("clusterIP", "")
     if address in ("", "None") or spec["type"] == "ExternalName":
         return []
     if not is_address(address):

@@ -8,10 +8,10 @@ types are lightkube's.
 from __future__ import annotations
 
 import base64
-import binascii
 import functools
 import importlib
 import re
+import string
 import types
 import typing
 from collections.abc import Callable
@@ -31,6 +31,8 @@ _AMOUNTS: Final = frozenset(
 _AMOUNT: Final = frozenset(("divisor", "sizeLimit"))
 _MICRO: Final = frozenset(("acquireTime", "eventTime", "lastObservedTime", "renewTime"))
 _BYTES: Final = frozenset((("Secret", "data"), ("ConfigMap", "binaryData")))
+_BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
+_GROUPS: Final = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _TYPE_META: Final = ("kind", "apiVersion")
 _SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _MICROSECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,9}(Z|[+-]\d\d:\d\d)")
@@ -137,11 +139,31 @@ def _bytes_map(value: Any) -> Any:
     made = {}
     for key, text in value.items():
         plain = (text or "").replace("\r", "").replace("\n", "")
-        try:
-            made[key] = base64.b64encode(base64.b64decode(plain, validate=True)).decode()
-        except (binascii.Error, ValueError):
-            raise ValueError(f"illegal base64 data at {key}") from None
+        if not _GROUPS.fullmatch(plain):
+            raise ValueError(f"illegal base64 data at input byte {_wrong_byte(text)}")
+        made[key] = base64.b64encode(base64.b64decode(plain)).decode()
     return made
+
+
+def _wrong_byte(text: str) -> int:
+    """The number of the byte at which Go finds that a text is no base64: that of a letter that does
+    not belong there, of what comes after the padding, of its end where padding is missing, or of
+    the beginning of a last group that is too short."""
+    letters = [(at, letter) for at, letter in enumerate(text) if letter not in "\r\n"]
+    for number, (at, letter) in enumerate(letters):
+        if letter in _BASE64:
+            continue
+        place, after = number % 4, letters[number + 1 :]
+        if letter != "=" or place < 2:
+            return at
+        if place == 2:
+            if not after:
+                return len(text)
+            if after[0][1] != "=":
+                return after[0][0] - 1
+            del after[0]
+        return after[0][0]
+    return len(text) - len(letters) % 4
 
 
 def _amounts(value: Any) -> Any:

@@ -171,7 +171,7 @@ class Dispatcher:
         strict = params.get("fieldValidation") == "Strict" and route.subresource not in _OTHER_KINDS
         if strict and (asked.applies or method != "PATCH") and isinstance(body, dict):
             resource = route.resource
-            require_known_fields(body, resource.module, resource.kind, resource.api_version)
+            require_known_fields(body, resource.module, resource.kind, resource.version)
         if method == "POST":
             return 201, self._post(route, asked, dry_run=unstored, writer=writer)
         if method == "PUT":
@@ -322,7 +322,8 @@ class Dispatcher:
 def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
     resource = route.resource
     own = resource.strategy.field_labels
-    place = ("metadata.namespace",) if resource.namespaced else ()
+    # Kinds without fields of their own share a predicate, which knows namespaces for all.
+    place = ("metadata.namespace",) if resource.namespaced or not own else ()
     supported = ("metadata.name", *place, *own)
     by_field = field_selector(params.get("fieldSelector", ""), supported, own=bool(own))
     by_label = label_selector(params.get("labelSelector", ""))

@@ -22,7 +22,7 @@ from fakekubeapi.errors import (
     invalid,
     invalid_value,
     not_found,
-    precondition_failed,
+    other_uid,
 )
 from fakekubeapi.patches.patch import apply_patch
 from fakekubeapi.requests.routes import Route
@@ -61,6 +61,9 @@ _SERVER_OWNED: Final = (
     "generation",
     "resourceVersion",
 )
+
+_PLACES: Final = {"nodes": "minions", "services": "services/specs"}
+"""Kinds that etcd has under another name."""
 
 
 class Operations:
@@ -234,7 +237,8 @@ class Operations:
         except StatusError as error:
             if error.code != 400:
                 raise
-            cause = invalid_value("patch", encode(patched).decode(), error.message)
+            why = error.message.rpartition(f" cannot be handled as a {route.resource.kind}: ")[2]
+            cause = invalid_value("patch", encode(patched).decode(), why)
             raise invalid("", "", "", [cause]) from None
         return self._replace(route, old, new, dry_run=dry_run, writer=writer)
 
@@ -315,9 +319,8 @@ class Operations:
         was, now = old["metadata"], new["metadata"]
         uid, version = now.get("uid"), now.get("resourceVersion")
         if uid and uid != was["uid"]:
-            raise precondition_failed(
-                resource.qualified, name, field="UID", wanted=uid, found=was["uid"]
-            )
+            place = _place(route)
+            raise other_uid(resource.qualified, name, place=place, wanted=uid, found=was["uid"])
         if version and not version.isdecimal():
             why = f'strconv.ParseUint: parsing "{version}": invalid syntax'
             raise StatusError(500, why, reason="")
@@ -359,6 +362,13 @@ class Operations:
         if leaving and not metadata.get("deletionGracePeriodSeconds"):
             return self._store.remove(route.key)
         return stored
+
+
+def _place(route: Route) -> str:
+    """Where an API server keeps the object in etcd."""
+    plural = route.resource.plural
+    parts = ("", "registry", _PLACES.get(plural, plural), route.key.namespace, route.name)
+    return "/".join(part for number, part in enumerate(parts) if part or not number)
 
 
 def _same_but_times(new: Object, old: Object) -> bool:

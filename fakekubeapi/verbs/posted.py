@@ -6,8 +6,9 @@ from typing import Any
 
 from fakekubeapi.bodies import without_null
 from fakekubeapi.errors import StatusError, bad_request, conflict
+from fakekubeapi.protobuf.messages import kind_message
 from fakekubeapi.requests.routes import Route
-from fakekubeapi.requests.shapes import check_shape
+from fakekubeapi.requests.shapes import check_shape, undecodable
 from fakekubeapi.resources import Resource
 from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.store import Object
@@ -24,12 +25,8 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
         if (body.get(field) or wanted) != wanted:
             kind = body.get("kind") or resource.kind
             version = body.get("apiVersion") or resource.api_version
-            raise bad_request(
-                f'{kind} in version "{version.rpartition("/")[2]}" cannot be handled as a '
-                f"{resource.kind}: no kind "
-                f'"{kind}" is registered for version "{version}" in scheme '
-                '"pkg/api/legacyscheme/scheme.go:30"'
-            )
+            shown = version.rpartition("/")[2]
+            raise undecodable(kind, shown, _no_conversion(resource, version, kind), resource.kind)
     check_shape(body, resource.module, resource.kind)
     obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
     obj.update(written(resource, body) if complete else without_null(body))
@@ -47,16 +44,23 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
     return obj
 
 
+def _no_conversion(resource: Resource, version: str, kind: str) -> str:
+    """Why an object of that version and kind cannot be made one of `resource`."""
+    if name := kind_message(version, kind):
+        group = resource.group.partition(".")[0] or "core"
+        found = ".".join(name.split(".")[1:])
+        return f"converting ({found}) to ({group}.{resource.kind}): unknown conversion"
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    return f'no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
+
+
 def written(resource: Resource, body: Object) -> Object:
     """A copy of a body as the server writes objects. Raises: StatusError 400 for amounts that are
     no quantities and bytes that are no base64."""
     try:
         return as_written(body, resource.module, resource.kind)
     except ValueError as error:
-        raise bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: {error}"
-        ) from None
+        raise undecodable(resource.kind, resource.version, str(error)) from None
 
 
 def appliable(route: Route, body: Any) -> Object:

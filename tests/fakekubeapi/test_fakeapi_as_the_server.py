@@ -132,9 +132,21 @@ async def test_immutable_secrets() -> None:
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
-        (SECRETS, secret(stringData={"k": 5}), "stringData.k: wanted a string, got 5"),
-        (CONFIGMAPS, configmap() | {"data": {"k": True}}, "data.k: wanted a string, got true"),
-        (PODS, pod(nodeSelector={"k": 1}), "spec.nodeSelector.k: wanted a string, got 1"),
+        (
+            SECRETS,
+            secret(stringData={"k": 5}),
+            "number into Go struct field Secret.stringData of type string",
+        ),
+        (
+            CONFIGMAPS,
+            configmap() | {"data": {"k": True}},
+            "bool into Go struct field ConfigMap.data of type string",
+        ),
+        (
+            PODS,
+            pod(nodeSelector={"k": 1}),
+            "Go struct field PodSpec.spec.nodeSelector of type string",
+        ),
     ],
 )
 async def test_values_of_maps_are_texts(path: str, body: dict[str, Any], words: str) -> None:

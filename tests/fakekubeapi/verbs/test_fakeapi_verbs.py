@@ -128,9 +128,13 @@ async def test_refusals_of_create() -> None:
     assert refused(again, 409, "AlreadyExists") == 'configmaps "c" already exists'
     lost = await api.request("POST", "/api/v1/namespaces/nowhere/configmaps", body=configmap("c"))
     assert refused(lost, 404, "NotFound") == 'namespaces "nowhere" not found'
-    other = configmap("d") | {"kind": "Secret"}
-    wrong = await api.request("POST", CONFIGMAPS, body=other)
-    assert 'no kind "Secret" is registered' in refused(wrong, 400, "BadRequest")
+    wrong = await api.request("POST", CONFIGMAPS, body=configmap("d") | {"kind": "Secret"})
+    assert refused(wrong, 400, "BadRequest") == (
+        'Secret in version "v1" cannot be handled as a ConfigMap: '
+        "converting (v1.Secret) to (core.ConfigMap): unknown conversion"
+    )
+    unknown = await api.request("POST", CONFIGMAPS, body=configmap("d") | {"kind": "PodSpec"})
+    assert 'no kind "PodSpec" is registered' in refused(unknown, 400, "BadRequest")
     elsewhere = configmap("d")
     elsewhere["metadata"]["namespace"] = "kube-system"
     wrong = await api.request("POST", CONFIGMAPS, body=elsewhere)

@@ -1,0 +1,151 @@
+"""What Go's JSON decoder says of a body whose parts have other types than the API has.
+
+The types are those of the tables of messages (`fakekubeapi.protobuf.messages`). The decoder goes on
+after a wrong part and tells the first one: by the Go struct that it is a field of, its path without
+numbers and keys, and the Go type that it should have. Pure.
+
+Not told as Go does: times that are texts, null in a list, and the names of types that are texts
+with a name of their own (`v1.RestartPolicy`), which the tables do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from fakekubeapi.protobuf.messages import Field, Message, Shape, message
+from fakekubeapi.protobuf.values import KINDS
+from fakekubeapi.resources.quantity import WRONG_QUANTITY
+
+GO_NAMES: Final = {
+    **dict.fromkeys(("string", "Time", "MicroTime"), "string"),
+    "bytes": "[]uint8",
+    "bool": "bool",
+    "int32": "int32",
+    "int64": "int64",
+    "IntOrString": "int32",
+}
+"""How the decoder names types that have no table of fields; it takes anything for the others."""
+BITS: Final = {"int32": 32, "int64": 64, "IntOrString": 32}
+AMOUNTS: Final = "v1.ResourceList"
+"""The name of every map of quantities."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A field: the Go struct that has it, and its path in the body."""
+
+    struct: str
+    path: str
+
+    def wrong(self, value: Any, wanted: str) -> str:
+        """The decoder's words for a value there of another type than `wanted`."""
+        found = _json_kind(value)
+        if found == "number" and wanted in BITS:
+            found = f"number {value}" if isinstance(value, int) else f"number {_digits(value)}"
+        return (
+            f"json: cannot unmarshal {found} into Go struct field {self.struct}.{self.path} "
+            f"of type {wanted}"
+        )
+
+
+def decoding_error(body: Any, name: str) -> str:
+    """What the decoder says of the first part of the body that has a wrong type; "" if none has.
+
+    `name`: of the message, as `core.v1.Pod`. The body is an object, else nothing is said.
+
+    >>> decoding_error({"spec": {"hostNetwork": 1}}, "core.v1.Pod")
+    'json: cannot unmarshal number into Go struct field PodSpec.spec.hostNetwork of type bool'
+    """
+    if not isinstance(body, dict):
+        return ""
+    return next(_in_message(body, message(name), ""), "")
+
+
+@cache
+def _fields(name: str) -> dict[str, tuple[Field, str]]:
+    """The fields of a message by their names in JSON, with the names of the Go structs around those
+    that stand inline, as the decoder puts them before the field's: `VolumeSource.`."""
+    found: dict[str, tuple[Field, str]] = {}
+    for field in message(name).fields:
+        if field.inline:
+            inner = _fields(field.type).items()
+            found |= {key: (one, f"{field.name}.{way}") for key, (one, way) in inner}
+        else:
+            found[field.name] = (field, "")
+    return found
+
+
+def _in_message(value: dict[str, Any], of: Message, path: str) -> Iterator[str]:
+    if any(field.itself for field in of.fields):
+        return
+    known, struct = _fields(of.name), of.name.rpartition(".")[2]
+    for key, item in value.items():
+        if key in known and item is not None:
+            field, way = known[key]
+            here = ".".join(part for part in (path, f"{way}{key}") if part)
+            yield from _in_field(item, field, _Place(struct, here))
+
+
+def _in_field(value: Any, field: Field, place: _Place) -> Iterator[str]:
+    if field.shape is Shape.LIST:
+        items, fits = value, isinstance(value, list)
+        wanted = f"[]{_go_name(field.type)}"
+    elif field.shape is Shape.MAP:
+        fits = isinstance(value, dict)
+        items = list(value.values()) if fits else ()
+        wanted = AMOUNTS if field.type == "Quantity" else f"map[string]{_go_name(field.type)}"
+    else:
+        items, fits, wanted = [value], True, ""
+    if not fits:
+        yield place.wrong(value, wanted)
+        return
+    for item in items:
+        if item is not None:
+            yield from _in_item(item, field.type, place)
+
+
+def _in_item(value: Any, kind: str, place: _Place) -> Iterator[str]:
+    if kind not in KINDS:
+        if isinstance(value, dict):
+            yield from _in_message(value, message(kind), place.path)
+        elif not any(field.itself for field in message(kind).fields):
+            yield place.wrong(value, _go_name(kind))
+    elif kind == "Quantity":
+        if isinstance(value, bool | dict | list):
+            yield WRONG_QUANTITY
+    elif kind in GO_NAMES and not _fits(value, kind):
+        yield place.wrong(value, GO_NAMES[kind])
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind == "bool":
+        return isinstance(value, bool)
+    if kind == "IntOrString" and isinstance(value, str):
+        return True
+    if kind in BITS:
+        limit = 1 << BITS[kind] - 1
+        return type(value) is int and -limit <= value < limit
+    return isinstance(value, str)
+
+
+def _go_name(kind: str) -> str:
+    """The name of a type in Go: that of a message has its package's, the version, before it."""
+    return GO_NAMES.get(kind) or ".".join(kind.split(".")[-2:])
+
+
+def _json_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict):
+        return "object"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _digits(value: float) -> str:
+    """A number as clients write it: large ones without an exponent."""
+    return str(int(value)) if value.is_integer() and abs(value) >= 1e15 else repr(value)

@@ -105,6 +105,12 @@ def _lease_causes(spec: dict[str, Any]) -> list[Cause]:
     return causes
 
 
+class RuntimeClassStrategy(Strategy):
+    """A PUT creates a RuntimeClass that does not exist."""
+
+    allow_create_on_update = True
+
+
 class EventStrategy(Strategy):
     """An event is in the namespace of the object it is about; if that has none, in `default`."""
 

@@ -43,7 +43,7 @@ def validate_pod(pod: Object, *, new: bool = False) -> list[Cause]:
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return [required("spec")]
-    causes = _annotation_causes(pod, spec)
+    causes = annotation_causes(pod, spec)
     volumes, found = volume_causes(spec.get("volumes") or [])
     causes += found
     seen: set[str] = set()
@@ -77,7 +77,9 @@ def validate_pod(pod: Object, *, new: bool = False) -> list[Cause]:
     return causes
 
 
-def _annotation_causes(pod: Object, spec: Object) -> list[Cause]:
+def annotation_causes(pod: Object, spec: Object) -> list[Cause]:
+    """What is wrong with the mirror annotation. An update tells it twice: of the pod, and of what
+    has become of the annotations."""
     mirror = (pod["metadata"].get("annotations") or {}).get(_MIRROR)
     if mirror is None or spec.get("nodeName"):
         return []

@@ -15,6 +15,7 @@ from fakekubeapi.errors import Cause, forbidden_field, invalid_value
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
 from fakekubeapi.resources.pod_resizes import resize_causes
 from fakekubeapi.resources.pod_validation import (
+    annotation_causes,
     toleration_causes,
     updatable_causes,
     validate_pod,
@@ -109,6 +110,7 @@ class PodStrategy(Strategy):
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
         causes += [*validate_pod(new), *_mirror_causes(new, old)]
+        causes += annotation_causes(new, new["spec"])
         changed = _container_causes(new["spec"], old["spec"]) if subresource == "" else []
         if changed:
             return [*causes, *changed]

@@ -13,6 +13,7 @@ from fakekubeapi.resources.core import (
     EventStrategy,
     LeaseStrategy,
     NamespaceStrategy,
+    RuntimeClassStrategy,
 )
 from fakekubeapi.resources.keyed_data import ConfigMapStrategy, SecretStrategy
 from fakekubeapi.resources.nodes import NodeStrategy
@@ -145,7 +146,14 @@ RESOURCES: Final = (
     ),
     Resource("coordination.k8s.io", "v1", "leases", "Lease", strategy=LeaseStrategy()),
     Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
-    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
+    Resource(
+        "node.k8s.io",
+        "v1",
+        "runtimeclasses",
+        "RuntimeClass",
+        namespaced=False,
+        strategy=RuntimeClassStrategy(),
+    ),
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
     Resource(
         "storage.k8s.io",

@@ -86,9 +86,11 @@ class Operations:
         dry_run: bool,
         user: User = ADMIN,
         writer: Writer = SERVER,
+        by_update: bool = False,
     ) -> Object:
         """Store a new object of `user`, completed with defaults and what the server sets; returns
-        it. `writer`: who owns its fields from now on.
+        it. `writer`: who owns its fields from now on. `by_update`: a PUT or an apply makes it, so
+        it may name a version, and keeps the marks of a deletion.
 
         With `dry_run` it is checked, but not stored. Raises: StatusError 400 for a body that does
         not fit the path, 404 for an unknown namespace, 409 if the object exists, 422 for wrong
@@ -104,9 +106,8 @@ class Operations:
             metadata["name"] = metadata["generateName"] + self._ids.hex(5)
         metadata["uid"] = self._ids.uuid()
         metadata["creationTimestamp"] = self._now_text()
-        for field in ("resourceVersion", *DELETION):
+        for field in ("resourceVersion", "managedFields", *(() if by_update else DELETION)):
             metadata.pop(field, None)
-        metadata.pop("managedFields", None)
         given = copy_json(obj)
         if resource.strategy.has_generation:
             metadata["generation"] = 1
@@ -121,7 +122,7 @@ class Operations:
         name = metadata.get("name", "")
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
-        if writer.owners is None and version.strip("0").isdecimal():
+        if not by_update and version.strip("0").isdecimal():
             why = "resourceVersion should not be set on objects to be created"
             raise StatusError(500, why, reason="")
         key = Key(resource.qualified, namespace, name)
@@ -201,7 +202,11 @@ class Operations:
         check_name(new["metadata"]["name"], name)
         old = self._store.get(route.key)
         if old is None and resource.strategy.allow_create_on_update and not route.subresource:
-            return self.create(route, body, dry_run=dry_run, writer=writer), True
+            if uid := new["metadata"].get("uid"):
+                place = _place(route)
+                raise other_uid(resource.qualified, name, place=place, wanted=uid, found="")
+            made = self.create(route, body, dry_run=dry_run, writer=writer, by_update=True)
+            return made, True
         if old is None:
             raise not_found(resource.qualified, name)
         new["metadata"].setdefault("resourceVersion", "0")
@@ -259,7 +264,10 @@ class Operations:
             check_applied_as_new(route, applied)
             owners = self._owners.of_applied(route, applied, writer.at(self._now_text()))
             writer = replace(writer, owners=owners)
-            return self.create(route, applied, dry_run=dry_run, user=user, writer=writer), True
+            made = self.create(
+                route, applied, dry_run=dry_run, user=user, writer=writer, by_update=True
+            )
+            return made, True
         new, owners = self._owners.after_apply(
             route, old, applied, writer.at(self._now_text()), force=force
         )

@@ -52,12 +52,6 @@ AnyRow: TypeAlias = FieldRow | TextRow | CodeRow
 GO: Final = "the words are those of Go's decoder"
 FIELDS: Final[tuple[FieldRow, ...]] = (
     FieldRow(
-        "apply events",
-        "metadata.deletion*",
-        "an event that an apply makes keeps the time of deletion that is sent with it, which no "
-        "other new object does",
-    ),
-    FieldRow(
         "table *",
         "columnDefinitions[[][]].description",
         "descriptions of columns are upstream's texts, which are not copied",

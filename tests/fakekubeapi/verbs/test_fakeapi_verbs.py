@@ -1,5 +1,7 @@
 """Create, get, list, update, patch: what is stored, what is refused, and with which words."""
 
+from typing import Any
+
 import pytest
 from fakeapi_helpers import (
     CONFIGMAPS,
@@ -19,8 +21,11 @@ from fakeapi_helpers import (
 )
 
 from fakekubeapi import FakeApi
+from fakekubeapi.bodies import APPLY_PATCH
 
 pytestmark = pytest.mark.virtual_time
+
+RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 
 
 async def test_create_gives_identity_and_version() -> None:
@@ -375,3 +380,35 @@ async def test_discovery_lists_what_is_stored() -> None:
     assert not found["nodes"]["namespaced"]
     assert (await get(api, "/version"))["minor"] == "36"
     refused(await api.request("GET", "/openapi/v1"), 404, "NotFound")
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+async def test_what_an_update_creates_keeps_the_marks_of_a_deletion(method: str) -> None:
+    """Of an object that a POST creates the server takes them away."""
+    api = FakeApi()
+    marks = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+    body = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "r", **marks},
+        "handler": "h",
+    }
+    options = {"content_type": APPLY_PATCH, "params": {"fieldManager": "m"}}
+    how: dict[str, Any] = options if method == "PATCH" else {}
+    made = await api.request(method, f"{RUNTIME_CLASSES}/r", body=body, **how)
+    assert made.status == 201
+    assert marks.items() <= made.body["metadata"].items()
+    posted = await create(api, RUNTIME_CLASSES, body | {"metadata": {"name": "p", **marks}})
+    assert not marks.keys() & posted["metadata"].keys()
+
+
+async def test_a_put_that_creates_names_a_version_but_no_uid() -> None:
+    api = FakeApi()
+    body = {"metadata": {"name": "r", "resourceVersion": "5"}, "handler": "h"}
+    assert (await api.request("PUT", f"{RUNTIME_CLASSES}/r", body=body)).status == 201
+    other = {"metadata": {"name": "s", "uid": "u"}, "handler": "h"}
+    answer = await api.request("PUT", f"{RUNTIME_CLASSES}/s", body=other)
+    assert refused(answer, 409, "Conflict").endswith(
+        "Key: /registry/runtimeclasses/s, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+        "failed: UID in precondition: u, UID in object meta: "
+    )

@@ -146,15 +146,19 @@ def not_found(resource: str, name: str) -> StatusError:
     return StatusError(404, f'{resource} "{name}" not found', details=_details(name, group, plural))
 
 
-def already_exists(resource: str, name: str, *, leaving: bool = False) -> StatusError:
-    """409 AlreadyExists: an object of that name is there; `leaving`: it is being deleted."""
+def already_exists(
+    resource: str, name: str, *, leaving: bool = False, generated: bool = False
+) -> StatusError:
+    """409 AlreadyExists: an object of that name is there; `leaving`: it is being deleted;
+    `generated`: the client wanted a name that the server makes, and may have given one, too."""
     plural, _, group = resource.partition(".")
-    return StatusError(
-        409,
-        f'{"object is being deleted: " if leaving else ""}{resource} "{name}" already exists',
-        reason="AlreadyExists",
-        details=_details(name, group, plural),
-    )
+    message, details = f'{resource} "{name}" already exists', _details(name, group, plural)
+    if generated:
+        message += ", the server was not able to generate a unique name for the object"
+        details["retryAfterSeconds"] = 1
+    elif leaving:
+        message = f"object is being deleted: {message}"
+    return StatusError(409, message, reason="AlreadyExists", details=details)
 
 
 def conflict(resource: str, name: str, why: str) -> StatusError:

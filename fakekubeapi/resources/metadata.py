@@ -172,11 +172,12 @@ def _owner_causes(owners: Sequence[Object]) -> list[Cause]:
     return causes
 
 
-def deletion_causes(new: Object, old: Object) -> list[Cause]:
-    """What is wrong if an update says of a deletion what is not so: only the server does."""
+def server_owned_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update says of the UID or of a deletion what is not so: only the server
+    does."""
     return [
-        invalid_value(f"metadata.{field}", new[field], "field is immutable")
-        for field in DELETION
+        invalid_value(f"metadata.{field}", new[field], IMMUTABLE)
+        for field in ("uid", *DELETION)
         if field in new and new[field] != old.get(field)
     ]
 

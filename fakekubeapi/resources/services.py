@@ -71,8 +71,8 @@ class ServiceStrategy(Strategy):
             _keep_node_ports(spec, was)
 
     def validate_create(self, obj: Object) -> list[Cause]:
-        if family := _family_causes(obj["spec"]):
-            return family  # families are chosen before all else is looked at
+        if address := _address_causes(obj["spec"]):
+            return address  # addresses are chosen before all else is looked at
         return [*super().validate_create(obj), *_causes(obj["spec"])]
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:

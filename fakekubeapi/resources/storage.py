@@ -13,11 +13,11 @@ from fakekubeapi.resources.csi_sources import driver_name_causes
 from fakekubeapi.resources.go_spelling import node_driver
 from fakekubeapi.resources.metadata import (
     IMMUTABLE,
-    deletion_causes,
     finalizer_causes,
     metadata_causes,
     new_finalizer_causes,
     qualified_name_problems,
+    server_owned_causes,
 )
 from fakekubeapi.resources.strategy import Object, Strategy
 
@@ -140,7 +140,7 @@ class CheckedAnewStrategy(StorageStrategy):
             *wrong,
             *finalizer_causes(metadata, core=False),
             *wrong,
-            *deletion_causes(metadata, was),
+            *server_owned_causes(metadata, was),
             *self.validate_create(new),
         ]
 

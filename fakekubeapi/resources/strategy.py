@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from fakekubeapi.errors import Cause
 from fakekubeapi.resources.metadata import (
-    deletion_causes,
     finalizer_causes,
     metadata_causes,
     name_causes,
     new_finalizer_causes,
+    server_owned_causes,
     subdomain_problems,
 )
 
@@ -94,7 +94,7 @@ class Strategy:
         for look in range(1, looks + 1):
             causes += wrong
             if look < first:
-                causes += deletion_causes(new["metadata"], old["metadata"])
+                causes += server_owned_causes(new["metadata"], old["metadata"])
             else:
                 causes += finalizers
         return causes

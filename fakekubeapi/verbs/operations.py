@@ -54,7 +54,6 @@ MODIFIED: Final = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
 _SERVER_OWNED: Final = (
-    "uid",
     "name",
     "namespace",
     "creationTimestamp",
@@ -129,7 +128,8 @@ class Operations:
         there = self._store.get(key)
         if there is not None:
             leaving = "deletionTimestamp" in there["metadata"]
-            raise already_exists(resource.qualified, name, leaving=leaving)
+            generated = bool(metadata.get("generateName"))
+            raise already_exists(resource.qualified, name, leaving=leaving, generated=generated)
         if owners:
             metadata["managedFields"] = owners
         if dry_run:
@@ -210,6 +210,10 @@ class Operations:
         if old is None:
             raise not_found(resource.qualified, name)
         new["metadata"].setdefault("resourceVersion", "0")
+        uid, found = new["metadata"].get("uid"), old["metadata"]["uid"]
+        if uid and uid != found:
+            place = _place(route)
+            raise other_uid(resource.qualified, name, place=place, wanted=uid, found=found)
         return self._replace(route, old, new, dry_run=dry_run, writer=writer), False
 
     def patch(
@@ -325,10 +329,7 @@ class Operations:
         """Check `new` (a copy, changed here) against `old` and store it where they differ."""
         resource, name = route.resource, route.name
         was, now = old["metadata"], new["metadata"]
-        uid, version = now.get("uid"), now.get("resourceVersion")
-        if uid and uid != was["uid"]:
-            place = _place(route)
-            raise other_uid(resource.qualified, name, place=place, wanted=uid, found=was["uid"])
+        version = now.get("resourceVersion")
         if version and not version.isdecimal():
             why = f'strconv.ParseUint: parsing "{version}": invalid syntax'
             raise StatusError(500, why, reason="")
@@ -341,7 +342,8 @@ class Operations:
             now.pop(field, None)
             if field in was:
                 now[field] = was[field]
-        for field in DELETION:  # what is sent of them is checked
+        now["uid"] = now.get("uid") or was["uid"]  # what is sent of these is checked
+        for field in DELETION:
             if field in was:
                 now.setdefault(field, was[field])
         given = now.pop("managedFields", None)

@@ -28,6 +28,9 @@ def service(**spec: Any) -> dict[str, Any]:
         ),
         ({"type": "LoadBalancer", "clusterIP": "None"}, ["spec.clusterIPs[0]"]),
         ({"type": "NodePort", "clusterIP": "None"}, ["spec.clusterIPs[0]"]),
+        ({"ports": [], "clusterIP": "8.8.8.8"}, ["spec.clusterIPs"]),
+        ({"ports": [], "ipFamilies": ["IPv6"]}, ["spec.ipFamilies[0]"]),
+        ({"ports": [], "sessionAffinity": "x"}, ["spec.ports", "spec.sessionAffinity"]),
     ],
 )
 async def test_what_a_type_may_not_have(spec: dict[str, Any], fields: list[str]) -> None:

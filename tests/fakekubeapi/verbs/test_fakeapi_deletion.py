@@ -139,7 +139,8 @@ async def test_a_pod_deleted_and_made_again_is_another_pod_STAT_024() -> None:
     second = await create(api, PODS, pod())
     assert second["metadata"]["uid"] != first["metadata"]["uid"]
     late = {"metadata": {"uid": first["metadata"]["uid"]}, "status": {"phase": "Failed"}}
-    refused(await patch(api, f"{POD_A}/status", late), 409, "Conflict")
+    answer = await patch(api, f"{POD_A}/status", late)
+    assert "metadata.uid: Invalid value" in refused(answer, 422, "Invalid")
 
 
 async def test_delete_of_a_collection_takes_the_selected_ones() -> None:

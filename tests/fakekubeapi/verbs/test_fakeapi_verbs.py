@@ -131,6 +131,14 @@ async def test_refusals_of_create() -> None:
     await create(api, CONFIGMAPS, configmap("c"))
     again = await api.request("POST", CONFIGMAPS, body=configmap("c"))
     assert refused(again, 409, "AlreadyExists") == 'configmaps "c" already exists'
+    asked = configmap("c")
+    asked["metadata"]["generateName"] = "g-"
+    taken = await api.request("POST", CONFIGMAPS, body=asked)
+    assert refused(taken, 409, "AlreadyExists") == (
+        'configmaps "c" already exists, the server was not able to generate a unique name for the '
+        "object"
+    )
+    assert taken.body["details"]["retryAfterSeconds"] == 1
     lost = await api.request("POST", "/api/v1/namespaces/nowhere/configmaps", body=configmap("c"))
     assert refused(lost, 404, "NotFound") == 'namespaces "nowhere" not found'
     wrong = await api.request("POST", CONFIGMAPS, body=configmap("d") | {"kind": "Secret"})
@@ -335,7 +343,10 @@ async def test_a_patch_cannot_rename_or_break_the_object() -> None:
     stale = await patch(api, path, {"metadata": {"resourceVersion": "1"}, "data": {"k": "2"}})
     refused(stale, 409, "Conflict")
     foreign = await patch(api, path, {"metadata": {"uid": "other"}, "data": {"k": "2"}})
-    refused(foreign, 409, "Conflict")  # STAT-022: the uid in a patch is a precondition
+    assert refused(foreign, 422, "Invalid") == (  # STAT-022: the UID in a patch has to be its own
+        'ConfigMap "c" is invalid: metadata.uid: Invalid value: "other": field is immutable'
+    )
+    assert [cause["field"] for cause in foreign.body["details"]["causes"]] == ["metadata.uid"] * 2
     assert await get(api, path) == made
 
 

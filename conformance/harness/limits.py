@@ -47,8 +47,8 @@ class Pace:
     settle_s: float = 0.0
     """How long a kubelet may do nothing for its pods after its start."""
     quiet_s: float = 0.0
-    """How long a run that only lets time pass may go without a look at a kubelet of which nothing
-    is seen; 0: it looks at every tick."""
+    """How long a run that lets time pass, or waits for something else than pods, may go without a
+    look at a kubelet of which nothing is seen; 0: it looks at every tick."""
     late_s: float = 0.0
     """How much later a tick may come if it then falls together with what the kubelet does anyway:
     each instant to which time jumps costs."""

@@ -1,8 +1,8 @@
 """Whether a kubelet is at work, by what others see of it.
 
-A look at a kubelet program costs more than letting a tenth of a second pass in jumping time. While
-a run only lets time pass, it looks at a kubelet that is at work at every tick, and at a quiet one
-now and then.
+A look at a kubelet program costs more than letting a tenth of a second pass in jumping time. A run
+that lets time pass, or waits for something else than the kubelet's pods, looks at a kubelet that is
+at work at every tick, and at a quiet one now and then.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The process that libfuse runs in. It passes every file operation on to the owner of the CgroupFS.
 
-`mount` starts it with a socket; each request and each answer is one message of `marshal`: both ends
-are the same Python, and other formats take longer to import than all the rest. It
-ends, and the mount with it, on SIGTERM, on the death of its parent, or after an unmount. It makes
-up no answer: all come from the other end. Those about directories and attributes are kept until the
-other end has counted up a number, which it does when any of them may have changed; and what follows
-the end of a file is its end.
+`mount` starts it with a socket; each request and each answer is one message, written by `marshal`:
+both ends are the same Python, and a library for messages takes longer to import than all the rest.
+The process ends, and the mount with it, on SIGTERM, on the death of its parent, or after an
+unmount. It makes up no answer: all come from the other end. Those about directories and attributes
+are kept until the other end has counted up a number, which it does when any of them may have
+changed; and what follows the end of a file is its end.
 
 It is run by its path and imports nothing of this package, to start fast.
 """

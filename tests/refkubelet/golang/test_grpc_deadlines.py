@@ -62,20 +62,16 @@ async def test_a_server_that_ends_the_call_at_its_deadline_changes_nothing(tmp_p
         assert await failure(call, 0.2) == ("DEADLINE_EXCEEDED", "context deadline exceeded")
 
 
-async def test_a_call_that_is_cancelled_before_its_deadline_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "details"),
+    [("CANCELLED", "shutting down"), ("DEADLINE_EXCEEDED", "the command took too long")],
+)
+async def test_what_a_server_says_before_the_deadline_is_kept(
+    code: str, details: str, tmp_path: Path
+) -> None:
     async def hasty(_request: bytes, context: Any) -> bytes:
-        await context.abort(grpc.StatusCode.CANCELLED, "shutting down")
+        await context.abort(grpc.StatusCode[code], details)
         return b""
 
     async with method(hasty, tmp_path) as call:
-        assert await failure(call, 5.0) == ("CANCELLED", "shutting down")
-
-
-async def test_what_a_server_says_of_a_deadline_of_its_own_is_kept(tmp_path: Path) -> None:
-    async def late(_request: bytes, context: Any) -> bytes:
-        await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the command took too long")
-        return b""
-
-    async with method(late, tmp_path) as call:
-        said = await failure(call, 5.0)
-    assert said == ("DEADLINE_EXCEEDED", "the command took too long")
+        assert await failure(call, 5.0) == (code, details)

@@ -1,4 +1,4 @@
-"""When a run that only lets time pass looks at a kubelet."""
+"""When a run looks at a kubelet."""
 
 from types import SimpleNamespace
 from typing import Any

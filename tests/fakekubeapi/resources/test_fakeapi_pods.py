@@ -342,3 +342,38 @@ async def test_binding_gives_a_node_once() -> None:
     assert aimless.body["message"] == "target.name: Required value"
     unnamed = await api.request("POST", f"{POD_A}/binding", body={"target": {"name": "n"}})
     assert "name in URL does not match" in refused(unnamed, 400, "BadRequest")
+
+
+async def test_a_mirror_annotation_without_a_node_is_told_twice() -> None:
+    """Of the changed pod, and of what has become of its annotations."""
+    api = FakeApi()
+    body = pod()
+    del body["spec"]["nodeName"]
+    await create(api, PODS, body)
+    change = {"metadata": {"annotations": {"kubernetes.io/config.mirror": "h"}}}
+    answer = await patch(api, POD_A, change)
+    refused(answer, 422, "Invalid")
+    told = [cause["message"] for cause in answer.body["details"]["causes"]]
+    assert [text.partition(":")[0] for text in told] == [
+        "Invalid value",
+        "Forbidden",
+        "Invalid value",
+    ]
+    assert told[0] == told[2]
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [
+        *(("busybox", "Always"), ("busybox:1", "IfNotPresent"), ("x.io:5/a/b:latest", "Always")),
+        (f"busybox@sha256:{'a' * 64}", "IfNotPresent"),
+        (f"busybox:latest@sha256:{'a' * 64}", "Always"),
+        *(("Busybox", "IfNotPresent"), ("a b", "IfNotPresent"), ("UP/x", "Always")),
+        ("a" * 64, "IfNotPresent"),
+    ],
+)
+async def test_the_pull_policy_of_an_image_follows_from_its_tag(image: str, policy: str) -> None:
+    """What is no name of an image has no tag."""
+    body = pod(containers=[{"name": "c", "image": image}])
+    made = await create(FakeApi(), PODS, body)
+    assert made["spec"]["containers"][0]["imagePullPolicy"] == policy

@@ -52,3 +52,14 @@ async def test_a_service_that_becomes_a_name_loses_its_addresses() -> None:
     changed = ok(await patch(api, f"{SERVICES}/web", {"spec": NAME_ONLY}, MERGE_PATCH))
     for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
         assert field not in changed["spec"]
+
+
+async def test_an_update_to_what_is_no_address_is_told_alone() -> None:
+    api = FakeApi()
+    await create(api, SERVICES, service())
+    wrong = {"spec": {"clusterIP": "nowhere", "sessionAffinity": "Wrong"}}
+    answer = await patch(api, f"{SERVICES}/web", wrong, MERGE_PATCH)
+    refused(answer, 422, "Invalid")
+    causes = answer.body["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["spec.clusterIPs[0]"]
+    assert "must be a valid IP address" in causes[0]["message"]

@@ -224,8 +224,12 @@ def complete(path: str, name: str, obj: dict[str, Any], namespace: str = "") -> 
 
 
 def lasting(obj: dict[str, Any]) -> dict[str, Any]:
+    """An object without what it owes to its name and to the second in which it was written."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in VOLATILE}
-    return {**obj, "metadata": metadata}
+    stays = {**obj, "metadata": metadata}
+    if "lastPhaseTransitionTime" in obj.get("status", {}):  # of a PersistentVolume
+        stays["status"] = {**obj["status"], "lastPhaseTransitionTime": "some time"}
+    return stays
 
 
 @pytest.mark.parametrize("path", OBJECTS)
@@ -261,7 +265,7 @@ async def check_both_ways(api: ApiSide, path: str, collection: str, obj: dict[st
     assert status == 200, data
     changed = decode_object(data)
     assert changed["metadata"]["labels"] == {"c": "3"}
-    assert same({**lasting(changed), "metadata": {}}, {**lasting(as_protobuf), "metadata": {}})
+    assert same({**changed, "metadata": {}}, {**as_protobuf, "metadata": {}})
 
 
 async def test_lists_and_watches(api: ApiSide) -> None:

@@ -59,7 +59,7 @@ class Kubelet:
         self.work = work = build_work(
             base, sources, resources, runtime=runtime, objects=objects, csi=csi
         )
-        self.stats = build_stats(base, sources, runtime)
+        self.stats = build_stats(base, sources, runtime, work=work, csi=csi)
         self.upkeep = upkeep = build_upkeep(
             base=base, sources=sources, runtime=runtime, work=work, stats=self.stats
         )
@@ -118,6 +118,7 @@ class Kubelet:
             preemptor=self.work.preemptor,
             evictions=self.upkeep.eviction.metrics,
             images=self.upkeep.images,
+            volumes=self.stats.volumes,
             shutdown=self.node.shutdown,
             evented=self.runtime.pleg.evented,
             devices=devices.metrics if devices is not None else None,

@@ -15,7 +15,8 @@ from itertools import product
 from typing import Final
 
 from refkubelet.config.eviction_thresholds import DISKS, Threshold
-from refkubelet.stats.usage import NOTHING, DiskUse, PodUsage
+from refkubelet.host.disk_use import NOTHING, DiskUse
+from refkubelet.stats.usage import PodUsage
 
 
 class Layout(Enum):

@@ -10,11 +10,12 @@ from typing import Final
 
 from refkubelet.config.eviction_thresholds import STORAGE
 from refkubelet.eviction.layout import Layout
+from refkubelet.host.disk_use import NOTHING
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, parse_nano
 from refkubelet.model.resources import limit_quantities
-from refkubelet.stats.usage import NOTHING, PodUsage, layer
+from refkubelet.stats.usage import PodUsage, layer
 
 EMPTY_DIR_LIMIT: Final = "emptydirfs.limit"  # the signals in the metrics, EVIC-096
 POD_LIMIT: Final = "ephemeralpodfs.limit"

@@ -17,10 +17,11 @@ from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
+from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize, added
 from refkubelet.model.names import UnsafeNameError, pod_dir, pod_log_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, name_and_namespace, uid
-from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, VolumeUse, added
+from refkubelet.stats.usage import PodFiles
 
 PLUGINS: Final[Mapping[str, str]] = {
     "emptyDir": "kubernetes.io/empty-dir",
@@ -59,14 +60,14 @@ class PodFilesReader:
             etc_hosts=_entry(os.path.join(pod_dir(self.root_dir, uid(pod)), "etc-hosts")),
         )
 
-    async def volumes(self, pod: Pod, now_ns: int) -> dict[str, VolumeUse]:
+    async def volumes(self, pod: Pod, now_ns: int) -> dict[str, VolumeSize]:
         """The sizes of the volumes that the kubelet made, by name, without those that do not exist
         yet. hostPath volumes are not measured."""
-        sizes: dict[str, VolumeUse] = {}
+        sizes: dict[str, VolumeSize] = {}
         for volume in measured_volumes(pod):
             used = await measure(volume_dir(self.root_dir, pod, volume))
             if used.inodes:
-                sizes[volume.name] = VolumeUse(used, now_ns, _is_local(volume))
+                sizes[volume.name] = VolumeSize(used, now_ns, _is_local(volume))
         return sizes
 
 

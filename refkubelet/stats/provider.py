@@ -15,12 +15,13 @@ from typing import Protocol
 from refkubelet.cri.records import ContainerState, RuntimePod
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, SandboxUsage
+from refkubelet.host.disk_use import VolumeSize
 from refkubelet.host.machine import Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats.cgroup_files import count_processes, memory_dir, read_memory
 from refkubelet.stats.files import PodFilesReader
-from refkubelet.stats.usage import CgroupMemory, PodUsage, VolumeUse, rows_by_pod
+from refkubelet.stats.usage import CgroupMemory, PodUsage, rows_by_pod
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class PodStats:
     machine: Machine
     pod_cgroup: Callable[[Pod], str] | None = None
     files: PodFilesReader | None = None
-    volumes: Callable[[str], Mapping[str, VolumeUse]] = lambda pod_uid: {}
+    volumes: Callable[[str], Mapping[str, VolumeSize]] = lambda pod_uid: {}
     by_sandbox: bool = False
 
     async def of(

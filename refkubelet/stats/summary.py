@@ -13,17 +13,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lightkube.models.core_v1 import Volume
+
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.host.disk_use import DiskUse, VolumeSize
 from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_stats import CgroupStats
-from refkubelet.stats.files import measured_volumes, volume_dir
+from refkubelet.stats.files import volume_dir
 from refkubelet.stats.network import network, of_node
 from refkubelet.stats.provider import PodStats
-from refkubelet.stats.usage import DiskUse, PodUsage, VolumeUse
+from refkubelet.stats.usage import PodUsage
 from simclock import Clock
 
 Json = dict[str, Any]
@@ -142,9 +145,9 @@ class SummaryProvider:
     def _volumes(self, pod: Pod, usage: PodUsage) -> Json:
         sizes = usage.files.volumes
         volumes = [
-            self._volume(volume_dir(self._deps.root_dir, pod, v), v.name, sizes[v.name])
-            for v in measured_volumes(pod)
-            if v.name in sizes
+            self._volume(pod, volume, sizes[volume.name])
+            for volume in pod.spec.volumes or ()
+            if volume.name in sizes
         ]
         return {"volume": volumes} if volumes else {}
 
@@ -179,12 +182,20 @@ class SummaryProvider:
         except OSError:
             return None
 
-    def _volume(self, path: str, name: str, size: VolumeUse) -> Json:
+    def _volume(self, pod: Pod, volume: Volume, size: VolumeSize) -> Json:
+        room = size.room if size.room is not None else self._room(pod, volume)
+        shown = {**wire.filesystem(room, size.used, size.time_ns), "name": volume.name}
+        if size.claim:
+            shown["pvcRef"] = {"name": size.claim, "namespace": pod.metadata.namespace}
+        return shown
+
+    def _room(self, pod: Pod, volume: Volume) -> FilesystemStats | None:
+        """The filesystem of a volume that the kubelet made; None: it was unmounted since it was
+        measured."""
         try:
-            room = self._deps.machine.filesystem(path)
-        except OSError:  # unmounted since it was measured
-            room = None
-        return {**wire.filesystem(room, size.used, size.time_ns), "name": name}
+            return self._deps.machine.filesystem(volume_dir(self._deps.root_dir, pod, volume))
+        except OSError:
+            return None
 
 
 _ADDED: Final = {

@@ -11,38 +11,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from refkubelet.cri.usage import ContainerUsage
+from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize, added
 from refkubelet.model.traffic import Traffic
-
-
-@dataclass(frozen=True, slots=True)
-class DiskUse:
-    """Used bytes and inodes of a disk."""
-
-    bytes: int = 0
-    inodes: int = 0
-
-    def __add__(self, other: DiskUse) -> DiskUse:
-        return DiskUse(self.bytes + other.bytes, self.inodes + other.inodes)
-
-
-NOTHING = DiskUse()
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeUse:
-    """The last measurement of a volume. `local`: it counts as the pod's ephemeral storage, also in
-    rankings (EVIC-044, EVIC-101); False for a volume in memory."""
-
-    used: DiskUse
-    time_ns: int
-    local: bool = True
 
 
 def _logs() -> Mapping[str, DiskUse]:
     return MappingProxyType({})
 
 
-def _volumes() -> Mapping[str, VolumeUse]:
+def _volumes() -> Mapping[str, VolumeSize]:
     return MappingProxyType({})
 
 
@@ -52,7 +29,7 @@ class PodFiles:
     files beside the containers' directories."""
 
     logs: Mapping[str, DiskUse] = field(default_factory=_logs)
-    volumes: Mapping[str, VolumeUse] = field(default_factory=_volumes)
+    volumes: Mapping[str, VolumeSize] = field(default_factory=_volumes)
     pod_logs: DiskUse = NOTHING
     etc_hosts: DiskUse = NOTHING
 
@@ -118,11 +95,6 @@ class PodUsage:
 def layer(row: ContainerUsage) -> DiskUse:
     """The container's writable layer; nothing if the runtime does not report it."""
     return DiskUse(row.rootfs_used_bytes or 0, row.rootfs_inodes_used or 0)
-
-
-def added(parts: Iterable[DiskUse]) -> DiskUse:
-    """The sum of `parts`."""
-    return sum(parts, NOTHING)
 
 
 def rows_by_pod(

@@ -1,29 +1,44 @@
 """Measures the volumes of pods in the background, those of each pod every one to two periods
 (EVIC-029, EVIC-103).
 
-New pods are searched for once a period, and measured at once. Upstream: pkg/kubelet/server/stats:
-fs_resource_analyzer.go, volume_stat_calculator.go.
+New pods are searched for once a period, and measured at once. What the kubelet made is read file by
+file; volumes of claims and drivers are measured by `ClaimSizes` in a task of their pod, since a
+driver may not answer. What must never happen here: one pod's driver holds up what others are
+measured for. Upstream: pkg/kubelet/server/stats: fs_resource_analyzer.go,
+volume_stat_calculator.go.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from refkubelet.host.disk_use import VolumeSize
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import uid
-from refkubelet.stats.files import PodFilesReader, measured_volumes
-from refkubelet.stats.usage import VolumeUse
+from refkubelet.model.pod import name_and_namespace, pod_ref, uid
+from refkubelet.stats.files import PodFilesReader
 from simclock import Clock
+
+ClaimSizes = Callable[[Pod], Awaitable[Mapping[str, VolumeSize]]]
+"""Measures the pod's volumes of claims and drivers, by name; raises nothing."""
+
+
+def _nothing() -> Mapping[str, VolumeSize]:
+    return MappingProxyType({})
 
 
 @dataclass(slots=True)
 class _Watched:
+    """A pod; `sizes` of volumes that the kubelet made, `claimed` of others; `task`: asks for
+    these."""
+
     pod: Pod
     due_s: float
-    sizes: Mapping[str, VolumeUse] = field(default_factory=lambda: MappingProxyType({}))
+    sizes: Mapping[str, VolumeSize] = field(default_factory=_nothing)
+    claimed: Mapping[str, VolumeSize] = field(default_factory=_nothing)
+    task: asyncio.Task[None] | None = None
 
 
 class VolumeStats:
@@ -33,48 +48,74 @@ class VolumeStats:
     def __init__(
         self,
         files: PodFilesReader,
+        *,
+        claimed: ClaimSizes,
         pods: Callable[[], Sequence[Pod]],
         clock: Clock,
         random: Callable[[], float],
         period_s: float,
     ) -> None:
         self._files = files
+        self._claimed = claimed
         self._pods = pods
         self._clock = clock
         self._random = random
         self._period_s = period_s
         self._watched: dict[str, _Watched] = {}
 
-    def of(self, pod_uid: str) -> Mapping[str, VolumeUse]:
+    def of(self, pod_uid: str) -> Mapping[str, VolumeSize]:
         """The last measurements of the pod's volumes, by name; empty before the first."""
         watched = self._watched.get(pod_uid)
-        return MappingProxyType({}) if watched is None else watched.sizes
+        return _nothing() if watched is None else {**watched.sizes, **watched.claimed}
+
+    def of_claims(self) -> dict[tuple[str, str], VolumeSize]:
+        """The last measurements of the volumes of claims, by the claim's namespace and name
+        (SRV-035)."""
+        found: dict[tuple[str, str], VolumeSize] = {}
+        for watched in self._watched.values():
+            _, namespace = name_and_namespace(watched.pod)
+            for size in watched.claimed.values():
+                if size.claim:
+                    found.setdefault((namespace, size.claim), size)
+        return found
 
     async def run(self) -> None:
         """Measure until cancelled."""
         if self._period_s <= 0:
             await asyncio.Event().wait()
         look_s = self._clock.monotonic_s()
-        while True:
-            if self._clock.monotonic_s() >= look_s:
-                self._look()
-                look_s = self._clock.monotonic_s() + self._period_s
-            await self._measure()
-            next_s = min([look_s, *(w.due_s for w in self._watched.values())])
-            await self._clock.sleep(max(0.0, next_s - self._clock.monotonic_s()))
+        async with asyncio.TaskGroup() as asking:
+            while True:
+                if self._clock.monotonic_s() >= look_s:
+                    self._look()
+                    look_s = self._clock.monotonic_s() + self._period_s
+                await self._measure(asking)
+                next_s = min([look_s, *(w.due_s for w in self._watched.values())])
+                await self._clock.sleep(max(0.0, next_s - self._clock.monotonic_s()))
 
     def _look(self) -> None:
         """Add new pods with volumes, and drop those that are gone."""
-        pods = {uid(pod): pod for pod in self._pods() if measured_volumes(pod)}
+        pods = {uid(pod): pod for pod in self._pods() if pod.spec.volumes}
         for gone in [pod_uid for pod_uid in self._watched if pod_uid not in pods]:
-            del self._watched[gone]
+            task = self._watched.pop(gone).task
+            if task is not None:
+                task.cancel()
         for pod_uid, pod in pods.items():
             self._watched.setdefault(pod_uid, _Watched(pod, self._clock.monotonic_s())).pod = pod
 
-    async def _measure(self) -> None:
-        """Measure the volumes of pods that are due."""
+    async def _measure(self, asking: asyncio.TaskGroup) -> None:
+        """Measure the volumes of pods that are due; `asking` has the tasks of those of drivers."""
         for watched in list(self._watched.values()):
             if watched.due_s <= self._clock.monotonic_s():
+                if watched.task is None:
+                    name = f"sizes of volumes of {pod_ref(watched.pod)}"
+                    watched.task = asking.create_task(self._ask(watched), name=name)
                 watched.sizes = await self._files.volumes(watched.pod, self._clock.wall_ns())
                 jitter = 1.0 + self._random()
                 watched.due_s = self._clock.monotonic_s() + self._period_s * jitter
+
+    async def _ask(self, watched: _Watched) -> None:
+        try:
+            watched.claimed = await self._claimed(watched.pod)
+        finally:
+            watched.task = None

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, Pressure
+from refkubelet.host.disk_use import DiskUse, used_of
 from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
-from refkubelet.stats.usage import CgroupMemory, DiskUse
+from refkubelet.stats.usage import CgroupMemory
 from simclock import format_rfc3339
 
 Json = dict[str, Any]
@@ -39,9 +40,7 @@ def filesystem(
         room: Json = {}
     else:
         time_ns = stats.time_ns if time_ns is None else time_ns
-        if used is None:
-            taken = stats.capacity_bytes - stats.available_bytes - stats.kept_bytes
-            used = DiskUse(taken, stats.inodes - stats.inodes_free)
+        used = used_of(stats) if used is None else used
         room = known(
             availableBytes=stats.available_bytes,
             capacityBytes=stats.capacity_bytes,

@@ -59,11 +59,15 @@ class ClaimedVolume:
 @dataclass(frozen=True, slots=True)
 class VolumeOnNode:
     """Where a volume of a claim or of a driver is on the node, and whether containers may only read
-    it. `name`: the persistent volume's, "" for one that has only the pod's name."""
+    it. `name`: the persistent volume's, "" for one that has only the pod's name; `is_local`: it is
+    a `local` volume; `driver`: the CSI driver that serves it, which calls it `handle`, or ""."""
 
     path: str
     read_only: bool
     name: str = ""
+    is_local: bool = False
+    driver: str = ""
+    handle: str = ""
 
 
 def claim_of(pod: Pod, volume: Volume) -> str | None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from lightkube.models.core_v1 import Volume
 
+from refkubelet.host.disk_use import VolumeSize
 from refkubelet.model.objects import Pod
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode
 
@@ -27,6 +28,11 @@ class DriverVolumes(Protocol):
 
     async def set_up_inline(self, pod: Pod, volume: Volume) -> VolumeOnNode:
         """Make an inline volume ready. Raises `MountFailed`, `ApiError`, OSError."""
+        ...
+
+    async def measure(self, place: VolumeOnNode) -> VolumeSize | None:
+        """What the driver says of the volume's size; None: it cannot tell. Raises
+        `NotMeasured`."""
         ...
 
     async def tear_down(self, pod_uid: str) -> None:

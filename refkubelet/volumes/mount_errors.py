@@ -26,6 +26,10 @@ class NotAttached(Exception):
     """The volume is not attached to this node yet: it is waited for, and nobody is told."""
 
 
+class NotMeasured(Exception):
+    """The driver of a volume does not tell its size now."""
+
+
 def in_words(error: Exception) -> str:
     """What an event tells of an error."""
     if isinstance(error, ApiError):

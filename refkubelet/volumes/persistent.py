@@ -68,7 +68,8 @@ class PersistentVolumes:
             place = VolumeOnNode(spec.hostPath.path, claimed.read_only, claimed.name)
         else:
             self._check(pod, claimed)
-            place = VolumeOnNode(self._set_up_local(pod, claimed), claimed.read_only, claimed.name)
+            path = self._set_up_local(pod, claimed)
+            place = VolumeOnNode(path, claimed.read_only, claimed.name, is_local=True)
         self._used.setdefault(uid(pod), {})[claimed.volume.name] = claimed
         return place
 

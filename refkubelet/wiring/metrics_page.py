@@ -1,5 +1,5 @@
 """The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036,
-EVIC-096, CG-084, SRV-006)."""
+EVIC-096, CG-084, SRV-006, SRV-035)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
+from refkubelet.stats.volumes import VolumeStats
 from refkubelet.sync_loop.housekeeping import Housekeeping
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.metrics import (
@@ -31,6 +32,7 @@ from refkubelet.telemetry.metrics import (
     one,
 )
 from refkubelet.wiring.certificates import Certificates
+from refkubelet.wiring.volume_numbers import volume_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class MeasuredParts:
     preemptor: Preemptor  # preempted pods
     evictions: EvictionMetrics  # evicted pods, age of measurements
     images: ImageGC  # collected images
+    volumes: VolumeStats  # sizes of volumes of claims
     shutdown: NodeShutdownManager | None = None
     """None: shutdowns are not noticed."""
     evented: EventedPLEG | None = None
@@ -65,7 +68,7 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
         "pleg_relist_interval_seconds": counted.relist_interval,
         "pleg_pod_relist_duration_seconds": counted.pod_relist_duration,
     }
-    numbers = [*_of_the_runtime(parts.pleg), *_of_pods(parts)]
+    numbers = [*_of_the_runtime(parts.pleg), *_of_pods(parts), *volume_numbers(parts.volumes)]
     if parts.evented is not None:
         numbers += _of_events(parts.evented)
         durations["evented_pleg_connection_latency_seconds"] = counted.event_latency

@@ -10,9 +10,12 @@ from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.volumes import VolumeStats
+from refkubelet.volumes.metrics import VolumeMetrics
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.csi import Csi
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
+from refkubelet.wiring.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,20 @@ class Stats:
     summary: SummaryProvider
 
 
-def build_stats(base: Base, sources: Sources, runtime: RuntimeParts) -> Stats:
+def build_stats(
+    base: Base, sources: Sources, runtime: RuntimeParts, *, work: Work, csi: Csi | None
+) -> Stats:
     config, deps, manager = base.config, base.deps, runtime.manager
     files = PodFilesReader(str(deps.root_dir), config.pod_logs_dir)
+    claimed = VolumeMetrics(
+        work.volumes.claimed,
+        deps.machine.filesystem,
+        deps.clock,
+        csi.volumes if csi is not None else None,
+    )
     volumes = VolumeStats(
         files=files,
+        claimed=claimed.of,
         pods=sources.pods.pods,
         clock=deps.clock,
         random=deps.rng.stream("volume stats").random,

@@ -17,6 +17,7 @@ from lightkube.models.core_v1 import Volume
 from lightkube.models.storage_v1 import CSIDriver
 
 from refkubelet.failures import Complaints
+from refkubelet.host.disk_use import VolumeSize
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.object_manager.csi_drivers import CsiDriverObjects
@@ -25,6 +26,7 @@ from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.csi.attachments import Attachments, VolumeUse
 from refkubelet.volumes.csi.client import CsiClient, CsiError
 from refkubelet.volumes.csi.drivers import CsiDrivers, NoDriver
+from refkubelet.volumes.csi.metrics import get_metrics
 from refkubelet.volumes.csi.mounts import (
     CsiMount,
     csi_mount_of_claim,
@@ -42,7 +44,7 @@ from refkubelet.volumes.csi.records import (
 )
 from refkubelet.volumes.csi.requests import STAGE_UNSTAGE_VOLUME
 from refkubelet.volumes.csi.staging import EXPECTED, Staging
-from refkubelet.volumes.mount_errors import MOUNT_DEVICE, SET_UP, MountFailed
+from refkubelet.volumes.mount_errors import MOUNT_DEVICE, SET_UP, MountFailed, NotMeasured
 from refkubelet.volumes.ownership import fs_group
 from simclock import Clock
 
@@ -125,7 +127,7 @@ class CsiVolumes:
             check()
             stage, client = await self._stage(pod, mount, driver, attachable=attachable)
             path = await parts.publishing.publish(pod, mount, client, stage)
-        return VolumeOnNode(path, mount.read_only, mount.name)
+        return _on_node(mount, path, mount.name)
 
     async def set_up_inline(self, pod: Pod, volume: Volume) -> VolumeOnNode:
         """Make an inline volume ready. Raises `MountFailed`, `ApiError`, OSError."""
@@ -138,7 +140,7 @@ class CsiVolumes:
         async with parts.staging.lock(mount.unique_name):
             stage = Stage(driver, await self._capabilities(client, SET_UP, MOUNT_GROUP_UNKNOWN))
             path = await parts.publishing.publish(pod, mount, client, stage)
-        return VolumeOnNode(path, mount.read_only)
+        return _on_node(mount, path)
 
     async def _stage(
         self, pod: Pod, mount: CsiMount, driver: CSIDriver | None, *, attachable: bool
@@ -177,6 +179,16 @@ class CsiVolumes:
         except CsiError as error:
             text = told(f"mounter.SetUpAt failed to {what}: {error}") if what else str(error)
             raise MountFailed(step, text) from None
+
+    async def measure(self, place: VolumeOnNode) -> VolumeSize | None:
+        """What the driver says of the volume's size; None: it cannot tell. Raises
+        `NotMeasured`."""
+        time_ns = self._clock.wall_ns()
+        try:
+            client = self._parts.drivers.client(place.driver)
+            return await get_metrics(client, place.handle, place.path, time_ns)
+        except (NoDriver, CsiError) as error:
+            raise NotMeasured(str(error)) from None
 
     # Tearing down
 
@@ -231,3 +243,8 @@ class CsiVolumes:
                 return f"{what}: {error}"
         self._complaints.over(what)
         return None
+
+
+def _on_node(mount: CsiMount, path: str, name: str = "") -> VolumeOnNode:
+    """The volume at its place; `name`: the persistent volume's."""
+    return VolumeOnNode(path, mount.read_only, name, driver=mount.driver, handle=mount.handle)

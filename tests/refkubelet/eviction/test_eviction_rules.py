@@ -23,9 +23,10 @@ from refkubelet.eviction.messages import (
     eviction_text,
 )
 from refkubelet.eviction.observer import NodeObservations, Observer
+from refkubelet.host.disk_use import DiskUse
 from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.stats.usage import DiskUse, PodUsage, rows_by_pod
+from refkubelet.stats.usage import PodUsage, rows_by_pod
 
 
 class Disks(FakeNode):

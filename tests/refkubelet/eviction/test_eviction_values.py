@@ -17,8 +17,9 @@ from refkubelet.eviction.layout import (
 )
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.eviction.ranking import rank_pods
+from refkubelet.host.disk_use import DiskUse
 from refkubelet.model.objects import Pod
-from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
+from refkubelet.stats.usage import PodFiles, PodUsage
 
 
 def ranked(signal: str, *rows: tuple[Pod, PodUsage | None]) -> list[str]:

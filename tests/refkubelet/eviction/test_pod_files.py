@@ -12,8 +12,9 @@ from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.local_storage import Violation, has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
+from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize
 from refkubelet.model.objects import Pod
-from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeUse
+from refkubelet.stats.usage import PodFiles, PodUsage
 
 MI = 1 << 20
 
@@ -28,7 +29,7 @@ def storing(*, limit: str = "", size: str | None = None, medium: str = "", spare
 
 def uses(layer: int, logs: int = 0, volume: int = 0, **files: Any) -> PodUsage:
     """Writable layer, logs and a volume of so many bytes and 7, 2 and 3 inodes."""
-    seen = VolumeUse(DiskUse(volume, 3), 1, files.pop("local", True))
+    seen = VolumeSize(DiskUse(volume, 3), 1, files.pop("local", True))
     found = PodFiles({"main": DiskUse(logs, 2)}, {"v": seen}, **files)
     return PodUsage((row(disk=layer, inodes=7),), files=found)
 

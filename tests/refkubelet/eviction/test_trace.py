@@ -18,7 +18,8 @@ from refkubelet.eviction.layout import (
     Layout,
 )
 from refkubelet.eviction.trace import rank_line, threshold_line
-from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
+from refkubelet.host.disk_use import DiskUse
+from refkubelet.stats.usage import PodFiles, PodUsage
 
 pytestmark = pytest.mark.virtual_time
 

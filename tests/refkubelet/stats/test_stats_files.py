@@ -11,9 +11,10 @@ import pytest
 from loops import virtual_loop
 from pods import make_pod
 
+from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod import name_and_namespace
 from refkubelet.stats.files import PodFilesReader, measure, measured_volumes, plain_files
-from refkubelet.stats.usage import NOTHING, DiskUse
 from refkubelet.stats.volumes import VolumeStats
 from simclock import Clock
 
@@ -129,11 +130,24 @@ async def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> N
 
 
 class Measured:
-    """Counts when the volumes of each pod were measured."""
+    """Counts when the volumes of each pod were measured; those of `hung` pods never are, if drivers
+    have them."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.times_s: dict[str, list[float]] = {}
+        self.hung: set[str] = set()
+        self.cancelled: list[str] = []
+
+    async def claimed(self, pod: Pod) -> dict[str, VolumeSize]:
+        pod_name, _ = name_and_namespace(pod)
+        if pod_name in self.hung:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled.append(pod_name)
+                raise
+        return {"data": VolumeSize(DiskUse(int(self.clock.monotonic_s())), 1, claim="data")}
 
     async def volumes(self, pod: Pod, now_ns: int) -> dict[str, Any]:
         name = (pod.metadata.name if pod.metadata else None) or ""
@@ -144,13 +158,22 @@ class Measured:
 async def volumes_over(duration_s: float, pods: Any, period_s: float, jitter: float) -> Any:
     loop = virtual_loop()
     files: Any = Measured(loop.clock)
-    volumes = VolumeStats(
-        files, pods=pods, clock=loop.clock, random=lambda: jitter, period_s=period_s
-    )
+    volumes = stats_of(files, pods, period_s, jitter)
     task = asyncio.create_task(volumes.run())
     await loop.clock.sleep(duration_s)
     task.cancel()
     return files.times_s, volumes
+
+
+def stats_of(files: Any, pods: Any, period_s: float = 60.0, jitter: float = 0.0) -> VolumeStats:
+    return VolumeStats(
+        files,
+        claimed=files.claimed,
+        pods=pods,
+        clock=files.clock,
+        random=lambda: jitter,
+        period_s=period_s,
+    )
 
 
 async def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
@@ -161,7 +184,7 @@ async def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
     loop.call_later(30, pods.append, storing("second", {"name": "v", **EMPTY}))
     times_s, volumes = await volumes_over(250, lambda: pods, 60, 0.5)
     assert times_s == {"first": [0, 90, 180], "second": [60, 150, 240]}
-    assert set(volumes.of("uid-first")) == {"v"}
+    assert set(volumes.of("uid-first")) == {"v", "data"}
     assert volumes.of("uid-none") == {}
 
 
@@ -178,3 +201,36 @@ async def test_without_a_period_nothing_is_measured_EVIC_029() -> None:
     pods = [storing("first", {"name": "v", **EMPTY})]
     times_s, _ = await volumes_over(300, lambda: pods, 0, 0.0)
     assert times_s == {}
+
+
+async def test_a_driver_that_does_not_answer_holds_up_its_pod_only_SRV_030() -> None:
+    loop = virtual_loop()
+    files = Measured(loop.clock)
+    files.hung = {"first"}
+    pods = [storing(name, {"name": "v", **EMPTY}) for name in ("first", "second")]
+    volumes = stats_of(files, lambda: pods)
+    task = asyncio.create_task(volumes.run())
+    await loop.clock.sleep(130)
+    assert files.times_s == {"first": [0, 60, 120], "second": [0, 60, 120]}
+    assert set(volumes.of("uid-first")) == {"v"}
+    assert volumes.of("uid-second")["data"].used.bytes == 120
+    files.hung = set()
+    pods.pop(0)
+    await loop.clock.sleep(60)
+    assert files.cancelled == ["first"]  # a pod that is gone is not waited for
+    files.hung = {"second"}
+    await loop.clock.sleep(60)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert files.cancelled == ["first", "second"]
+
+
+async def test_each_claim_counts_once_SRV_035() -> None:
+    loop = virtual_loop()
+    files = Measured(loop.clock)
+    pods = [storing(name, {"name": "v", **EMPTY}) for name in ("first", "second")]
+    volumes = stats_of(files, lambda: pods)
+    task = asyncio.create_task(volumes.run())
+    await loop.clock.sleep(70)
+    assert list(volumes.of_claims()) == [("default", "data")]
+    task.cancel()

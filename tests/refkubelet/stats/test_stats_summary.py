@@ -23,13 +23,13 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.target import CriCallError
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems, SandboxUsage
+from refkubelet.host.disk_use import DiskUse, VolumeSize
 from refkubelet.model.traffic import InterfaceTraffic, Traffic
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_stats import CgroupStats, CpuRates
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
-from refkubelet.stats.usage import DiskUse, VolumeUse
 from simclock import Clock
 
 pytestmark = pytest.mark.virtual_time
@@ -133,7 +133,7 @@ async def test_files_come_with_the_volumes_as_last_measured_EVIC_029(tmp_path: P
     log = tmp_path / "logs" / "n_p_u" / "main" / "0.log"
     log.parent.mkdir(parents=True)
     log.write_text("x")
-    volumes = {"v": VolumeUse(DiskUse(5, 1), 9)}
+    volumes = {"v": VolumeSize(DiskUse(5, 1), 9)}
     reader = PodFilesReader(str(tmp_path), str(tmp_path / "logs"))
     found = stats(Runtime(), files=reader, volumes=lambda pod_uid: volumes)
     usage = (await found.of([POD], files=True))["u"]
@@ -249,7 +249,7 @@ async def test_the_group_of_all_pods_is_a_system_container_EVIC_021() -> None:
 
 
 async def test_the_pod_s_part_EVIC_029_SRV_030() -> None:
-    volumes = {"v": VolumeUse(DiskUse(5, 1), 9 * 10**9)}
+    volumes = {"v": VolumeSize(DiskUse(5, 1), 9 * 10**9)}
     reader = PodFilesReader("/nowhere", "/nowhere")
     parts = {"files": reader, "volumes": lambda pod_uid: volumes}
     summary = await provider(Runtime(), FakeNode(), parts=parts).summary()

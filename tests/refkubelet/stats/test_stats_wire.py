@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
+from refkubelet.host.disk_use import DiskUse
 from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.stats import wire
-from refkubelet.stats.usage import CgroupMemory, DiskUse
+from refkubelet.stats.usage import CgroupMemory
 
 DISK = FilesystemStats(
     device="disk",

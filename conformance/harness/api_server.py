@@ -46,10 +46,13 @@ class ApiServer:
         return self.stored("nodes", name)
 
     def stored(self, plural: str, name: str) -> dict[str, Any]:
-        """An object that has no namespace; {} when there is none. `plural`: with its group, if it
-        has one."""
-        found = (o for o in self.fake.store.items(plural) if o["metadata"]["name"] == name)
-        return next(found, {})
+        """An object of the pods' namespace, or of none; {} when there is none. `plural`: with its
+        group, if it has one."""
+        for found in self.fake.store.items(plural):
+            metadata = found["metadata"]
+            if metadata["name"] == name and metadata.get("namespace", NAMESPACE) == NAMESPACE:
+                return found
+        return {}
 
     def pod_lists(self) -> int:
         """How many requests for all pods of the cluster, lists and watches, were answered: a

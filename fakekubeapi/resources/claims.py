@@ -6,12 +6,19 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required, unsupported_value
-from fakekubeapi.resources.metadata import subdomain_problems
+from fakekubeapi.resources.go_spelling import claims_differ
+from fakekubeapi.resources.metadata import qualified_name_problems, subdomain_problems
 from fakekubeapi.resources.quantity import parse_quantity
 from fakekubeapi.resources.strategy import Object, Strategy
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
+_NANO: Final = 1_000_000_000
+_NO_AMOUNT: Final = "must be a valid resource quantity"
+_RESIZE_STATES: Final = (
+    *("ControllerResizeInProgress", "ControllerResizeInfeasible"),
+    *("NodeResizeInProgress", "NodeResizeInfeasible", "NodeResizePending"),
+)
 _UNCHANGEABLE: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName "
     "for bound claims"
@@ -45,14 +52,78 @@ class ClaimStrategy(Strategy):
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
         if subresource:
-            return causes
-        causes += _spec_causes(new["spec"])
-        spec = dict(new["spec"])
-        if "volumeName" not in old["spec"]:
-            spec.pop("volumeName", None)
-        if spec != old["spec"]:
-            causes.append(forbidden_field("spec", _UNCHANGEABLE))
-        return causes
+            return [*causes, *_status_causes(new["status"])]
+        return [*causes, *_spec_causes(new["spec"]), *_change_causes(new, old)]
+
+
+def _change_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong with how the spec changed. The volume and the class may be named later; a bound
+    claim may want more, or less again than before, but not less than it has."""
+    causes: list[Cause] = []
+    was, spec = dict(old["spec"]), dict(new["spec"])
+    for late in ("volumeName", "storageClassName"):
+        if late not in was and late in spec:
+            was[late] = spec[late]
+    if new["status"].get("phase") == "Bound":
+        spec["resources"] = _with_storage(spec["resources"], _wish(was))
+        spec.pop("volumeAttributesClassName", None)
+        if "volumeAttributesClassName" in was:
+            spec["volumeAttributesClassName"] = was["volumeAttributesClassName"]
+    if spec != was:
+        causes.append(forbidden_field("spec", f"{_UNCHANGEABLE}\n{claims_differ(was, spec)}"))
+    wish, before = parse_quantity(_wish(new["spec"])), parse_quantity(_wish(old["spec"]))
+    has = parse_quantity((old["status"].get("capacity") or {}).get("storage", "0"))
+    if wish < before and wish <= has:
+        text = "field can not be less than status.capacity"
+        causes.append(forbidden_field("spec.resources.requests.storage", text))
+    return causes
+
+
+def _wish(spec: dict[str, Any]) -> str:
+    """The amount of storage that a claim wants."""
+    return str((spec["resources"].get("requests") or {}).get("storage", "0"))
+
+
+def _with_storage(resources: dict[str, Any], amount: str) -> dict[str, Any]:
+    """The resources with another amount of storage, if they want any."""
+    requests = resources.get("requests")
+    return {**resources, "requests": {**requests, "storage": amount}} if requests else resources
+
+
+def _status_causes(status: dict[str, Any]) -> list[Cause]:
+    """What is wrong with the amounts of a claim's status, and with how far a resize is."""
+    causes = [
+        invalid_value(f"status.capacity[{name}]", _whole(amount), _NO_AMOUNT)
+        for name, amount in (status.get("capacity") or {}).items()
+        if parse_quantity(amount) < 0
+    ]
+    for name, state in (status.get("allocatedResourceStatuses") or {}).items():
+        field = "status.allocatedResourceStatuses"
+        causes += _key_causes(name, field)
+        if state not in _RESIZE_STATES:
+            causes.append(unsupported_value(field, name, _RESIZE_STATES))
+    for name, amount in (status.get("allocatedResources") or {}).items():
+        wrong = _key_causes(name, "status.allocatedResources")
+        if not wrong and parse_quantity(amount) < 0:
+            field = f"status.allocatedResources[{name}]"
+            wrong = [invalid_value(field, _whole(amount), _NO_AMOUNT)]
+        causes += wrong
+    return causes
+
+
+def _whole(amount: str) -> int:
+    """A negative amount as its refusal shows it: rounded away from 0."""
+    return parse_quantity(amount) // _NANO
+
+
+def _key_causes(name: str, field: str) -> list[Cause]:
+    """What is wrong with the name of a resource of a claim: names of Kubernetes' own resources are
+    `storage` only."""
+    problems = [invalid_value(field, name, text) for text in qualified_name_problems(name)]
+    own = "/" not in name or "kubernetes.io/" in name
+    if not problems and own and name != "storage":
+        problems.append(unsupported_value(field, name, ("storage",)))
+    return problems
 
 
 def _spec_causes(spec: dict[str, Any]) -> list[Cause]:

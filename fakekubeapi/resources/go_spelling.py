@@ -61,9 +61,37 @@ def sources_differ(old: Object, new: Object) -> str:
     is of a kind whose fields are not known here."""
     if not _kinds(old) <= _KNOWN or not _kinds(new) <= _KNOWN:
         return ""
-    was, now = (json.dumps(volume_sources(spec), indent=1).splitlines() for spec in (old, new))
+    return _differ(volume_sources(old), volume_sources(new))
+
+
+def claims_differ(old: Object, new: Object) -> str:
+    """How the specs of two claims differ, line by line."""
+    return _differ(claim_spec(old), claim_spec(new))
+
+
+def _differ(old: Object, new: Object) -> str:
+    was, now = (json.dumps(value, indent=1).splitlines() for value in (old, new))
     lines = list(difflib.unified_diff(was, now, lineterm=""))[2:]  # without the names of files
     return "".join(f"{line}\n" for line in lines)
+
+
+def claim_spec(spec: Object) -> dict[str, Any]:
+    """The spec of a claim, of whose selector and data source only the names are known here."""
+    resources = spec["resources"]
+    return {
+        "AccessModes": spec.get("accessModes"),
+        "Selector": spec.get("selector"),
+        "Resources": {
+            "Limits": resources.get("limits"),
+            "Requests": resources.get("requests"),
+        },
+        "VolumeName": spec.get("volumeName", ""),
+        "StorageClassName": spec.get("storageClassName"),
+        "VolumeMode": spec.get("volumeMode"),
+        "DataSource": spec.get("dataSource"),
+        "DataSourceRef": spec.get("dataSourceRef"),
+        "VolumeAttributesClassName": spec.get("volumeAttributesClassName"),
+    }
 
 
 def volume_sources(spec: Object) -> dict[str, Any]:

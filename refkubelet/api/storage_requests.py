@@ -44,6 +44,12 @@ class StorageRequests(ABC):
         path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}"
         return one(decode_claim, await self._json("GET", path))
 
+    async def patch_claim_status(
+        self, namespace: str, name: str, patch: Mapping[str, Any]
+    ) -> PersistentVolumeClaim:
+        path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}/status"
+        return one(decode_claim, await self._json("PATCH", path, body=patch))
+
     async def get_volume(self, name: str) -> PersistentVolume:
         return one(decode_volume, await self._json("GET", f"/api/v1/persistentvolumes/{name}"))
 

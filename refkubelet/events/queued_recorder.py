@@ -15,6 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from lightkube.models.core_v1 import PersistentVolumeClaim
+from lightkube.models.meta_v1 import ObjectMeta
+
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.events.correlator import EventCorrelator, InvolvedObject, RecordedEvent
 from refkubelet.events.recorder import EventType
@@ -99,6 +102,20 @@ class QueuedEventRecorder:
     def node_event(self, event_type: EventType, reason: str, message: str) -> None:
         """An event about this node: kind Node, no UID, namespace default (NODE-070)."""
         involved = InvolvedObject("Node", self._node_name)
+        self._record(involved, event_type, reason=reason, message=message)
+
+    def claim_event(
+        self, claim: PersistentVolumeClaim, event_type: EventType, reason: str, message: str
+    ) -> None:
+        """An event about a claim (NODE-222)."""
+        meta = claim.metadata or ObjectMeta()
+        involved = InvolvedObject(
+            kind="PersistentVolumeClaim",
+            name=meta.name or "",
+            namespace=meta.namespace or "default",
+            uid=meta.uid or "",
+            resource_version=meta.resourceVersion or "",
+        )
         self._record(involved, event_type, reason=reason, message=message)
 
     def _record(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
+from lightkube.models.core_v1 import PersistentVolumeClaim
+
 from refkubelet.model.objects import Pod
 
 EventType = Literal["Normal", "Warning"]
@@ -28,6 +30,16 @@ class EventRecorder(Protocol):
 
     def node_event(self, event_type: EventType, reason: str, message: str) -> None:
         """An event about this node (NODE-070)."""
+        ...
+
+
+class ClaimRecorder(EventRecorder, Protocol):
+    """One that takes events about claims, too."""
+
+    def claim_event(
+        self, claim: PersistentVolumeClaim, event_type: EventType, reason: str, message: str
+    ) -> None:
+        """An event about a claim (NODE-222)."""
         ...
 
 

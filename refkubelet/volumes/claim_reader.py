@@ -82,7 +82,7 @@ async def _claimed(
     if why is not None:
         raise ClaimError(f"{where}: {why}")
     source = volume.persistentVolumeClaim
-    claimed = ClaimedVolume(volume, persistent, bool(source and source.readOnly))
+    claimed = ClaimedVolume(volume, persistent, bool(source and source.readOnly), claim)
     _check_use(pod, claimed)
     return claimed
 

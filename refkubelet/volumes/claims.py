@@ -8,7 +8,7 @@ getPVSpec; component-helpers/storage/ephemeral.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from lightkube.models.core_v1 import PersistentVolume, PersistentVolumeClaim, Volume
@@ -29,6 +29,7 @@ class ClaimedVolume:
     volume: Volume
     persistent: PersistentVolume
     read_only: bool = False
+    claim: PersistentVolumeClaim = field(default_factory=PersistentVolumeClaim)
 
     @property
     def name(self) -> str:

@@ -30,6 +30,10 @@ class DriverVolumes(Protocol):
         """Make an inline volume ready. Raises `MountFailed`, `ApiError`, OSError."""
         ...
 
+    def expand(self, pod: Pod, claimed: ClaimedVolume) -> None:
+        """Start to make the mounted volume of a claim larger, if it shall be."""
+        ...
+
     async def measure(self, place: VolumeOnNode) -> VolumeSize | None:
         """What the driver says of the volume's size; None: it cannot tell. Raises
         `NotMeasured`."""

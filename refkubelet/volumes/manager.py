@@ -136,6 +136,7 @@ class PodVolumes:
         for name, volume in used.items():
             if volume is not None and (name not in known.mounted or self._again(volume, claimed)):
                 known.due.setdefault(name, volume)
+        self._expand(known)
         self._work_on(known)
         await self._until_mounted(known, used.keys(), cancelled)
 
@@ -167,6 +168,13 @@ class PodVolumes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _expand(self, known: _Pod) -> None:
+        """Have the mounted volumes of claims made larger that shall be (NODE-222)."""
+        if self._drivers is not None:
+            for name, claimed in known.claimed.items():
+                if name in known.mounted and claimed.is_of_csi:
+                    self._drivers.expand(known.pod, claimed)
 
     def _again(self, volume: Volume, claimed: Mapping[str, ClaimedVolume]) -> bool:
         """Whether the volume is set up again at each sync of the pod (NODE-201.3, NODE-218.5)."""

@@ -12,6 +12,7 @@ WAIT_FOR_ATTACH: Final = "WaitForAttach failed"
 AFFINITY: Final = "NodeAffinity check failed"
 NEW_MOUNTER: Final = "NewMounter initialization failed"
 OPTIONS: Final = "MountOptionSupport check failed"
+WHILE_EXPANDING: Final = "Setup failed while expanding volume"
 
 
 class MountFailed(Exception):

@@ -9,6 +9,8 @@ from refkubelet.failures import Part
 from refkubelet.object_manager.csi_drivers import CsiDriverObjects
 from refkubelet.volumes.csi.attachments import Attachments, VolumeUse
 from refkubelet.volumes.csi.drivers import CsiDrivers
+from refkubelet.volumes.csi.expand_calls import ExpandCalls
+from refkubelet.volumes.csi.expander import Expander
 from refkubelet.volumes.csi.node_info import CsiNodeInfo
 from refkubelet.volumes.csi.publishing import Publishing
 from refkubelet.volumes.csi.staging import Staging
@@ -43,12 +45,22 @@ def build_csi(base: Base, sources: Sources, objects: Objects | None) -> Csi | No
     node_info = CsiNodeInfo(deps.api, deps.node_name, deps.clock)
     drivers = CsiDrivers(deps.csi_sockets, node_info)
     driver_objects = CsiDriverObjects(deps.api, deps.clock, deps.rng)
+    staging = Staging(root_dir, drivers, deps.clock, use=use)
+    expander = Expander(
+        deps.node_name,
+        calls=ExpandCalls(root_dir, drivers, deps.api),
+        claims=deps.api,
+        recorder=base.recorder,
+        clock=deps.clock,
+        lock=staging.lock,
+    )
     parts = CsiParts(
         drivers=drivers,
         objects=driver_objects,
         attachments=Attachments(deps.api, deps.node_name, sources.node),
         use=use,
-        staging=Staging(root_dir, drivers, deps.clock, use=use),
+        staging=staging,
+        expander=expander,
         publishing=Publishing(root_dir, deps.node_name, deps.api, objects.tokens),
     )
     volumes = CsiVolumes(root_dir, parts, deps.clock)

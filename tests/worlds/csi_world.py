@@ -17,12 +17,15 @@ from fakecri.csi.in_process import InProcessCsi
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.model.objects import Node, Pod
 from refkubelet.object_manager.csi_drivers import CsiDriverObjects
 from refkubelet.object_manager.tokens import TokenManager
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode
 from refkubelet.volumes.csi.attachments import Attachments, VolumeUse
 from refkubelet.volumes.csi.drivers import CsiDrivers
+from refkubelet.volumes.csi.expand_calls import ExpandCalls
+from refkubelet.volumes.csi.expander import Expander
 from refkubelet.volumes.csi.node_info import CsiNodeInfo
 from refkubelet.volumes.csi.publishing import Publishing
 from refkubelet.volumes.csi.staging import Staging
@@ -74,12 +77,23 @@ class CsiWorld:
 
     def _parts(self) -> CsiParts:
         root = str(self.root)
+        staging = Staging(root, self.drivers, self.clock, use=self.use)
+        self.events = QueuedEventRecorder(self.client, self.clock, NODE)
+        expander = Expander(
+            NODE,
+            calls=ExpandCalls(root, self.drivers, self.client),
+            claims=self.client,
+            recorder=self.events,
+            clock=self.clock,
+            lock=staging.lock,
+        )
         return CsiParts(
             drivers=self.drivers,
             objects=self.objects,
             attachments=self.attachments,
             use=self.use,
-            staging=Staging(root, self.drivers, self.clock, use=self.use),
+            staging=staging,
+            expander=expander,
             publishing=Publishing(
                 root, NODE, self.client, TokenManager(self.client, self.clock, Rng(1))
             ),

@@ -178,13 +178,21 @@ class NodeApi:
         await self._send("PATCH", f"{path}/{name}/status", {"status": status}, MERGE_PATCH)
 
     async def create_claim(
-        self, name: str, volume: str, *, phase: str = "Bound", mode: str = "Filesystem"
+        self,
+        name: str,
+        volume: str,
+        *,
+        phase: str = "Bound",
+        mode: str = "Filesystem",
+        request: str = "1Gi",
+        access: str = "ReadWriteOnce",
     ) -> str:
         """Create a PersistentVolumeClaim of that phase for the PersistentVolume `volume`, as users
-        and the controller of claims do together; returns its UID."""
+        and the controller of claims do together; returns its UID. The user wants `request`, and has
+        1Gi so far."""
         spec: dict[str, Any] = {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
+            "accessModes": [access],
+            "resources": {"requests": {"storage": request}},
             "volumeName": volume,
             "volumeMode": mode,
         }
@@ -194,7 +202,7 @@ class NodeApi:
         status = {
             "phase": phase,
             "accessModes": spec["accessModes"],
-            "capacity": spec["resources"]["requests"],  # else the kubelet enlarges the volume
+            "capacity": {"storage": "1Gi"},  # else the kubelet enlarges the volume
         }
         await self._send("PATCH", f"{path}/{name}/status", {"status": status}, MERGE_PATCH)
         return str(made["metadata"]["uid"])

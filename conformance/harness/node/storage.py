@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.harness.api_server import NAMESPACE
 from conformance.harness.node.api import MERGE_PATCH, NodeApi
 from conformance.harness.node.parts import Parts
 from conformance.harness.node.watch import Watch
@@ -22,9 +23,9 @@ _ANY_TIME: Final = "2026-01-01T00:00:00Z"
 
 
 class NodeStorage:
-    """CSIDriver, CSINode and VolumeAttachment objects, and the places of CSI volumes on the
-    machine. `driver` and `handle` are the name of a driver and what it calls a volume; pods are
-    named as in their manifests.
+    """CSIDriver, CSINode and VolumeAttachment objects, claims whose volumes get larger, and the
+    places of CSI volumes on the machine. `driver` and `handle` are the name of a driver and what it
+    calls a volume; pods are named as in their manifests.
 
     Methods that send a request raise RuntimeError when the server refuses it.
     """
@@ -94,6 +95,24 @@ class NodeStorage:
         annotations = self._api.node_metadata("annotations") or {}
         text = annotations.get("csi.volume.kubernetes.io/nodeid", "{}")
         return {str(driver): str(node_id) for driver, node_id in json.loads(text).items()}
+
+    # --- claims that get more -------------------------------------------------------------
+
+    @looked_at
+    def claim(self, name: str) -> dict[str, Any]:
+        """The status of a claim; {} when there is no such claim."""
+        found = self._parts.the_api().stored("persistentvolumeclaims", name)
+        return dict(found.get("status") or {})
+
+    async def tell_claim(self, name: str, **status: Any) -> None:
+        """Change these fields of the claim's status, as a controller does; None removes one."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims/{name}/status"
+        await self._api.send("PATCH", path, {"status": status}, MERGE_PATCH)
+
+    async def enlarge(self, volume: str, size: str) -> None:
+        """Give the PersistentVolume that capacity, as a controller does that has made it larger."""
+        patch = {"spec": {"capacity": {"storage": size}}}
+        await self._api.send("PATCH", f"/api/v1/persistentvolumes/{volume}", patch, MERGE_PATCH)
 
     # --- attached volumes -----------------------------------------------------------------
 

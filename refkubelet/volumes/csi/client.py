@@ -22,11 +22,13 @@ UNCERTAIN: Final = frozenset(
 
 
 class CsiError(Exception):
-    """A call failed. `is_final`: the driver has done nothing, and does nothing any more."""
+    """A call failed. `is_final`: the driver has done nothing, and does nothing any more; `code`:
+    the name of the gRPC status, "" for an answer without sense."""
 
-    def __init__(self, text: str, *, is_final: bool) -> None:
+    def __init__(self, text: str, *, is_final: bool, code: str = "") -> None:
         super().__init__(text)
         self.is_final = is_final
+        self.code = code
 
 
 class CsiConnection(Protocol):
@@ -60,7 +62,8 @@ class CsiClient:
             why = (error.strerror or str(error)).lower()
             why = f"dial unix {self._endpoint}: connect: {why}"
             text = f'connection error: desc = "transport: Error while dialing: {why}"'
-            raise CsiError(rpc_error("UNAVAILABLE", text), is_final=False) from None
+            failure = rpc_error("UNAVAILABLE", text)
+            raise CsiError(failure, is_final=False, code="UNAVAILABLE") from None
         try:
             return await connection.call(method, request, timeout_s=CALL_LIMIT_S)
         except grpc.RpcError as error:
@@ -76,4 +79,5 @@ class CsiClient:
 
 def _told(error: Any) -> CsiError:
     code = error.code().name
-    return CsiError(rpc_error(code, error.details()), is_final=code not in UNCERTAIN)
+    text = rpc_error(code, error.details())
+    return CsiError(text, is_final=code not in UNCERTAIN, code=code)

@@ -100,6 +100,13 @@ def csi_mount_of_volume(pod: Pod, volume: Volume) -> CsiMount:
     )
 
 
+def expand_secret(claimed: ClaimedVolume) -> SecretKey | None:
+    """The secret with which a claim's volume is made larger."""
+    spec = claimed.persistent.spec
+    source = spec.csi if spec is not None else None
+    return _secret(source.nodeExpandSecretRef) if source is not None else None
+
+
 def driver_spec(driver: CSIDriver | None) -> CSIDriverSpec | None:
     """What a driver's object says; None: there is no such object."""
     return driver.spec if driver is not None else None

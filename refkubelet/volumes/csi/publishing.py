@@ -7,7 +7,6 @@ Upstream: pkg/volume/csi/csi_mounter.go.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Collection, Mapping
@@ -16,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kubecri.csi import api_pb2 as api
-from lightkube.models.core_v1 import Secret
 from lightkube.models.storage_v1 import CSIDriver
 
 from refkubelet.api.client import ApiError
@@ -41,20 +39,13 @@ from refkubelet.volumes.csi.records import (
     write_record,
 )
 from refkubelet.volumes.csi.requests import VOLUME_MOUNT_GROUP, publish_request
+from refkubelet.volumes.csi.secrets import NoSecret, SecretReader, secret_data
 from refkubelet.volumes.mount_errors import SET_UP, MountFailed
 from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
 
 TOKENS: Final = "csi.storage.k8s.io/serviceAccount.tokens"
 NO_TOKENS: Final = "mounter.SetUpAt failed to get service accoount token attributes"
 """Spelt as upstream spells it."""
-
-
-class SecretReader(Protocol):
-    """The part of the API client that reads secrets."""
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`."""
-        ...
 
 
 class Tokens(Protocol):
@@ -125,20 +116,11 @@ class Publishing:
     async def secrets(self, key: SecretKey | None, kind: str, step: str) -> dict[str, str]:
         """What the secret holds; nothing without one. `kind`, `step`: what the error names. Raises
         `MountFailed`."""
-        if key is None:
-            return {}
-        namespace, name = key
         try:
-            found = await self._secrets.get_secret(namespace, name)
-        except ApiError as error:
-            text = told(
-                f"failed to find the secret {name} in the namespace {namespace} with error: "
-                f"{error.message}"
-            )
-            text = f"fetching {kind} {namespace}/{name} failed: {text}"
-            raise MountFailed(step, text) from None
-        data = found.data or {}
-        return {key: _text(value) for key, value in data.items()}
+            return await secret_data(self._secrets, key)
+        except NoSecret as error:
+            where = "/".join(key or ())
+            raise MountFailed(step, f"fetching {kind} {where} failed: {error}") from None
 
     async def _call(
         self, record: VolumeRecord, data: Mapping[str, str], client: CsiClient, request: Any
@@ -186,7 +168,3 @@ class Publishing:
             expires = token.expires.strftime("%Y-%m-%dT%H:%M:%SZ")
             found[audience] = {"token": token.text, "expirationTimestamp": expires}
         return json.dumps({a: found[a] for a in sorted(found)}, separators=(",", ":"))
-
-
-def _text(value: str) -> str:
-    return base64.b64decode(value).decode("utf-8", "replace")

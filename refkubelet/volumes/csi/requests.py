@@ -1,6 +1,6 @@
 """The requests to a CSI driver. Pure.
 
-Rules: NODE-217.3 to .5 and .7, NODE-219. Upstream: pkg/volume/csi/csi_client.go.
+Rules: NODE-217.3 to .5 and .7, NODE-219, NODE-222.1. Upstream: pkg/volume/csi/csi_client.go.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from refkubelet.volumes.csi.mounts import ONCE, CsiMount
 
 STAGE_UNSTAGE_VOLUME: Final = "STAGE_UNSTAGE_VOLUME"
 VOLUME_MOUNT_GROUP: Final = "VOLUME_MOUNT_GROUP"
+EXPAND_VOLUME: Final = "EXPAND_VOLUME"
 SINGLE_NODE_MULTI_WRITER: Final = "SINGLE_NODE_MULTI_WRITER"
 _MODES: Final = {
     ONCE: "SINGLE_NODE_WRITER",
@@ -88,6 +89,27 @@ def publish_request(
         readonly=mount.read_only,
         secrets=secrets,
         volume_context=volume_context,
+    )
+
+
+def expand_request(
+    mount: CsiMount,
+    *,
+    path: str,
+    staging_path: str,
+    size_bytes: int,
+    capabilities: Collection[str],
+    secrets: Mapping[str, str],
+) -> Any:
+    """NodeExpandVolume. `path`: where the volume is published; `staging_path`: where it is, or
+    would be, staged."""
+    return api.NodeExpandVolumeRequest(
+        volume_id=mount.handle,
+        volume_path=path,
+        capacity_range=api.CapacityRange(required_bytes=size_bytes),
+        staging_target_path=staging_path,
+        volume_capability=_capability(mount, capabilities, None),
+        secrets=secrets,
     )
 
 

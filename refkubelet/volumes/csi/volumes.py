@@ -1,4 +1,4 @@
-"""The volumes of CSI drivers that pods have (NODE-217, NODE-218, NODE-219): `DriverVolumes`.
+"""The volumes of CSI drivers that pods have (NODE-217 to NODE-219, NODE-222): `DriverVolumes`.
 
 `set_up` waits until the volume is attached, has it staged and published; `tear_down` has it
 unpublished, and unstaged when it was the last pod's. Read the package's text first.
@@ -26,6 +26,7 @@ from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.csi.attachments import Attachments, VolumeUse
 from refkubelet.volumes.csi.client import CsiClient, CsiError
 from refkubelet.volumes.csi.drivers import CsiDrivers, NoDriver
+from refkubelet.volumes.csi.expander import Expander
 from refkubelet.volumes.csi.metrics import get_metrics
 from refkubelet.volumes.csi.mounts import (
     CsiMount,
@@ -67,6 +68,7 @@ class CsiParts:
     use: VolumeUse
     staging: Staging
     publishing: Publishing
+    expander: Expander
 
 
 class CsiVolumes:
@@ -85,6 +87,7 @@ class CsiVolumes:
         try:
             await asyncio.Event().wait()
         finally:
+            await self._parts.expander.stop()
             await self._parts.staging.stop()
             tasks = list(self._orphans.values())
             for task in tasks:
@@ -127,6 +130,7 @@ class CsiVolumes:
             check()
             stage, client = await self._stage(pod, mount, driver, attachable=attachable)
             path = await parts.publishing.publish(pod, mount, client, stage)
+            await parts.expander.during_mount(pod, claimed)
         return _on_node(mount, path, mount.name)
 
     async def set_up_inline(self, pod: Pod, volume: Volume) -> VolumeOnNode:
@@ -180,6 +184,10 @@ class CsiVolumes:
             text = told(f"mounter.SetUpAt failed to {what}: {error}") if what else str(error)
             raise MountFailed(step, text) from None
 
+    def expand(self, pod: Pod, claimed: ClaimedVolume) -> None:
+        """Start to make the mounted volume of a claim larger, if it shall be."""
+        self._parts.expander.look(pod, claimed)
+
     async def measure(self, place: VolumeOnNode) -> VolumeSize | None:
         """What the driver says of the volume's size; None: it cannot tell. Raises
         `NotMeasured`."""
@@ -197,6 +205,7 @@ class CsiVolumes:
         OSError."""
         if not self._parts.use.has_pod(pod_uid) and not has_volumes(self._root_dir, pod_uid):
             return
+        self._parts.expander.leave(pod_uid)
         retry: Retry | None = None
         until_s = self._clock.monotonic_s() + END_S
         while True:
@@ -212,6 +221,7 @@ class CsiVolumes:
             await self._clock.sleep(retry.delay_s)
         remove_leftovers(self._root_dir, pod_uid)
         self._parts.use.forget_pod(pod_uid)
+        self._parts.expander.forget(self._parts.use.is_wanted)
         self._parts.staging.end_unused()
 
     def is_left(self, pod_uid: str) -> bool:

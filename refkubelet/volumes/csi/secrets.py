@@ -1,0 +1,41 @@
+"""The secrets that CSI drivers are given (NODE-217.6, NODE-222.1).
+
+What must never happen here: what is in a secret is logged.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Protocol
+
+from lightkube.models.core_v1 import Secret
+
+from refkubelet.api.client import ApiError
+from refkubelet.volumes.csi.mounts import SecretKey
+from refkubelet.volumes.csi.names import told
+
+
+class NoSecret(Exception):
+    """A secret cannot be had; the text is the kubelet's."""
+
+
+class SecretReader(Protocol):
+    """The part of the API client that reads secrets."""
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        """Raises `ApiError`."""
+        ...
+
+
+async def secret_data(reader: SecretReader, key: SecretKey | None) -> dict[str, str]:
+    """What the secret holds; nothing without one. Raises `NoSecret`."""
+    if key is None:
+        return {}
+    namespace, name = key
+    try:
+        found = await reader.get_secret(namespace, name)
+    except ApiError as error:
+        why = f"failed to find the secret {name} in the namespace {namespace} with error: "
+        raise NoSecret(told(f"{why}{error.message}")) from None
+    data = found.data or {}
+    return {key: base64.b64decode(value).decode("utf-8", "replace") for key, value in data.items()}

@@ -11,7 +11,9 @@ server has. A line without indentation is the name of a message; below it is a l
 
 and perhaps a word on how the API server writes it as JSON: `always`, even when it is empty, as
 null, zero or `""`; `omitzero`, not even as `{}`; `inline`, its fields stand among those around it;
-`itself`, the JSON of the whole message is this list. The tables were made of the tags of
+`itself`, the JSON of the whole message is this list. A text that has a Go type of its own has that
+type as a word (`v1.RestartPolicy`), a map whose keys have one both types: `v1.ResourceName:`, or
+`v1.ResourceName:v1.ClaimResourceStatus`. The tables were made of the tags of
 Kubernetes 1.36's Go types and agree with its .proto files; a new field goes in by hand, with the
 number that upstream has given it.
 """
@@ -54,6 +56,10 @@ class Field:
     omitzero: bool = False
     inline: bool = False
     itself: bool = False
+    go_type: str = ""
+    """The name in Go of a text that has one."""
+    go_key: str = "string"
+    """The name in Go of a map's keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +123,21 @@ def packages() -> frozenset[str]:
 
 
 def _field(package: str, words: list[str]) -> Field:
-    number, name, wanted, *flags = words
+    number, name, wanted, *more = words
+    go_key, _, go_type = next((word for word in more if "." in word), "").rpartition(":")
     shape = next((one for one in Shape if one.value and wanted.startswith(one.value)), Shape.ONE)
     type_name = wanted.removeprefix(shape.value)
     if type_name not in KINDS and "." not in type_name:
         type_name = f"{package}.{type_name}"
-    return Field(int(number), name, type_name, shape, **dict.fromkeys(flags, True))
+    return Field(
+        number=int(number),
+        name=name,
+        type=type_name,
+        shape=shape,
+        always="always" in more,
+        omitzero="omitzero" in more,
+        inline="inline" in more,
+        itself="itself" in more,
+        go_type=go_type,
+        go_key=go_key or "string",
+    )

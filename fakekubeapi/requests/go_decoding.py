@@ -4,8 +4,7 @@ The types are those of the tables of messages (`fakekubeapi.protobuf.messages`).
 after a wrong part and tells the first one: by the Go struct that it is a field of, its path without
 numbers and keys, and the Go type that it should have. Pure.
 
-Not told as Go does: times that are texts, null in a list, and the names of types that are texts
-with a name of their own (`v1.RestartPolicy`), which the tables do not have.
+Not told as Go does: times that are texts, and null in a list.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ GO_NAMES: Final = {
     "int32": "int32",
     "int64": "int64",
     "IntOrString": "int32",
+    "Quantity": "resource.Quantity",
 }
 """How the decoder names types that have no table of fields; it takes anything for the others."""
 BITS: Final = {"int32": 32, "int64": 64, "IntOrString": 32}
@@ -92,11 +92,12 @@ def _in_message(value: dict[str, Any], of: Message, path: str) -> Iterator[str]:
 def _in_field(value: Any, field: Field, place: _Place) -> Iterator[str]:
     if field.shape is Shape.LIST:
         items, fits = value, isinstance(value, list)
-        wanted = f"[]{_go_name(field.type)}"
+        wanted = f"[]{_go_name(field)}"
     elif field.shape is Shape.MAP:
         fits = isinstance(value, dict)
         items = list(value.values()) if fits else ()
-        wanted = AMOUNTS if field.type == "Quantity" else f"map[string]{_go_name(field.type)}"
+        wanted = f"map[{field.go_key}]{_go_name(field)}"
+        wanted = AMOUNTS if (field.go_key, field.type) == ("string", "Quantity") else wanted
     else:
         items, fits, wanted = [value], True, ""
     if not fits:
@@ -104,20 +105,21 @@ def _in_field(value: Any, field: Field, place: _Place) -> Iterator[str]:
         return
     for item in items:
         if item is not None:
-            yield from _in_item(item, field.type, place)
+            yield from _in_item(item, field, place)
 
 
-def _in_item(value: Any, kind: str, place: _Place) -> Iterator[str]:
+def _in_item(value: Any, field: Field, place: _Place) -> Iterator[str]:
+    kind = field.type
     if kind not in KINDS:
         if isinstance(value, dict):
             yield from _in_message(value, message(kind), place.path)
         elif not any(field.itself for field in message(kind).fields):
-            yield place.wrong(value, _go_name(kind))
+            yield place.wrong(value, _go_name(field))
     elif kind == "Quantity":
         if isinstance(value, bool | dict | list):
             yield WRONG_QUANTITY
     elif kind in GO_NAMES and not _fits(value, kind):
-        yield place.wrong(value, GO_NAMES[kind])
+        yield place.wrong(value, _go_name(field))
 
 
 def _fits(value: Any, kind: str) -> bool:
@@ -131,9 +133,10 @@ def _fits(value: Any, kind: str) -> bool:
     return isinstance(value, str)
 
 
-def _go_name(kind: str) -> str:
-    """The name of a type in Go: that of a message has its package's, the version, before it."""
-    return GO_NAMES.get(kind) or ".".join(kind.split(".")[-2:])
+def _go_name(field: Field) -> str:
+    """The name of a field's type in Go: that of a message has its package's, the version, before
+    it."""
+    return field.go_type or GO_NAMES.get(field.type) or ".".join(field.type.split(".")[-2:])
 
 
 def _json_kind(value: Any) -> str:

@@ -30,7 +30,7 @@ _QUANTITIES: Final = frozenset(("sizeLimit", "divisor"))
 _TEXT_MAPS: Final = frozenset(
     (
         *("data", "binaryData", "stringData", "spec.nodeSelector", "metadata.labels"),
-        "metadata.annotations",
+        *("metadata.annotations", "status.allocatedResourceStatuses"),
     )
 )
 _INT32: Final = 1 << 31

@@ -22,14 +22,20 @@ from fakekubeapi.errors import (
 )
 from fakekubeapi.resources.checks import IP_RULE, is_address
 from fakekubeapi.resources.metadata import label_problems
+from fakekubeapi.resources.service_types import (
+    OF_ADDRESSES,
+    WITH_PORTS,
+    drop_of_old_type,
+    has_health_port,
+    is_external,
+)
 from fakekubeapi.resources.strategy import Object, Strategy
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_POLICIES: Final = ("Cluster", "Local")
 _AFFINITIES: Final = ("ClientIP", "None")
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _RANGE: Final = ipaddress.ip_network("10.96.0.0/16")
-_WITH_PORTS: Final = ("NodePort", "LoadBalancer")
-_OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _FIRST_PORT: Final = 30000
 _PORTS: Final = 2768
 _AFFINITY_S: Final = 10800
@@ -60,14 +66,11 @@ class ServiceStrategy(Strategy):
         spec, was = new["spec"], old["spec"]
         _default(spec)
         if spec["type"] != "ExternalName" and was["type"] != "ExternalName":
-            for field in _OF_ADDRESSES:
+            for field in OF_ADDRESSES:
                 if field in was:
                     spec.setdefault(field, was[field])
-        if spec["type"] == "ExternalName" and was["type"] != "ExternalName":
-            for field in _OF_ADDRESSES:
-                if spec.get(field) == was.get(field):
-                    spec.pop(field, None)
-        if spec["type"] in _WITH_PORTS and was["type"] in _WITH_PORTS:
+        drop_of_old_type(spec, was)
+        if spec["type"] in WITH_PORTS and was["type"] in WITH_PORTS:
             _keep_node_ports(spec, was)
 
     def validate_create(self, obj: Object) -> list[Cause]:
@@ -101,11 +104,12 @@ def _default(spec: dict[str, Any]) -> None:
         port.setdefault("protocol", "TCP")
         if not port.get("targetPort"):
             port["targetPort"] = port["port"]
-    external = spec["type"] in _WITH_PORTS or spec.get("externalIPs")
-    if external and spec["type"] != "ExternalName":
+    if is_external(spec):
         spec.setdefault("externalTrafficPolicy", "Cluster")
-    if spec["type"] in ("ClusterIP", *_WITH_PORTS):
+    if spec["type"] in ("ClusterIP", *WITH_PORTS):
         spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] == "ExternalName" and spec.get("internalTrafficPolicy") in _POLICIES:
+        del spec["internalTrafficPolicy"]  # it is checked, and means nothing
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
@@ -113,7 +117,7 @@ def _default(spec: dict[str, Any]) -> None:
 def _give_addresses(obj: Object) -> None:
     """Give the service what it has no value for: an address, families, node ports."""
     spec, metadata = obj["spec"], obj["metadata"]
-    if spec["type"] not in ("ClusterIP", *_WITH_PORTS):
+    if spec["type"] not in ("ClusterIP", *WITH_PORTS):
         return
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     if not spec.get("clusterIP"):
@@ -122,11 +126,16 @@ def _give_addresses(obj: Object) -> None:
     families = ["IPv4"]
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     spec.setdefault("ipFamilies", families)
-    if spec["type"] in _WITH_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
+    if spec["type"] in WITH_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
         for i, port in enumerate(spec.get("ports") or ()):
             if not port.get("nodePort"):
-                seed = zlib.crc32(f"{name}/{i}".encode())
-                port["nodePort"] = _FIRST_PORT + seed % _PORTS
+                port["nodePort"] = _node_port(f"{name}/{i}")
+    if has_health_port(spec) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = _node_port(f"{name}/health")
+
+
+def _node_port(name: str) -> int:
+    return _FIRST_PORT + zlib.crc32(name.encode()) % _PORTS
 
 
 def _keep_node_ports(spec: dict[str, Any], was: dict[str, Any]) -> None:
@@ -191,7 +200,7 @@ def _causes(spec: dict[str, Any]) -> list[Cause]:
     kind, ports = spec["type"], spec.get("ports") or []
     if not ports and spec.get("clusterIP") != "None" and kind != "ExternalName":
         causes.append(required("spec.ports"))
-    if spec.get("clusterIP") == "None" and kind in _WITH_PORTS:
+    if spec.get("clusterIP") == "None" and kind in WITH_PORTS:
         text = f"may not be set to 'None' for {kind} services"
         causes.append(invalid_value("spec.clusterIPs[0]", "None", text))
     if kind == "ExternalName":
@@ -202,13 +211,36 @@ def _causes(spec: dict[str, Any]) -> list[Cause]:
     if spec["sessionAffinity"] not in _AFFINITIES:
         affinity = spec["sessionAffinity"]
         causes.append(unsupported_value("spec.sessionAffinity", affinity, _AFFINITIES))
-    policy = spec.get("externalTrafficPolicy")
-    if policy and kind not in _WITH_PORTS and not spec.get("externalIPs"):
-        text = "may only be set for externally-accessible services"
-        causes.append(invalid_value("spec.externalTrafficPolicy", policy, text))
     if kind not in _TYPES:
         causes.append(unsupported_value("spec.type", kind, _TYPES))
-    return causes + _duplicate_ports(ports)
+    return [*causes, *_type_causes(spec), *_duplicate_ports(ports), *_policy_causes(spec)]
+
+
+def _type_causes(spec: dict[str, Any]) -> list[Cause]:
+    """What is wrong with the ports of a service that is not reached from outside."""
+    text = "may not be used when `type` is 'ClusterIP'"
+    return [
+        forbidden_field(f"spec.ports[{i}].nodePort", text)
+        for i, port in enumerate(spec.get("ports") or ())
+        if spec["type"] == "ClusterIP" and port.get("nodePort")
+    ]
+
+
+def _policy_causes(spec: dict[str, Any]) -> list[Cause]:
+    """What is wrong with what a service says of load balancers and of the way of its traffic."""
+    causes: list[Cause] = []
+    if "allocateLoadBalancerNodePorts" in spec and spec["type"] != "LoadBalancer":
+        text = "may only be used when `type` is 'LoadBalancer'"
+        causes.append(forbidden_field("spec.allocateLoadBalancerNodePorts", text))
+    outside, inside = (spec.get(f"{side}TrafficPolicy") for side in ("external", "internal"))
+    if outside and not is_external(spec):
+        text = "may only be set for externally-accessible services"
+        causes.append(invalid_value("spec.externalTrafficPolicy", outside, text))
+    elif outside is not None and outside not in _POLICIES:
+        causes.append(unsupported_value("spec.externalTrafficPolicy", outside, _POLICIES))
+    if inside is not None and inside not in _POLICIES:
+        causes.append(unsupported_value("spec.internalTrafficPolicy", inside, _POLICIES))
+    return causes
 
 
 def _port_causes(port: Object, path: str, names: set[str], *, named: bool) -> list[Cause]:

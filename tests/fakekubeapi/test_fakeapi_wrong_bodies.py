@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from fakekubeapi import FakeApi
 from fakekubeapi.errors import StatusError
+from fakekubeapi.requests.go_decoding import decoding_error
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import RESOURCES
 
@@ -87,6 +88,24 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a time is a number": (
         {"metadata": {"name": "a", "creationTimestamp": 1}},
         "number into Go struct field ObjectMeta.metadata.creationTimestamp of type string",
+    ),
+    "a text with a type of its own": (
+        {"spec": {"restartPolicy": 1}},
+        "number into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy",
+    ),
+    "a list of texts with a type of their own": (
+        {"spec": {"containers": [{"securityContext": {"capabilities": {"add": "ALL"}}}]}},
+        "string into Go struct field Capabilities.spec.containers.securityContext.capabilities.add "
+        "of type []v1.Capability",
+    ),
+    "one of a list of texts with a type of their own": (
+        {"spec": {"containers": [{"securityContext": {"capabilities": {"drop": [1]}}}]}},
+        "number into Go struct field "
+        "Capabilities.spec.containers.securityContext.capabilities.drop of type v1.Capability",
+    ),
+    "a type of another package": (
+        {"metadata": {"name": "a", "ownerReferences": [{"uid": 1}]}},
+        "number into Go struct field OwnerReference.metadata.ownerReferences.uid of type types.UID",
     ),
     "metadata is a list": (
         {"metadata": []},
@@ -287,3 +306,30 @@ async def test_no_body_breaks_the_server(
         answer = await api.request(method, target, body=body)
     assert answer.ok or answer.body["code"] == answer.status
     assert answer.status != 500
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "words"),
+    [
+        (
+            "core.v1.PersistentVolumeClaim",
+            {"status": {"allocatedResourceStatuses": []}},
+            "array into Go struct field PersistentVolumeClaimStatus.status."
+            "allocatedResourceStatuses of type map[v1.ResourceName]v1.ClaimResourceStatus",
+        ),
+        (
+            "resource.v1.CapacityRequirements",
+            {"requests": 1},
+            "number into Go struct field CapacityRequirements.requests of type "
+            "map[v1.QualifiedName]resource.Quantity",
+        ),
+        (
+            "scheduling.v1.PriorityClass",
+            {"preemptionPolicy": 1},
+            "number into Go struct field PriorityClass.preemptionPolicy of type "
+            "v1.PreemptionPolicy",
+        ),
+    ],
+)
+def test_types_of_other_messages(name: str, body: dict[str, Any], words: str) -> None:
+    assert decoding_error(body, name) == f"json: cannot unmarshal {words}"

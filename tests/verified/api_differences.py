@@ -50,11 +50,6 @@ class CodeRow:
 AnyRow: TypeAlias = FieldRow | TextRow | CodeRow
 
 GO: Final = "the words are those of Go's decoder"
-NAMED: Final = "texts with a Go type of their own, which the tables of messages do not have"
-NAMED_TEXTS: Final = (
-    *("types.UID", "v1.DeletionPropagation"),
-    *("v1.DNSPolicy", "v1.Protocol", "v1.PullPolicy", "v1.RestartPolicy", "v1.ServiceType"),
-)
 FIELDS: Final[tuple[FieldRow, ...]] = (
     FieldRow(
         "table *",
@@ -74,7 +69,6 @@ TEXTS: Final[tuple[TextRow, ...]] = (
         "a dry run of the API server asks another allocator, which has words of its own",
     ),
     TextRow("*", "*json: cannot unmarshal * Go value of type *", GO),
-    *(TextRow("*", f"*json: cannot unmarshal * of type {name}", NAMED) for name in NAMED_TEXTS),
     TextRow("*", "invalid continue token: *illegal base64 data *", GO),
     TextRow("*", "*parsing time *", GO),
     TextRow("*", "*json parse error*", GO),

@@ -189,7 +189,7 @@ async def a_controller_that_tells_nothing_is_believed(node: Node) -> None:
     await expect_asked(node, driver, 1)
 
 
-@conformance(id="csi-expand-waits", rules=["NODE-222.2"], needs=LONG)
+@conformance(id="csi-expand-waits", rules=["NODE-222.2"], needs=LONG, since="1.32")
 async def the_controller_comes_first(node: Node) -> None:
     """While the controller has not done its part the driver is not asked; what it allocated counts,
     not the capacity of the persistent volume."""
@@ -204,7 +204,7 @@ async def the_controller_comes_first(node: Node) -> None:
     await wait_size(node)
 
 
-@conformance(id="csi-expand-done", rules=["NODE-222.2"], needs=LONG)
+@conformance(id="csi-expand-done", rules=["NODE-222.2"], needs=LONG, since="1.32")
 async def what_the_controller_has_done_is_not_done_again(node: Node) -> None:
     """A controller that needs nothing of the node gives the claim its size: the driver is not
     asked."""
@@ -230,16 +230,22 @@ async def a_shared_volume_gets_larger_on_each_node(node: Node) -> None:
     await expect_asked(node, driver, 1)
     patches = node.api.requests("PATCH", "persistentvolumeclaims/data/status")
     expect_equal(node, len(patches), before, "patches of the claim")
+
+
+@conformance(id="csi-expand-not-required", rules=["NODE-222.2"], needs=LONG, since="1.34")
+async def a_shared_volume_may_need_nothing_of_nodes(node: Node) -> None:
+    """The driver of a shared volume is not asked when an annotation of the claim says that the
+    nodes have nothing to do."""
+    driver = await running(node, access="ReadWriteMany")
+    annotations = {"volume.kubernetes.io/node-expansion-not-required": "true"}
     await node.api.change_object(
-        "persistentvolumeclaims",
-        "data",
-        {"metadata": {"annotations": {"volume.kubernetes.io/node-expansion-not-required": "true"}}},
+        "persistentvolumeclaims", "data", {"metadata": {"annotations": annotations}}
     )
     await node.storage.tell_claim(
-        "data", allocatedResources={"storage": "3Gi"}, capacity={"storage": "3Gi"}
+        "data", allocatedResources={"storage": "2Gi"}, capacity={"storage": "2Gi"}
     )
-    await node.storage.enlarge("pv", "3Gi")
-    await expect_asked(node, driver, 1)
+    await node.storage.enlarge("pv", "2Gi")
+    await expect_asked(node, driver, 0)
 
 
 @conformance(id="csi-expand-failed", rules=["NODE-222.4"], needs=LONG)
@@ -301,7 +307,7 @@ async def a_failure_ends_when_the_user_wants_something_else(node: Node) -> None:
     await expect_asked(node, driver, 2)
 
 
-@conformance(id="csi-expand-in-use", rules=["NODE-222.6"], needs=LONG)
+@conformance(id="csi-expand-in-use", rules=["NODE-222.6"], needs=LONG, since="1.32")
 async def a_driver_may_want_the_volume_to_be_free(node: Node) -> None:
     """A driver that cannot make a volume larger while it is in use is not asked again while that is
     so, and the pod is told nothing. When the volume is mounted anew, it is asked again, and from

@@ -69,14 +69,27 @@ def _change_causes(new: Object, old: Object) -> list[Cause]:
         spec.pop("volumeAttributesClassName", None)
         if "volumeAttributesClassName" in was:
             spec["volumeAttributesClassName"] = was["volumeAttributesClassName"]
-    if spec != was:
+    if _comparable(spec) != _comparable(was):
         causes.append(forbidden_field("spec", f"{_UNCHANGEABLE}\n{claims_differ(was, spec)}"))
     wish, before = parse_quantity(_wish(new["spec"])), parse_quantity(_wish(old["spec"]))
     has = parse_quantity((old["status"].get("capacity") or {}).get("storage", "0"))
     if wish < before and wish <= has:
         text = "field can not be less than status.capacity"
         causes.append(forbidden_field("spec.resources.requests.storage", text))
+    mode = new["spec"].get("volumeMode")
+    if mode != old["spec"].get("volumeMode"):
+        causes.append(invalid_value("volumeMode", mode, "field is immutable"))
     return causes
+
+
+def _comparable(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with its amounts as numbers, which are the same however they are written."""
+    resources = {
+        kind: {name: parse_quantity(amount) for name, amount in amounts.items()}
+        for kind, amounts in spec["resources"].items()
+        if isinstance(amounts, dict)
+    }
+    return {**spec, "resources": resources}
 
 
 def _wish(spec: dict[str, Any]) -> str:
@@ -85,9 +98,11 @@ def _wish(spec: dict[str, Any]) -> str:
 
 
 def _with_storage(resources: dict[str, Any], amount: str) -> dict[str, Any]:
-    """The resources with another amount of storage, if they want any."""
+    """The resources with another amount of storage, if they have requests."""
     requests = resources.get("requests")
-    return {**resources, "requests": {**requests, "storage": amount}} if requests else resources
+    if requests is None:
+        return resources
+    return {**resources, "requests": {**requests, "storage": amount}}
 
 
 def _status_causes(status: dict[str, Any]) -> list[Cause]:

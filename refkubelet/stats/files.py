@@ -77,6 +77,12 @@ def measured_volumes(pod: Pod) -> list[Volume]:
     return [volume for volume in volumes if _kind(volume) is not None]
 
 
+def has_claims(pod: Pod) -> bool:
+    """Whether the pod has volumes of claims or drivers, which something else measures."""
+    volumes = pod.spec.volumes or ()
+    return any(v.persistentVolumeClaim or v.ephemeral or v.csi for v in volumes)
+
+
 def volume_dir(root_dir: str, pod: Pod, volume: Volume) -> str:
     """The path of a measured volume."""
     return pod_volume_dir(root_dir, uid(pod), PLUGINS[_kind(volume) or "emptyDir"], volume.name)

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from refkubelet.host.disk_use import VolumeSize
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import name_and_namespace, pod_ref, uid
-from refkubelet.stats.files import PodFilesReader
+from refkubelet.stats.files import PodFilesReader, has_claims
 from simclock import Clock
 
 ClaimSizes = Callable[[Pod], Awaitable[Mapping[str, VolumeSize]]]
@@ -39,6 +39,10 @@ class _Watched:
     sizes: Mapping[str, VolumeSize] = field(default_factory=_nothing)
     claimed: Mapping[str, VolumeSize] = field(default_factory=_nothing)
     task: asyncio.Task[None] | None = None
+
+    def is_answered(self, _task: asyncio.Task[None]) -> None:
+        """The task has ended, or was cancelled before it began."""
+        self.task = None
 
 
 class VolumeStats:
@@ -72,9 +76,10 @@ class VolumeStats:
         """The last measurements of the volumes of claims, by the claim's namespace and name
         (SRV-035)."""
         found: dict[tuple[str, str], VolumeSize] = {}
-        for watched in self._watched.values():
-            _, namespace = name_and_namespace(watched.pod)
-            for size in watched.claimed.values():
+        for pod in self._pods():
+            _, namespace = name_and_namespace(pod)
+            watched = self._watched.get(uid(pod))
+            for size in watched.claimed.values() if watched is not None else ():
                 if size.claim:
                     found.setdefault((namespace, size.claim), size)
         return found
@@ -107,15 +112,13 @@ class VolumeStats:
         """Measure the volumes of pods that are due; `asking` has the tasks of those of drivers."""
         for watched in list(self._watched.values()):
             if watched.due_s <= self._clock.monotonic_s():
-                if watched.task is None:
+                if watched.task is None and has_claims(watched.pod):
                     name = f"sizes of volumes of {pod_ref(watched.pod)}"
                     watched.task = asking.create_task(self._ask(watched), name=name)
+                    watched.task.add_done_callback(watched.is_answered)
                 watched.sizes = await self._files.volumes(watched.pod, self._clock.wall_ns())
                 jitter = 1.0 + self._random()
                 watched.due_s = self._clock.monotonic_s() + self._period_s * jitter
 
     async def _ask(self, watched: _Watched) -> None:
-        try:
-            watched.claimed = await self._claimed(watched.pod)
-        finally:
-            watched.task = None
+        watched.claimed = await self._claimed(watched.pod)

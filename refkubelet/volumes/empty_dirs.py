@@ -15,9 +15,11 @@ from typing import Final
 from lightkube.models.core_v1 import Volume
 
 from refkubelet.host.directories import make_directory
+from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
+from refkubelet.model.quantity import parse_integer
 from refkubelet.volumes.huge_pages import huge_page_bytes, is_huge_pages
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.ownership import fs_group, give_to_group
@@ -106,3 +108,12 @@ class EmptyDirs:
 
     def _marker(self, pod: Pod, volume: str) -> str:
         return safe_join(self._marker_dir(pod), volume, "ready")
+
+
+def memory_bytes(pod: Pod, volume: Volume, allocatable_bytes: int) -> int:
+    """The size of a volume in memory: the smallest of the node's allocatable memory, the pod's
+    memory limit and the volume's sizeLimit (NODE-203); 0: none is known."""
+    source = volume.emptyDir
+    own = parse_integer(source.sizeLimit) if source and source.sizeLimit else 0
+    of_pod = resource_config_for_pod(pod).memory_limit_bytes or 0
+    return min((n for n in (allocatable_bytes, of_pod, own) if n > 0), default=0)

@@ -12,7 +12,7 @@ mounted already a new kubelet finds when it sets the volumes up again, and direc
 are gone are removed in housekeeping, once drivers have ended what is in them.
 
 What must never happen here: a failure of one pod's volume delays another pod, or the end of its own
-pod; a container starts without a volume.
+pod, but for what a driver is doing at that moment; a container starts without a volume.
 Upstream: pkg/kubelet/volumemanager, pkg/volume/util/operationexecutor.
 """
 
@@ -30,16 +30,14 @@ from lightkube.models.core_v1 import Volume
 from refkubelet.api.client import ApiError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
-from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
-from refkubelet.model.quantity import parse_integer
 from refkubelet.operation_backoff import FIRST_RETRY_S, Retry, failed
 from refkubelet.volumes.claim_reader import ClaimReader, claimed_volumes
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.content import ContentVolumes
 from refkubelet.volumes.drivers import DriverVolumes
-from refkubelet.volumes.empty_dirs import EmptyDirs
+from refkubelet.volumes.empty_dirs import EmptyDirs, memory_bytes
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
 from refkubelet.volumes.mount_errors import SET_UP, MountFailed, NotAttached, in_words
 from refkubelet.volumes.payload import PayloadError
@@ -78,7 +76,8 @@ class WaitCancelled(Exception):
 class _Pod:
     """The volumes of one pod, by name. `due`: those to be set up; `mounted`: those that were once;
     `claimed`: what those of claims are bound to; `places`: where those of claims and CSI drivers
-    are. `moved` is set when a volume was mounted, `more` when there is more to do."""
+    are. `moved` is set when a volume was mounted, `more` when there is more to do; `is_driven`: a
+    driver is at work for it."""
 
     pod: Pod
     due: dict[str, Volume] = field(default_factory=dict)
@@ -89,6 +88,7 @@ class _Pod:
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     more: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+    is_driven: bool = False
 
 
 class PodVolumes:
@@ -141,10 +141,13 @@ class PodVolumes:
         await self._until_mounted(known, used.keys(), cancelled)
 
     async def tear_down(self, pod: Pod) -> None:
-        """Remove the volumes of a pod whose containers have stopped. Raises OSError."""
+        """Remove the volumes of a pod whose containers have stopped. What a driver is doing for it
+        is waited for, so that what ends it comes after it. Raises OSError."""
         known = self._pods.pop(uid(pod), None)
         if known is not None and known.task is not None:
-            known.task.cancel()
+            known.due.clear()
+            if not known.is_driven:
+                known.task.cancel()
             await asyncio.gather(known.task, return_exceptions=True)
         self._persistent.tear_down(pod)
         await self._empty_dirs.tear_down(pod)
@@ -221,7 +224,7 @@ class PodVolumes:
                 now_s = self._clock.monotonic_s()
                 for name, volume in tuple(known.due.items()):
                     retry = known.failures.get(name)
-                    if retry is None or retry.not_before_s <= now_s:
+                    if name in known.due and (retry is None or retry.not_before_s <= now_s):
                         await self._try(known, name, volume)
                 await self._until_next(known)
         finally:
@@ -240,6 +243,8 @@ class PodVolumes:
     async def _try(self, known: _Pod, name: str, volume: Volume) -> None:
         """Set up one volume of the pod, as it is now."""
         pod = known.pod
+        claimed = known.claimed.get(name)
+        known.is_driven = claimed.is_of_csi if claimed is not None else kind_of(volume) == CSI
         try:
             await self._make(known, volume)
         except NotAttached:
@@ -252,6 +257,8 @@ class PodVolumes:
                 self._complaints.failed(f"volume {name} of {pod_ref(pod)}", error)
             self._failed(known, name, error)
             return
+        finally:
+            known.is_driven = False
         known.failures.pop(name, None)
         self._complaints.over(f"volume {name} of {pod_ref(pod)}")
         if pod is known.pod:  # else it changed meanwhile, and is looked at once more
@@ -275,21 +282,14 @@ class PodVolumes:
         elif kind == HOST_PATH and volume.hostPath is not None:
             check_host_path(volume.hostPath)
         elif kind == EMPTY_DIR:
-            self._empty_dirs.set_up(pod, volume, self._memory_bytes(pod, volume))
+            self._empty_dirs.set_up(pod, volume, memory_bytes(pod, volume, self._allocatable_bytes))
         elif kind == CSI and volume.csi is not None:
             if self._drivers is None:
                 raise ValueError(no_driver(volume.csi.driver))
             known.places[volume.name] = await self._drivers.set_up_inline(pod, volume)
         elif kind in CONTENT:
-            await self._content.set_up(pod, volume, self._memory_bytes(pod, volume))
-
-    def _memory_bytes(self, pod: Pod, volume: Volume) -> int:
-        """The size of a volume in memory: the smallest of the node's allocatable memory, the pod's
-        memory limit and the volume's sizeLimit (NODE-203); 0: none is known."""
-        source = volume.emptyDir
-        own = parse_integer(source.sizeLimit) if source and source.sizeLimit else 0
-        of_pod = resource_config_for_pod(pod).memory_limit_bytes or 0
-        return min((n for n in (self._allocatable_bytes, of_pod, own) if n > 0), default=0)
+            size_bytes = memory_bytes(pod, volume, self._allocatable_bytes)
+            await self._content.set_up(pod, volume, size_bytes)
 
 
 async def _either(one: asyncio.Event, other: asyncio.Event) -> None:

@@ -26,7 +26,14 @@ from refkubelet.model.pod import uid
 from refkubelet.volumes.claims import ClaimedVolume, VolumeOnNode, no_driver
 from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.host_paths import check_host_path
-from refkubelet.volumes.mount_errors import AFFINITY, NEW_MOUNTER, OPTIONS, SET_UP, MountFailed
+from refkubelet.volumes.mount_errors import (
+    AFFINITY,
+    NEW_MOUNTER,
+    OPTIONS,
+    SET_UP,
+    WHILE_EXPANDING,
+    MountFailed,
+)
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
 from refkubelet.volumes.plan import LOCAL_MOUNTS, LOCAL_PLUGIN
@@ -61,7 +68,7 @@ class PersistentVolumes:
         if spec is not None and spec.csi is not None:
             if self._drivers is None:
                 raise MountFailed(SET_UP, no_driver(spec.csi.driver))
-            place = await self._drivers.set_up(pod, claimed, lambda: self._check(pod, claimed))
+            place = await self._of_driver(pod, claimed, self._drivers)
         elif spec is not None and spec.hostPath is not None:
             self._check(pod, claimed)
             check_host_path(spec.hostPath)
@@ -72,6 +79,18 @@ class PersistentVolumes:
             place = VolumeOnNode(path, claimed.read_only, claimed.name, is_local=True)
         self._used.setdefault(uid(pod), {})[claimed.volume.name] = claimed
         return place
+
+    async def _of_driver(
+        self, pod: Pod, claimed: ClaimedVolume, drivers: DriverVolumes
+    ) -> VolumeOnNode:
+        """Make a driver's volume ready. The pod has it as soon as it is published, also while it
+        still has to be made larger. Raises as `set_up`."""
+        try:
+            return await drivers.set_up(pod, claimed, lambda: self._check(pod, claimed))
+        except MountFailed as error:
+            if error.step == WHILE_EXPANDING:
+                self._used.setdefault(uid(pod), {})[claimed.volume.name] = claimed
+            raise
 
     def _check(self, pod: Pod, claimed: ClaimedVolume) -> None:
         """Raises `MountFailed` for a volume that this pod may not have on this node."""

@@ -77,7 +77,7 @@ class CsiWorld:
 
     def _parts(self) -> CsiParts:
         root = str(self.root)
-        staging = Staging(root, self.drivers, self.clock, use=self.use)
+        self.staging = staging = Staging(root, self.drivers, self.clock, use=self.use)
         self.events = QueuedEventRecorder(self.client, self.clock, NODE)
         expander = Expander(
             NODE,

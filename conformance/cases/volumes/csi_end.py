@@ -40,6 +40,8 @@ from conformance.registry import conformance
 from fakecri.csi import CsiCall
 
 DATA: Final = "vol_data.json"
+SLOW_S: Final = 40.0
+"""How long a call may take that something else happens in."""
 
 
 def data(path: Path) -> dict[str, Any]:
@@ -50,6 +52,22 @@ def data(path: Path) -> dict[str, Any]:
 def ends(node: Node) -> list[float]:
     """When each StopContainer had ended, -1 for one that has not."""
     return [node.ended_s(call) for call in node.calls("StopContainer", pod="web")]
+
+
+@conformance(id="csi-end-slow", rules=["NODE-219.6"], needs=LONG)
+async def a_call_that_is_under_way_comes_to_its_end(node: Node) -> None:
+    """A pod is deleted while its volume is published: the driver is done with that before it is
+    asked to take the volume away."""
+    driver = await a_driver(node, STAGE)
+    await bind(node, source())
+    driver.delays(IN[1], SLOW_S)
+    await node.api.create_pod(user())
+    await wait_calls(node, driver, IN[1])
+    await node.api.delete_pod("web")
+    await node.run_for(SLOW_S / 2)
+    expect_equal(node, driver.methods(*OUT), [], "calls that end the volume")
+    await wait_end(node, driver, within_s=SLOW_S)
+    expect_calls(node, driver, (*IN, *OUT))
 
 
 @conformance(id="csi-end", rules=["NODE-219.1", "NODE-219.2"], needs=NEEDS)

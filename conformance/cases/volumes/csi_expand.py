@@ -14,6 +14,7 @@ from conformance.cases.volumes.disks import (
     IN,
     LONG,
     NOT_FOUND,
+    OUT,
     SOCKET,
     STAGE,
     a_driver,
@@ -25,6 +26,7 @@ from conformance.cases.volumes.disks import (
     source,
     user,
     volume_of,
+    wait_calls,
     wait_end,
     wait_runs,
 )
@@ -45,6 +47,8 @@ RESIZE_ERROR: Final = "NodeResizeError"
 KINDS: Final = ("Pod", "PersistentVolumeClaim")
 SUCCESS, FAILED = "FileSystemResizeSuccessful", "VolumeResizeFailed"
 OFFLINE_FAILED: Final = "FileSystemResizeFailed"
+SLOW_S: Final = 40.0
+"""How long a call may take that something else happens in."""
 NOT_LONGER_S: Final = 300.0
 """How long a case looks whether something is not done again: longer than the longest pause."""
 DONE: Final = 'MountVolume.NodeExpandVolume succeeded for volume "pv" '
@@ -55,11 +59,11 @@ NOT_DONE: Final = (
 
 
 async def claim_of_2gi(
-    node: Node, name: str = "data", *, access: str = "ReadWriteOnce", **fields: Any
+    node: Node, *, request: str = "2Gi", access: str = "ReadWriteOnce", **fields: Any
 ) -> None:
     """A claim of 2Gi that has 1Gi so far, bound to a persistent volume of the driver."""
-    volume = volume_of(name)
-    uid = await node.api.create_claim(name, volume, request="2Gi", access=access)
+    name, volume = "data", volume_of("data")
+    uid = await node.api.create_claim(name, volume, request=request, access=access)
     bound = {"name": name, "uid": uid}
     options = {"mountOptions": ["noatime"], "accessModes": [access]}
     await node.api.create_volume(volume, source(**fields), claim=bound, **options)
@@ -271,6 +275,23 @@ async def a_failure_is_told_and_tried_again(node: Node) -> None:
     expect_no_failure(node)
 
 
+@conformance(id="csi-expand-reason-unwritten", rules=["NODE-222.4", "NODE-222.6"], needs=LONG)
+async def a_claim_that_cannot_be_told_does_not_matter(node: Node) -> None:
+    """When the claim cannot be told why the driver failed, the pod is told it all the same; and a
+    driver that wants the volume to be free is left alone."""
+    driver = await running(node, access="ReadWriteMany")
+    driver.fails(METHOD, "out of paper", times=1)
+    done = {"allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"}}
+    await node.storage.tell_claim("data", **done)
+    with node.api.fails("PATCH", "persistentvolumeclaims/data/status"):
+        await node.storage.enlarge("pv", "2Gi")
+        await wait_asked(node, driver)
+        driver.fails(METHOD, "in use", code="FAILED_PRECONDITION")
+        await expect_asked(node, driver, 2)
+    why = f"{NOT_DONE} : rpc error: code = Internal desc = out of paper"
+    expect_equal(node, messages(node, FAILED), [why], "events of failures")
+
+
 @conformance(id="csi-expand-infeasible", rules=["NODE-222.5"], needs=LONG)
 async def what_can_never_work_is_left_to_the_controller(node: Node) -> None:
     """When the driver says that it can never be done, the claim tells the controller so, and the
@@ -305,6 +326,19 @@ async def a_failure_ends_when_the_user_wants_something_else(node: Node) -> None:
         what="the claim says that it is infeasible",
     )
     await expect_asked(node, driver, 2)
+
+
+@conformance(id="csi-expand-same-wish", rules=["NODE-222.5"], needs=LONG)
+async def the_same_amount_is_the_same_wish(node: Node) -> None:
+    """However often the driver fails, it is asked again while the user wants that size, whatever
+    the amount is written like."""
+    driver = await a_driver(node, STAGE, EXPAND)
+    await claim_of_2gi(node, request="2147483648")
+    await run_pod(node, user())
+    driver.fails(METHOD, "out of paper")
+    await enlarge(node)
+    await wait_asked(node, driver, 4)
+    expect_equal(node, resize_status(node), IN_PROGRESS, "status of the claim")
 
 
 @conformance(id="csi-expand-in-use", rules=["NODE-222.6"], needs=LONG, since="1.32")
@@ -387,6 +421,71 @@ async def a_volume_gets_larger_before_its_pod_starts(node: Node) -> None:
     expect_equal(node, request.capacity_range.required_bytes, 2 * GI, "required_bytes")
     asked = len(driver.requests(METHOD))
     await expect_asked(node, driver, asked)
+
+
+@conformance(
+    id="csi-expand-mount-deleted", rules=["NODE-219.6", "NODE-222.7"], needs=LONG, since="1.32"
+)
+async def a_pod_that_goes_waits_for_its_driver(node: Node) -> None:
+    """A pod is deleted while its volume is made larger before it starts: the driver comes to its
+    end, the claim is told, and then the volume is taken away."""
+    driver = await a_driver(node, STAGE, EXPAND)
+    await claim_of_2gi(node)
+    await enlarge(node)
+    driver.delays(METHOD, SLOW_S)
+    await node.api.create_pod(user())
+    await wait_asked(node, driver)
+    await node.api.delete_pod("web")
+    await node.run_for(SLOW_S / 2)
+    expect_equal(node, driver.methods(*OUT), [], "calls that end the volume")
+    await wait_end(node, driver, within_s=SLOW_S)
+    expect_equal(node, (size(node), resize_status(node)), ("2Gi", ""), "the claim")
+    expect_equal(node, driver.methods(*IN, METHOD, *OUT), [*IN, METHOD, *OUT], "calls")
+
+
+@conformance(id="csi-expand-one-pod", rules=["NODE-217.9", "NODE-222.7"], needs=LONG)
+async def a_volume_that_fails_to_grow_is_its_pods(node: Node) -> None:
+    """A volume for one pod alone stays that pod's while it cannot be made larger."""
+    driver = await a_driver(node, STAGE, EXPAND)
+    await claim_of_2gi(node, access="ReadWriteOncePod")
+    await enlarge(node)
+    driver.fails(METHOD, "out of paper")
+    await node.api.create_pod(user("first"))
+    await wait_asked(node, driver)
+    await node.api.create_pod(user("second"))
+    await node.run_for(2 * AGAIN_S)
+    expect_equal(node, len(driver.published), 1, "published volumes")
+
+
+@conformance(id="csi-expand-meanwhile", rules=["NODE-222.1", "NODE-222.2"], needs=LONG)
+async def a_volume_that_grows_while_it_is_mounted_is_noticed(node: Node) -> None:
+    """A shared volume that is made larger while it is published here is made larger on this node,
+    too, once the pod runs."""
+    driver = await a_driver(node, STAGE, EXPAND)
+    await claim_of_2gi(node, access="ReadWriteMany")
+    driver.delays(IN[1], SLOW_S, times=1)
+    await node.api.create_pod(user())
+    await wait_calls(node, driver, IN[1])
+    done = {"allocatedResources": {"storage": "2Gi"}, "capacity": {"storage": "2Gi"}}
+    await node.storage.tell_claim("data", **done)
+    await node.storage.enlarge("pv", "2Gi")
+    await wait_runs(node, "web", within_s=SLOW_S + AGAIN_S)
+    await wait_asked(node, driver)
+    await expect_asked(node, driver, 1)
+
+
+@conformance(id="csi-expand-cleared", rules=["NODE-222.3"], needs=LONG)
+async def a_claim_that_has_its_size_loses_its_status(node: Node) -> None:
+    """A claim that has its size, and still says that the node has to do its part, is told the end
+    of that as any other."""
+    driver = await running(node)
+    await node.storage.tell_claim("data", capacity={"storage": "2Gi"})
+    await enlarge(node)
+    await wait_asked(node, driver)
+    await node.run_until(
+        lambda: not resize_status(node), within_s=limits.START_S, what="the status is gone"
+    )
+    expect_equal(node, list(conditions(node)), ["ModifyingVolume"], "conditions of the claim")
 
 
 @conformance(id="csi-expand-mount-in-use", rules=["NODE-222.6", "NODE-222.7"], needs=LONG)

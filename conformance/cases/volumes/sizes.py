@@ -11,11 +11,13 @@ from conformance.cases.volumes.disks import (
     NEEDS,
     a_driver,
     bind,
+    end_pod,
     inline,
     run_pod,
     source,
     user,
 )
+from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
 from conformance.registry import conformance
@@ -52,6 +54,12 @@ async def summary_of(node: Node, pod: str = "web") -> dict[str, Any]:
 async def sizes(node: Node, pod: str = "web") -> dict[str, dict[str, Any]]:
     """What the summary says of the pod's volumes, by name."""
     return {volume["name"]: volume for volume in (await summary_of(node, pod)).get("volume", [])}
+
+
+async def told_of_claims(node: Node) -> list[str]:
+    """The lines of /metrics about volumes of claims."""
+    lines = (await node.kubelet.get("/metrics")).text.splitlines()
+    return [line for line in lines if line.startswith("kubelet_volume_stats_")]
 
 
 def expect_size(node: Node, volume: dict[str, Any], wanted: dict[str, int] = WANTED) -> None:
@@ -144,6 +152,21 @@ async def a_driver_that_does_not_answer_holds_up_nobody(node: Node) -> None:
     expect_size(node, (await sizes(node)).get(VOLUME, {}))
 
 
+@conformance(id="csi-size-gone", rules=["SRV-035"], needs=LONG, node_config=OFTEN)
+async def a_claim_without_a_pod_is_not_in_the_metrics(node: Node) -> None:
+    """When its pods are gone, a claim's size is not in /metrics any more, without waiting for the
+    next measurement."""
+    driver = await a_driver(node, STATS)
+    driver.used = dict(USED)
+    await bind(node, source())
+    await run_pod(node, user())
+    await node.run_for(MEASURED_S)
+    expect(node, await told_of_claims(node), "metrics of the claim")
+    await end_pod(node)
+    await node.run_for(limits.HOUSEKEEPING_S)
+    expect_equal(node, await told_of_claims(node), [], "metrics of the claim")
+
+
 @conformance(id="claim-size", rules=["SRV-030.8"], needs=claims.NEEDS, node_config=OFTEN)
 async def a_local_volume_is_as_large_as_its_filesystem(node: Node) -> None:
     """A local volume of a claim is in the summary with the size of the filesystem it is on; one of
@@ -179,8 +202,7 @@ async def the_metrics_have_each_claim_once(node: Node) -> None:
     for name in ("first", "second"):
         await run_pod(node, user(name))
     await node.run_for(MEASURED_S)
-    lines = (await node.kubelet.get("/metrics")).text.splitlines()
-    told = [line for line in lines if line.startswith("kubelet_volume_stats_")]
+    told = await told_of_claims(node)
     names = {
         "capacity_bytes": 8 * GI,
         "available_bytes": 5 * GI,

@@ -13,13 +13,13 @@ from refkubelet.model.quantity import parse_integer
 from refkubelet.volumes.claims import ClaimedVolume
 from refkubelet.volumes.csi.client import CsiError
 from refkubelet.volumes.csi.drivers import CsiDrivers, NoDriver
-from refkubelet.volumes.csi.mounts import csi_mount_of_claim, expand_secret
+from refkubelet.volumes.csi.mounts import CsiMount, csi_mount_of_claim
 from refkubelet.volumes.csi.names import device_dir, staging_path, target_path, volume_dir
 from refkubelet.volumes.csi.requests import EXPAND_VOLUME, expand_request
 from refkubelet.volumes.csi.secrets import NoSecret, SecretReader, secret_data
 
 EXPAND: Final = "Expander.NodeExpand failed to expand the volume"
-INFEASIBLE: Final = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE", "NOT_FOUND"})
+INFEASIBLE_CODES: Final = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE", "NOT_FOUND"})
 """Codes of calls that will never work."""
 
 
@@ -67,20 +67,19 @@ class ExpandCalls:
             staging_path=staging_path(device_dir(root, mount.driver, mount.handle)),
             size_bytes=parse_integer(size),
             capabilities=capabilities,
-            secrets=await self._secret(claimed),
+            secrets=await self._secret(mount),
         )
         try:
             await client.call("NodeExpandVolume", request)
         except CsiError as error:
-            colon = " " if error.code in INFEASIBLE else " : "
+            colon = " " if error.code in INFEASIBLE_CODES else " : "
             raise ExpandFailed(f"{EXPAND}{colon}{error}", code=error.code) from None
 
-    async def _secret(self, claimed: ClaimedVolume) -> dict[str, str]:
+    async def _secret(self, mount: CsiMount) -> dict[str, str]:
         """Raises `ExpandFailed`."""
-        key = expand_secret(claimed)
         try:
-            return await secret_data(self._secrets, key)
+            return await secret_data(self._secrets, mount.expand_secret)
         except NoSecret as error:
-            where = "/".join(key or ())
+            where = "/".join(mount.expand_secret or ())
             text = f"expander.NodeExpand failed to get NodeExpandSecretRef {where}: {error}"
             raise ExpandFailed(text) from None

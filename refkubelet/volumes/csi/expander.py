@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from lightkube.models.core_v1 import PersistentVolumeClaim, PersistentVolumeSpec
+from lightkube.models.core_v1 import PersistentVolumeClaim
 
 from refkubelet.api.client import ApiError
 from refkubelet.events.recorder import ClaimRecorder, EventType
@@ -26,22 +27,24 @@ from refkubelet.model.pod import uid
 from refkubelet.operation_backoff import Retry, failed
 from refkubelet.volumes.claims import ClaimedVolume
 from refkubelet.volumes.csi.expand_calls import (
-    INFEASIBLE,
+    INFEASIBLE_CODES,
     CannotExpand,
     ExpandCalls,
     ExpandFailed,
 )
 from refkubelet.volumes.csi.expansion import (
-    STORAGE,
     Expansion,
     Patch,
     Report,
     Turn,
+    capacity_of,
     expansion,
     is_larger,
+    is_same,
     marked_failed,
     marked_finished,
     marked_in_progress,
+    name_of,
     size_of,
     wish_of,
 )
@@ -54,6 +57,7 @@ log = logging.getLogger(__name__)
 SUCCEEDED: Final = "FileSystemResizeSuccessful"
 FAILED: Final = "VolumeResizeFailed"
 NOT_RESIZED: Final = "FileSystemResizeFailed"
+READ_ONLY: Final = "requested read-only file system"
 
 
 class ClaimWriter(Protocol):
@@ -68,18 +72,27 @@ class ClaimWriter(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Volume:
-    """A volume that pods have. `size`: what it has on this node; `capacity`: what its persistent
-    volume has. `has_failed`: the driver has; `in_use`: it wants the volume to be free first.
-    `task` makes it larger, for the pod `pod_uid`, "" when that has ended; `is_asked`: it holds the
-    volume's lock, or waits for it."""
+    """A volume that pods have. `size`: what it has on this node, "0" while that is not known;
+    `capacity`: what its persistent volume has. `has_failed`: the driver has; `in_use`: it wants the
+    volume to be free first. `task` makes it larger, for the pod `pod_uid`, "" when that has ended;
+    `is_asked`: it has the volume's lock."""
 
-    size: str
+    size: str = "0"
     capacity: str = "0"
     has_failed: bool = False
     in_use: bool = False
     pod_uid: str = ""
     task: asyncio.Task[None] | None = None
     is_asked: bool = False
+
+    def shall_grow(self) -> bool:
+        """Whether the persistent volume has outgrown it."""
+        return self.size != "0" and is_larger(self.capacity, self.size)
+
+    def is_over(self, task: asyncio.Task[None]) -> None:
+        """The task has ended, or was cancelled before it began."""
+        if self.task is task:
+            self.task = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +132,32 @@ class Expander:
         that the pod only reads stays as it is."""
         if claimed.read_only:
             return
-        mount = csi_mount_of_claim(claimed)
-        known = self._volumes.setdefault(mount.unique_name, _Volume(size_of(claimed.claim)))
-        known.capacity = _capacity(claimed)
-        if known.task is None and not known.in_use and is_larger(known.capacity, known.size):
+        known = self._note(claimed)
+        if known.task is None and not known.in_use and known.shall_grow():
+            work = _Work(pod, claimed, csi_mount_of_claim(claimed), known)
+            name = f"expansion of volume {work.mount.unique_name}"
             known.pod_uid = uid(pod)
-            name = f"expansion of volume {mount.unique_name}"
-            work = _Work(pod, claimed, mount, known)
             known.task = asyncio.create_task(self._until_done(work), name=name)
+            known.task.add_done_callback(known.is_over)
 
     async def during_mount(self, pod: Pod, claimed: ClaimedVolume) -> None:
         """Make the volume larger that was just published, if it shall be; the caller has its lock.
         Raises `MountFailed`."""
-        capacity = _capacity(claimed)
-        if not is_larger(capacity, size_of(claimed.claim)):
+        known = self._note(claimed)
+        if not is_larger(known.capacity, size_of(claimed.claim)):
             return
-        mount = csi_mount_of_claim(claimed)
-        known = self._volumes.setdefault(mount.unique_name, _Volume(size_of(claimed.claim)))
-        known.capacity = capacity
         try:
             claim = await self._claim(claimed)
-            if claimed.read_only and is_larger(capacity, size_of(claim)):
-                self._tell_read_only(pod, claimed, claim)
-            elif is_larger(capacity, size_of(claim)):
-                await self._node_part(_Work(pod, claimed, mount, known), claim)
+            if not is_larger(known.capacity, size_of(claim)):
+                return
+            if claimed.read_only:
+                text = (
+                    f'MountVolume.NodeExpandVolume failed for volume "{claimed.name}" {READ_ONLY}'
+                )
+                self._tell(pod, claim, "Warning", NOT_RESIZED, text)
+                return
+            work = _Work(pod, claimed, csi_mount_of_claim(claimed), known)
+            await self._node_part(work, claim)
         except ExpandFailed as error:
             raise MountFailed(WHILE_EXPANDING, str(error)) from None
 
@@ -153,6 +168,7 @@ class Expander:
                 known.pod_uid = ""
                 if not known.is_asked:
                     known.task.cancel()
+                    known.task = None
 
     def forget(self, is_wanted: Callable[[str], bool]) -> None:
         """Forget the volumes that no pod wants, by their unique names."""
@@ -168,23 +184,32 @@ class Expander:
 
     # One volume
 
+    def _note(self, claimed: ClaimedVolume) -> _Volume:
+        """Remember what the volume has on this node, which is what its claim has when the first pod
+        wants it, and what its persistent volume has now."""
+        name = csi_mount_of_claim(claimed).unique_name
+        known = self._volumes.setdefault(name, _Volume())
+        if known.size == "0":
+            known.size = size_of(claimed.claim)
+        known.capacity = capacity_of(claimed.persistent)
+        return known
+
     async def _until_done(self, work: _Work) -> None:
         """Try until it is done, the driver wants the volume to be free, or the pod has ended."""
         known = work.known
         retry: Retry | None = None
-        try:
-            while not await self._tried(work) and not known.in_use and known.pod_uid:
-                retry = failed(retry, self._clock.monotonic_s())
-                await self._clock.sleep(retry.delay_s)
-        finally:
-            known.task = None
+        while not await self._tried(work) and not known.in_use and known.pod_uid:
+            retry = failed(retry, self._clock.monotonic_s())
+            await self._clock.sleep(retry.delay_s)
 
     async def _tried(self, work: _Work) -> bool:
-        """Try once; whether it is done. A failure is told to the pod."""
+        """Try once; whether nothing is left to do. A failure is told to the pod."""
         what = f"volume {work.mount.unique_name} is not made larger"
-        work.known.is_asked = True
         try:
             async with self._lock(work.mount.unique_name):
+                if not work.known.pod_uid or not work.known.shall_grow():
+                    return True  # the pod has ended meanwhile, or another one has had it done
+                work.known.is_asked = True
                 done = await self._node_part(work, await self._claim(work.claimed))
         except Exception as error:
             self._complaints.failed(what, error, ExpandFailed)
@@ -222,20 +247,24 @@ class Expander:
         work.known.has_failed = False
         text = f'MountVolume.NodeExpandVolume succeeded for volume "{work.mount.name}" '
         self._tell(work.pod, claim, "Normal", SUCCEEDED, f"{text}{self._node_name}")
-        if todo.report is not Report.FAILURES and is_larger(todo.size, size_of(claim)):
-            await self._patch(claim, marked_finished(claim, todo.size))
+        if todo.report is Report.ALL:
+            what = "mountVolume.NodeExpandVolume update pvc status failed: "
+            await self._patch(claim, marked_finished(claim, todo.size), what)
+        elif todo.report is Report.END and is_larger(todo.size, size_of(claim)):
+            what = "mountVolume.NodeExpandVolume update PVC status failed : "
+            await self._patch(claim, marked_finished(claim, todo.size), what)
 
     async def _has_failed(
         self, known: _Volume, claim: PersistentVolumeClaim, todo: Expansion, error: ExpandFailed
     ) -> None:
         """Tell the claim why. Raises the error, unless the driver wants the volume to be free."""
         if error.is_told and todo.report is not Report.END:
-            unwanted = known.has_failed and wish_of(claim) != todo.size
-            infeasible = error.code in INFEASIBLE or unwanted
+            unwanted = known.has_failed and not is_same(wish_of(claim), todo.size)
+            infeasible = error.code in INFEASIBLE_CODES or unwanted
             now = format_rfc3339(self._clock.wall_ns())
             known.has_failed = True
             patch = marked_failed(claim, str(error), now, infeasible=infeasible)
-            if patch:
+            with suppress(ExpandFailed):  # it is told the next time
                 await self._patch(claim, patch)
         if error.code != "FAILED_PRECONDITION":
             raise error
@@ -245,30 +274,23 @@ class Expander:
 
     async def _claim(self, claimed: ClaimedVolume) -> PersistentVolumeClaim:
         """The claim as it is now. Raises `ExpandFailed`."""
-        meta = claimed.claim.metadata
-        namespace, name = (meta.namespace or "", meta.name or "") if meta else ("", "")
         try:
-            return await self._claims.get_claim(namespace, name)
+            return await self._claims.get_claim(*name_of(claimed.claim))
         except ApiError as error:
             text = f"mountVolume.NodeExpandVolume get PVC failed : {error.message}"
             raise ExpandFailed(text, is_told=False) from None
 
-    async def _patch(self, claim: PersistentVolumeClaim, patch: Patch) -> PersistentVolumeClaim:
-        """The claim with its changed status. Raises `ExpandFailed`."""
-        meta = claim.metadata
-        namespace, name = (meta.namespace or "", meta.name or "") if meta else ("", "")
+    async def _patch(
+        self, claim: PersistentVolumeClaim, patch: Patch, what: str = ""
+    ) -> PersistentVolumeClaim:
+        """The claim with its changed status; as it is without a change. Raises `ExpandFailed`,
+        whose text begins with `what`."""
+        namespace, name = name_of(claim)
         try:
-            return await self._claims.patch_claim_status(namespace, name, patch)
+            return await self._claims.patch_claim_status(namespace, name, patch) if patch else claim
         except ApiError as error:
-            text = f'patchPVCStatus failed to patch PVC "{name}": {error.message}'
+            text = f'{what}patchPVCStatus failed to patch PVC "{name}": {error.message}'
             raise ExpandFailed(text, is_told=False) from None
-
-    def _tell_read_only(
-        self, pod: Pod, claimed: ClaimedVolume, claim: PersistentVolumeClaim
-    ) -> None:
-        text = f'MountVolume.NodeExpandVolume failed for volume "{claimed.name}" '
-        text += "requested read-only file system"
-        self._tell(pod, claim, "Warning", NOT_RESIZED, text)
 
     def _tell(
         self, pod: Pod, claim: PersistentVolumeClaim, kind: EventType, reason: str, text: str
@@ -276,9 +298,3 @@ class Expander:
         """An event of the pod, and one of the claim."""
         self._recorder.pod_event(pod, kind, reason, text)
         self._recorder.claim_event(claim, kind, reason, text)
-
-
-def _capacity(claimed: ClaimedVolume) -> str:
-    """What the persistent volume has."""
-    spec = claimed.persistent.spec or PersistentVolumeSpec()
-    return str((spec.capacity or {}).get(STORAGE, "0"))

@@ -2,8 +2,8 @@
 (NODE-222). Pure.
 
 A controller asks the storage system for more, gives the persistent volume its new capacity, and
-says in the claim's status that the node has to do its part. Those of before Kubernetes 1.23 do not
-say it.
+says in the claim's status that the node has to do its part. Those of old do not say it, as before
+the gate RecoverVolumeExpansionFailure.
 Upstream: pkg/volume/util/operationexecutor: node_expander.go, checkForRecoveryFromExpansion;
 pkg/volume/util/resize_util.go.
 """
@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from lightkube.models.core_v1 import PersistentVolumeClaim, PersistentVolumeClaimStatus
+from lightkube.models.core_v1 import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    PersistentVolumeSpec,
+)
+from lightkube.models.meta_v1 import ObjectMeta
 
 from refkubelet.model.quantity import parse_nano
 
@@ -65,7 +71,7 @@ def expansion(claim: PersistentVolumeClaim, capacity: str) -> Expansion:
     if not resize and status.allocatedResources is None:
         return Expansion(Turn.NODE, capacity, Report.END)
     size = (status.allocatedResources or {}).get(STORAGE, "0")
-    if resize in (PENDING, IN_PROGRESS):
+    if resize in (PENDING, IN_PROGRESS) and size != "0":
         return Expansion(Turn.NODE, size)
     if resize or is_larger(size, size_of(claim)):
         return Expansion(Turn.CONTROLLER, size)
@@ -81,9 +87,30 @@ def is_larger(size: str, other: str) -> bool:
     return parse_nano(size) > parse_nano(other)
 
 
+def is_same(size: str, other: str) -> bool:
+    """Whether both are the same amount.
+
+    >>> is_same("2Gi", "2147483648")
+    True
+    """
+    return parse_nano(size) == parse_nano(other)
+
+
 def size_of(claim: PersistentVolumeClaim) -> str:
     """The size that the claim has, "0" if it is not known."""
     return str((_status(claim).capacity or {}).get(STORAGE, "0"))
+
+
+def capacity_of(volume: PersistentVolume) -> str:
+    """The size that the persistent volume has, "0" if it is not known."""
+    spec = volume.spec or PersistentVolumeSpec()
+    return str((spec.capacity or {}).get(STORAGE, "0"))
+
+
+def name_of(claim: PersistentVolumeClaim) -> tuple[str, str]:
+    """The claim's namespace and name."""
+    meta = claim.metadata or ObjectMeta()
+    return meta.namespace or "", meta.name or ""
 
 
 def wish_of(claim: PersistentVolumeClaim) -> str:

@@ -43,6 +43,7 @@ class CsiMount:
     access_modes: tuple[str, ...] = ()
     stage_secret: SecretKey | None = None
     publish_secret: SecretKey | None = None
+    expand_secret: SecretKey | None = None
 
     @property
     def is_inline(self) -> bool:
@@ -77,6 +78,7 @@ def csi_mount_of_claim(claimed: ClaimedVolume) -> CsiMount:
         access_modes=_modes(spec),
         stage_secret=_secret(source.nodeStageSecretRef),
         publish_secret=_secret(source.nodePublishSecretRef),
+        expand_secret=_secret(source.nodeExpandSecretRef),
     )
 
 
@@ -98,13 +100,6 @@ def csi_mount_of_volume(pod: Pod, volume: Volume) -> CsiMount:
         access_modes=(ONCE,),
         publish_secret=secret,
     )
-
-
-def expand_secret(claimed: ClaimedVolume) -> SecretKey | None:
-    """The secret with which a claim's volume is made larger."""
-    spec = claimed.persistent.spec
-    source = spec.csi if spec is not None else None
-    return _secret(source.nodeExpandSecretRef) if source is not None else None
 
 
 def driver_spec(driver: CSIDriver | None) -> CSIDriverSpec | None:

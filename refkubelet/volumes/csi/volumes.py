@@ -2,7 +2,7 @@
 
 `set_up` waits until the volume is attached, has it staged and published; `tear_down` has it
 unpublished, and unstaged when it was the last pod's. Read the package's text first.
-What must never happen here: two calls for one volume at a time.
+What must never happen here: two calls that change one volume at a time.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from simclock import Clock
 pytestmark = pytest.mark.virtual_time
 
 KI = 1 << 10
+CLAIMED = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
 
 
 def storing(name: str = "p", *volumes: dict[str, Any]) -> Pod:
@@ -178,13 +179,14 @@ def stats_of(files: Any, pods: Any, period_s: float = 60.0, jitter: float = 0.0)
 
 async def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
     """New pods are found once a period and measured at once, then every 1 to 2 periods."""
-    pods = [storing("first", {"name": "v", **EMPTY}), storing("none")]
+    pods = [storing("first", {"name": "v", **EMPTY}, CLAIMED), storing("none")]
 
     loop = asyncio.get_running_loop()
     loop.call_later(30, pods.append, storing("second", {"name": "v", **EMPTY}))
     times_s, volumes = await volumes_over(250, lambda: pods, 60, 0.5)
     assert times_s == {"first": [0, 90, 180], "second": [60, 150, 240]}
     assert set(volumes.of("uid-first")) == {"v", "data"}
+    assert set(volumes.of("uid-second")) == {"v"}  # it has no claim
     assert volumes.of("uid-none") == {}
 
 
@@ -207,7 +209,7 @@ async def test_a_driver_that_does_not_answer_holds_up_its_pod_only_SRV_030() -> 
     loop = virtual_loop()
     files = Measured(loop.clock)
     files.hung = {"first"}
-    pods = [storing(name, {"name": "v", **EMPTY}) for name in ("first", "second")]
+    pods = [storing(name, {"name": "v", **EMPTY}, CLAIMED) for name in ("first", "second")]
     volumes = stats_of(files, lambda: pods)
     task = asyncio.create_task(volumes.run())
     await loop.clock.sleep(130)
@@ -225,12 +227,35 @@ async def test_a_driver_that_does_not_answer_holds_up_its_pod_only_SRV_030() -> 
     assert files.cancelled == ["first", "second"]
 
 
-async def test_each_claim_counts_once_SRV_035() -> None:
+async def test_a_claim_of_two_pods_is_shown_while_one_is_there_SRV_035() -> None:
     loop = virtual_loop()
     files = Measured(loop.clock)
-    pods = [storing(name, {"name": "v", **EMPTY}) for name in ("first", "second")]
+    pods = [storing(name, {"name": "v", **EMPTY}, CLAIMED) for name in ("first", "second")]
     volumes = stats_of(files, lambda: pods)
     task = asyncio.create_task(volumes.run())
     await loop.clock.sleep(70)
     assert list(volumes.of_claims()) == [("default", "data")]
+    pods.pop(0)
+    assert list(volumes.of_claims()) == [("default", "data")]
+    pods.pop(0)
+    assert volumes.of_claims() == {}
     task.cancel()
+
+
+async def test_a_pod_whose_task_never_began_is_measured_later_SRV_030() -> None:
+    loop = virtual_loop()
+    files = Measured(loop.clock)
+    pods = [storing("first", {"name": "v", **EMPTY}, CLAIMED)]
+    volumes = stats_of(files, lambda: pods)
+    works, files.volumes = files.volumes, broken  # type: ignore[method-assign]
+    with pytest.raises(ExceptionGroup):
+        await volumes.run()
+    files.volumes = works  # type: ignore[method-assign]
+    task = asyncio.create_task(volumes.run())
+    await loop.clock.sleep(130)
+    assert "data" in volumes.of("uid-first")
+    task.cancel()
+
+
+async def broken(pod: Pod, now_ns: int) -> dict[str, Any]:
+    raise RuntimeError("once")

@@ -145,7 +145,7 @@ async def volumes_are_in_use_until_they_are_unstaged(node: Node) -> None:
     expect_equal(node, driver.methods(*OUT)[0], OUT[0], "first call of the end")
 
 
-@conformance(id="csi-attachment-missing", rules=["NODE-217.2"], needs=NEEDS)
+@conformance(id="csi-attachment-missing", rules=["NODE-217.2"], needs=NEEDS, since="1.32")
 async def an_attachment_must_be_there(node: Node) -> None:
     """A volume that the Node says is attached needs a VolumeAttachment that says so; what is
     missing is told by events, and then the pod starts."""

@@ -275,7 +275,12 @@ async def a_failure_is_told_and_tried_again(node: Node) -> None:
     expect_no_failure(node)
 
 
-@conformance(id="csi-expand-reason-unwritten", rules=["NODE-222.4", "NODE-222.6"], needs=LONG)
+@conformance(
+    id="csi-expand-reason-unwritten",
+    rules=["NODE-222.4", "NODE-222.6"],
+    needs=LONG,
+    since="1.32",
+)
 async def a_claim_that_cannot_be_told_does_not_matter(node: Node) -> None:
     """When the claim cannot be told why the driver failed, the pod is told it all the same; and a
     driver that wants the volume to be free is left alone."""
@@ -423,9 +428,7 @@ async def a_volume_gets_larger_before_its_pod_starts(node: Node) -> None:
     await expect_asked(node, driver, asked)
 
 
-@conformance(
-    id="csi-expand-mount-deleted", rules=["NODE-219.6", "NODE-222.7"], needs=LONG, since="1.32"
-)
+@conformance(id="csi-expand-mount-deleted", rules=["NODE-219.6", "NODE-222.7"], needs=LONG)
 async def a_pod_that_goes_waits_for_its_driver(node: Node) -> None:
     """A pod is deleted while its volume is made larger before it starts: the driver comes to its
     end, the claim is told, and then the volume is taken away."""

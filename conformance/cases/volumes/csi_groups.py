@@ -86,7 +86,6 @@ async def a_volume_of_one_node_with_a_file_system_belongs_to_the_group(node: Nod
     await a_driver(node)
     wants = {
         "one": ("ext4", "ReadWriteOnce", True),
-        "pod": ("ext4", "ReadWriteOncePod", True),
         "many": ("ext4", "ReadWriteMany", False),
         "any": ("", "ReadWriteOnce", False),
     }
@@ -97,6 +96,15 @@ async def a_volume_of_one_node_with_a_file_system_belongs_to_the_group(node: Nod
             expect_equal(node, owners(target), GIVEN, f"the volume {name}")
         else:
             expect_equal(node, of_the_driver(target), True, f"{name} is as the driver made it")
+
+
+@conformance(id="csi-group-one-pod", rules=["NODE-217.7"], needs=NEEDS, since="1.32")
+async def a_volume_of_one_pod_belongs_to_the_group(node: Node) -> None:
+    """A volume that one pod alone writes to belongs to the group as one of a single node does."""
+    await a_driver(node)
+    pv = {"accessModes": ["ReadWriteOncePod"]}
+    target = await published(node, "pod", "vol-1", pv=pv, fsType="ext4")
+    expect_equal(node, owners(target), GIVEN, "the volume")
 
 
 @conformance(id="csi-group-never", rules=["NODE-217.7"], needs=NEEDS)

@@ -11,9 +11,10 @@ server has. A line without indentation is the name of a message; below it is a l
 
 and perhaps a word on how the API server writes it as JSON: `always`, even when it is empty, as
 null, zero or `""`; `omitzero`, not even as `{}`; `inline`, its fields stand among those around it;
-`itself`, the JSON of the whole message is this list. A text that has a Go type of its own has that
-type as a word (`v1.RestartPolicy`), a map whose keys have one both types: `v1.ResourceName:`, or
-`v1.ResourceName:v1.ClaimResourceStatus`. The tables were made of the tags of
+`itself`, the JSON of the whole message is this list. Where Go has a type
+of its own for a text, its name follows as a word (`v1.RestartPolicy`), and where it has one for the
+keys of a map, that comes first, with a colon: `v1.ResourceName:v1.ClaimResourceStatus`, or
+`v1.ResourceName:` if the values are plain. The tables were made of the tags of
 Kubernetes 1.36's Go types and agree with its .proto files; a new field goes in by hand, with the
 number that upstream has given it.
 """

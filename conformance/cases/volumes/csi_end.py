@@ -16,6 +16,7 @@ from conformance.cases.volumes.disks import (
     OUT,
     RESTART,
     RESTARTED_S,
+    SLOW_S,
     SOCKET,
     STAGE,
     VOLUME_CALLS,
@@ -40,8 +41,6 @@ from conformance.registry import conformance
 from fakecri.csi import CsiCall
 
 DATA: Final = "vol_data.json"
-SLOW_S: Final = 40.0
-"""How long a call may take that something else happens in."""
 
 
 def data(path: Path) -> dict[str, Any]:

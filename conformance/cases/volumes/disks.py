@@ -27,6 +27,8 @@ AGAIN_S: Final = 20.0
 """Tries come after 0.5, 1, 2, 4 and 8 seconds (NODE-202.2)."""
 CALL_S: Final = 120.0
 """How long one call may take."""
+SLOW_S: Final = 40.0
+"""How long a driver takes for a call during which something else happens."""
 RESTARTED_S: Final = limits.REGISTER_S + AGAIN_S
 """Until a new kubelet has done something for the volumes of its pods."""
 END_S: Final = limits.STOP_S + limits.STATUS_PASS_S + limits.HOUSEKEEPING_S

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -264,8 +263,10 @@ class Expander:
             now = format_rfc3339(self._clock.wall_ns())
             known.has_failed = True
             patch = marked_failed(claim, str(error), now, infeasible=infeasible)
-            with suppress(ExpandFailed):  # it is told the next time
+            try:
                 await self._patch(claim, patch)
+            except ExpandFailed as unwritten:  # what the driver said matters more
+                log.warning("the claim is not told that %s: %s", error, unwritten)
         if error.code != "FAILED_PRECONDITION":
             raise error
         known.in_use = True

@@ -2,8 +2,8 @@
 (NODE-222). Pure.
 
 A controller asks the storage system for more, gives the persistent volume its new capacity, and
-says in the claim's status that the node has to do its part. Those of old do not say it, as before
-the gate RecoverVolumeExpansionFailure.
+says in the claim's status that the node has to do its part. An old controller, of the time before
+the gate RecoverVolumeExpansionFailure, does not say it: then the capacity alone counts.
 Upstream: pkg/volume/util/operationexecutor: node_expander.go, checkForRecoveryFromExpansion;
 pkg/volume/util/resize_util.go.
 """
@@ -48,16 +48,17 @@ class Turn(Enum):
 
 
 class Report(Enum):
-    """What the claim is told. Its keeper is the controller, unless that is of old."""
+    """What the kubelet writes into the claim's status."""
 
-    ALL = "that it began, how it went"
-    END = "only that it is done: the controller is of old"
-    FAILURES = "only what failed: another node has done it"
+    ALL = "that the node has begun, what failed, and that it is done"
+    END = "that it is done: an old controller reads nothing else"
+    FAILURES = "what failed: another node has already written that it is done"
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """`size`: what the volume shall have, a quantity."""
+    """What is to be done about a volume. `turn`: by whom; `size`: what the volume shall have, a
+    quantity; `report`: what the claim is told of it."""
 
     turn: Turn
     size: str

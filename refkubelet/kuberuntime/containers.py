@@ -42,7 +42,7 @@ from refkubelet.kuberuntime.decisions.backoff import BackoffTable, restart_key
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
 from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
-from refkubelet.kuberuntime.kill import ContainerKiller, Kill
+from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError, Kill
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.cpuset import ANYWHERE
 from refkubelet.model.downward_api import VariableError
@@ -108,7 +108,7 @@ class ContainerStarter:
 
     async def start(self, start: PodStart, container: Container) -> None:
         """Do all steps of a start, with their events. Raises `StartError`, and `PodEndsError` if
-        the pod was deleted while its image was pulled."""
+        the pod was to end while its image was pulled or its hook ran."""
         self._check_back_off(start.pod, container, start.status)
         self._check_image_volumes(start, container)
         try:
@@ -231,18 +231,29 @@ class ContainerStarter:
 
     async def _post_start(self, pod: Pod, container: Container, container_id: str) -> None:
         """Run the postStart hook. If it fails, the container is killed, with its preStop hook and
-        the pod's grace, and `StartError` is raised."""
+        the pod's grace, and `StartError` is raised. A hook that still runs when the pod is to end
+        is given up with `PodEndsError`: the pod's end stops the container (LIFE-142.1)."""
         lifecycle = container.lifecycle
         if lifecycle is None or lifecycle.postStart is None:
             return
         try:
-            await self._hooks.run(container_id, pod, container, lifecycle.postStart)
+            ended = await self._hooks.run_until(
+                self._deps.give_way(uid(pod)),
+                container_id,
+                pod=pod,
+                container=container,
+                handler=lifecycle.postStart,
+            )
+            if not ended:
+                raise PodEndsError
         except HookError as error:
             reason, name = reasons.EVENT_FAILED_POST_START_HOOK, container.name
             log.warning("postStart of container %s in pod %s: %s", name, pod_ref(pod), error)
             self._events.warning(pod, name, reason, reasons.POST_START_HOOK_FAILED)
             try:
                 await self._killer.kill(pod, Kill(container_id, name, message=reason))
+            except GraceShortenedError:
+                raise PodEndsError from None
             except CriCallError as failed:
                 log.warning("cannot stop container %s after its hook: %s", name, failed)
             raise StartError(reasons.POST_START_HOOK_ERROR, str(error)) from None

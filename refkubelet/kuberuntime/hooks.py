@@ -7,6 +7,7 @@ Upstream: pkg/kubelet/lifecycle/handlers.go.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Final
 
@@ -19,7 +20,7 @@ from refkubelet.golang.strconv import quoted
 from refkubelet.host.addresses import UrlError
 from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
 from refkubelet.host.network import HttpRequest, NetworkError
-from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps, Signal
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import PortError, pod_ref, uid
@@ -56,6 +57,28 @@ class HookRunner:
             what = f"a hook of container {container.name} in {pod_ref(pod)}"
             self._complaints.failed(what, error)
             raise HookError(f"Cannot run handler: {type(error).__name__}: {error}") from error
+
+    async def run_until(
+        self,
+        signal: Signal | None,
+        container_id: str,
+        *,
+        pod: Pod,
+        container: Container,
+        handler: LifecycleHandler,
+    ) -> bool:
+        """Run the handler to its end, or give it up when `signal` is set; False: it was given up.
+        Raises `HookError`."""
+        call = self.run(container_id, pod, container, handler)
+        hook = asyncio.create_task(call, name=f"postStart of {container_id}")
+        try:
+            await first_of(hook, signal)
+            if not hook.done():
+                return False
+            await hook
+        finally:
+            hook.cancel()
+        return True
 
     async def _run(
         self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
@@ -111,6 +134,21 @@ class HookRunner:
         if not ips:
             raise _NoPodIp("failed to find networking container: the pod has no address")
         return ips[0]
+
+
+async def first_of(
+    hook: asyncio.Task[None], signal: Signal | None, timeout_s: float | None = None
+) -> None:
+    """Wait until the hook has ended, the signal is set or the time is over, whichever is first;
+    the hook goes on. `signal` None: nothing but the other two ends the wait."""
+    if signal is None:
+        await asyncio.wait({hook}, timeout=timeout_s)
+        return
+    cut = asyncio.create_task(signal.wait(), name=f"end of {hook.get_name()}")
+    try:
+        await asyncio.wait({hook, cut}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        cut.cancel()
 
 
 class _NoPodIp(Exception):

@@ -30,7 +30,7 @@ from refkubelet.kuberuntime.decisions.grace import (
     stop_timeout_s,
 )
 from refkubelet.kuberuntime.decisions.pod_actions import KillReason
-from refkubelet.kuberuntime.hooks import HookError, HookRunner
+from refkubelet.kuberuntime.hooks import HookError, HookRunner, first_of
 from refkubelet.kuberuntime.results import SyncAction, SyncError
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import containers, log_fields, log_name, pod_ref, sidecars, uid
@@ -50,7 +50,8 @@ class Kill:
 
 
 class GraceShortenedError(Exception):
-    """The pod's grace period was shortened while a preStop hook ran; nothing was stopped for it."""
+    """The pod is to end, or its grace period was shortened, while a preStop hook ran; nothing was
+    stopped for it. The next step goes on with what is left of the new grace period."""
 
 
 class TerminationOrder:
@@ -97,7 +98,7 @@ class ContainerKiller:
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps)
         self._complaints = Complaints(log, deps.clock)
-        self._shortened = deps.shortened
+        self._give_way = deps.give_way
         self._running_hooks: dict[str, asyncio.Task[None]] = {}  # by container
 
     async def kill_pod(
@@ -227,27 +228,20 @@ class ContainerKiller:
             self._running_hooks[container_id] = hook
             hook.add_done_callback(lambda _: self._running_hooks.pop(container_id, None))
         try:
-            await self._wait_for(hook, grace_s, self._shortened(uid(pod)))
+            await self._wait_for(hook, grace_s, self._give_way(uid(pod)))
         except asyncio.CancelledError:
             hook.cancel()
             raise
         return rest_after(grace_s, self._clock.monotonic_s() - began_s)
 
     async def _wait_for(
-        self, hook: asyncio.Task[None], grace_s: int, shortened: Signal | None
+        self, hook: asyncio.Task[None], grace_s: int, give_way: Signal | None
     ) -> None:
         """Wait for the end of a hook, for the grace period at most. Raises
         `GraceShortenedError`."""
-        if shortened is None:
-            await asyncio.wait({hook}, timeout=grace_s)
-            return
-        cut = asyncio.create_task(shortened.wait(), name=f"grace of {hook.get_name()}")
-        try:
-            await asyncio.wait({hook, cut}, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
-            if shortened.is_set() and not hook.done():
-                raise GraceShortenedError
-        finally:
-            cut.cancel()
+        await first_of(hook, give_way, grace_s)
+        if give_way is not None and give_way.is_set() and not hook.done():
+            raise GraceShortenedError
 
     async def _run_pre_stop(
         self, pod: Pod, container: Container, container_id: str, hook: LifecycleHandler

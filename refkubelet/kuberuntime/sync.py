@@ -33,7 +33,7 @@ from refkubelet.kuberuntime.containers import ContainerStarter, PodEndsError, Po
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.decisions.told import told
 from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
-from refkubelet.kuberuntime.kill import ContainerKiller, Kill, kill_error
+from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError, Kill, kill_error
 from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
@@ -148,7 +148,10 @@ class PodSync:
         running = running_pod(self.status)
         if running.sandboxes or running.containers:
             self.count += 1
-        self.errors += await self.tools.killer.kill_pod(self.pod, running)
+        try:
+            self.errors += await self.tools.killer.kill_pod(self.pod, running)
+        except GraceShortenedError:
+            raise _Stop from None
         if self.errors:
             raise _Stop
         if self.actions.create_sandbox:
@@ -160,6 +163,8 @@ class PodSync:
             kill = Kill(wanted.container_id, wanted.name, wanted.message, wanted.reason)
             try:
                 await self.tools.killer.kill(self.pod, kill)
+            except GraceShortenedError:  # the pod is to end; its last step stops the container
+                raise _Stop from None
             except CriCallError as error:
                 self.errors.append(kill_error(wanted.name, error))
                 raise _Stop from None

@@ -29,7 +29,6 @@ from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.plugin_manager.registration import RegistrationSockets
-from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
@@ -143,13 +142,11 @@ class Later:
         """Whether that pod shall end."""
         return self.workers().is_pod_termination_requested(pod_uid)
 
-    def shortened(self, pod_uid: str) -> asyncio.Event | None:
-        """Set when the grace period of that pod was shortened since its step began; None: it is
-        not being stopped."""
+    def give_way(self, pod_uid: str) -> asyncio.Event | None:
+        """Set when the running step of that pod should give way: the pod is to end, or its grace
+        period was shortened, since the step began. None: the pod has no worker."""
         record = self.workers().record(pod_uid)
-        if record is None or record.state is not WorkState.TERMINATING:
-            return None
-        return record.cancelled
+        return None if record is None else record.cancelled
 
     def status(self, pod_uid: str) -> PodStatus | None:
         """The status as last generated."""

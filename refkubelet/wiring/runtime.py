@@ -126,7 +126,7 @@ def _deps(
         objects=variables,
         network=deps.network,
         terminating=base.later.is_terminating,
-        shortened=base.later.shortened,
+        give_way=base.later.give_way,
         last_status=base.later.status,
         secrets=objects.of_pods if objects is not None else None,
         login_plugins=login_plugins,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from conformance.cases.cri.common import waiting
 from conformance.cases.resources.widgets import (
     NEEDS,
     UNEXPECTED,
@@ -17,6 +18,8 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.known_bugs import KnownBug
 from conformance.registry import Feature, conformance
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from refkubelet.container_manager.devices import checkpoint
@@ -159,6 +162,70 @@ async def a_restarted_kubelet_knows_which_pod_has_which_device(node: Node) -> No
     phase = (node.api.pod("first") or {})["status"]["phase"]
     expect_equal(node, phase, "Running", "phase of the running pod")
     await gives_the_other_one(node, plugin)
+
+
+@conformance(
+    id="device-restart-init",
+    rules=["CG-084.7"],
+    needs=[*NEEDS, Feature.RESTART],
+    bugs=[
+        KnownBug(
+            "138446",
+            "A pod that runs is refused after a restart, because an init container of it that has "
+            "ended is given its device anew before the plugin is back.",
+        )
+    ],
+)
+async def an_ended_init_container_keeps_its_device_over_a_restart(node: Node) -> None:
+    """A pod whose ended init container and whose running container have the same device goes on
+    when the kubelet starts again before the plugin is back, and has the device to the end."""
+    plugin = await widgets(node, "w1")
+    init = with_widgets(1, "setup", exits(0))
+    await node.api.create_pod(pod("web", with_widgets(1), init=[init]))
+    await node.wait_running("web")
+    await node.run_for(limits.NOTICE_S)
+    await restarts_without(node, plugin, "web")
+    again = await widgets(node, "w1")
+    await node.api.create_pod(pod("next", with_widgets(1)))
+    await rejected(node, "next")
+    expect_equal(node, again.allocated, [], "devices given again")
+
+
+@conformance(
+    id="device-restart-backoff",
+    rules=["CG-084.7"],
+    needs=[*NEEDS, Feature.RESTART],
+    bugs=[
+        KnownBug(
+            "138446",
+            "A pod that runs is refused after a restart, because a container of it that is in "
+            "back-off is given its device anew before the plugin is back.",
+        )
+    ],
+)
+async def a_container_in_back_off_keeps_its_device_over_a_restart(node: Node) -> None:
+    """A pod with a container in back-off and one that runs, each with a device, goes on when the
+    kubelet starts again before the plugin is back, and both keep their devices."""
+    plugin = await widgets(node, "w1", "w2")
+    crashing = with_widgets(1, "crashing", exits(1))
+    await node.api.create_pod(pod("web", with_widgets(1), crashing))
+    await node.wait_running("web")
+    await waiting(node, "web", "crashing", "CrashLoopBackOff")
+    await restarts_without(node, plugin, "web")
+    again = await widgets(node, "w1", "w2")
+    await node.run_for(limits.SYNC_ERROR_S + limits.NOTICE_S)
+    expect_equal(node, again.allocated, [], "devices given again")
+
+
+async def restarts_without(node: Node, plugin: FakeDevicePlugin, name: str) -> None:
+    """Restart the kubelet while the plugin is not there, and expect that the pod goes on."""
+    await node.kubelet.stop()
+    await node.plugins.unplug(plugin)
+    await node.kubelet.start()
+    await node.run_for(3 * limits.NOTICE_S)
+    status = (node.api.pod(name) or {})["status"]
+    expect_equal(node, status["phase"], "Running", "phase")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
 CHECKPOINT: Final = "kubelet_internal_checkpoint"

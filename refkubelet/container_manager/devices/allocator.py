@@ -38,7 +38,7 @@ from refkubelet.container_manager.devices.types import (
 )
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import is_plain_init, uid
+from refkubelet.model.pod import containers, is_plain_init, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_limits
 from refkubelet.telemetry.metrics import Durations
@@ -143,6 +143,7 @@ class Allocator:
         wishes = list(self.wanted(container))
         if wishes:
             self.release()
+        keeps = bool(wishes) and await self._keeps_devices(pod, container)
         changed = False
         for resource, count in wishes:
             had = self._ledger.ids(uid(pod), container.name, resource)
@@ -153,8 +154,8 @@ class Allocator:
                 count=count,
                 had=had,
             )
-            ids = await self._pick(want)
-            if ids:
+            check_unchanged(want)
+            if not keeps and (ids := await self._pick(want)):
                 await self._ask_plugin(want, ids)
                 changed = True
         if changed:
@@ -162,6 +163,16 @@ class Allocator:
                 self._deps.save()
             except OSError as error:
                 raise AllocationError(f"failed to write checkpoint file: {error}") from None
+
+    async def _keeps_devices(self, pod: Pod, container: Container) -> bool:
+        """Whether this is a restart of the kubelet and the container has its devices already: it
+        runs, or it is in the ledger, has ended, and others of its pod run (CG-084.7)."""
+        if self._deps.sources_ready():
+            return False
+        names = [container.name]
+        if self._ledger.of_container(uid(pod), container.name):
+            names = [each.name for each in containers(pod)]
+        return any([await self._deps.was_running(uid(pod), name) for name in names])
 
     def _leave_to_next(self, pod: Pod, container: Container) -> None:
         """Make the devices of a plain init container reusable; those that another container took
@@ -174,11 +185,6 @@ class Allocator:
     async def _pick(self, want: Want) -> list[str]:
         """Choose the devices to ask the plugin for; none if the container has them already. Raises
         `Unavailable`."""
-        check_unchanged(want)
-        if not self._deps.sources_ready() and await self._deps.was_running(
-            want.pod_uid, want.container
-        ):
-            return []  # a restart of the kubelet: the container has its devices already
         stock = self._inventory.stock(want.resource)
         pick = Pick(still_needed(want, stock.healthy if stock else None))
         reusable = self._reusable.get(want.resource, frozenset())

@@ -145,8 +145,9 @@ class RuntimeDeps:
     """For httpGet hooks; None: they fail."""
     terminating: Callable[[str], bool] = lambda pod_uid: False
     """Whether the pod with that UID is terminating."""
-    shortened: Callable[[str], Signal | None] = lambda pod_uid: None
-    """Of a terminating pod: set when its grace period was shortened since its step began."""
+    give_way: Callable[[str], Signal | None] = lambda pod_uid: None
+    """Set when the running step of the pod with that UID should give way, because the pod is to end
+    or has a shorter grace period since the step began; None: nothing tells."""
     last_status: Callable[[str], PodStatus | None] = lambda pod_uid: None
     """The status of the pod with that UID as last generated."""
     secrets: SecretReader | None = None

@@ -12,8 +12,10 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -24,36 +26,65 @@ from measure import Row
 
 from simclock import RealClock
 
-BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
-    "crash_loop": ({"runs": 80}, {"runs": 3}),
-    "relist": ({"rounds": 100}, {"rounds": 20}),
-    "pod_starts": ({"runs": 3}, {"runs": 1}),
-    "start_up": ({"runs": 15}, {"runs": 5}),
-    "plugin_start": ({"tests": 20}, {"tests": 5}),
-    "cri_calls": ({"number": 200}, {"number": 20}),
-    "real_containerd": ({"rounds": 10}, {"rounds": 3}),
-    "scaling": ({"rounds": 100}, {"rounds": 15}),
-    "memory": ({"runs": 3}, {"runs": 1}),
-    "eviction_day": ({"hours": 24.0}, {"hours": 1.0}),
-    "jumping_time": ({}, {"kubelet": ""}),
-    "idle_pods": ({}, {"duration_s": 10.0}),
-    "soak": ({"duration_s": 60.0}, {"duration_s": 20.0}),
+HOME: Final = Path(__file__).parent
+FAKE: Final = ("simclock", "fakecri", "protos")
+KUBELET: Final = (*FAKE, "refkubelet")
+JUMPING: Final = (*FAKE, "fakekubeapi", "timewarp", "conformance/harness")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A module of this folder, how its `rows` is called, and the code that its numbers are of."""
+
+    measures: tuple[str, ...]
+    """Folders of the project: what changes there may change the numbers."""
+    full: Mapping[str, Any]
+    """The arguments of `rows` in a full run."""
+    quick: Mapping[str, Any]
+    """Those in a quick one."""
+
+
+BENCHMARKS: Final[Mapping[str, Benchmark]] = {
+    "crash_loop": Benchmark(KUBELET, {"runs": 80}, {"runs": 3}),
+    "relist": Benchmark(KUBELET, {"rounds": 100}, {"rounds": 20}),
+    "pod_starts": Benchmark(KUBELET, {"runs": 3}, {"runs": 1}),
+    "start_up": Benchmark((*KUBELET, "fakekubeapi", "conformance"), {"runs": 15}, {"runs": 5}),
+    "plugin_start": Benchmark(FAKE, {"tests": 20}, {"tests": 5}),
+    "cri_calls": Benchmark(FAKE, {"number": 200}, {"number": 20}),
+    "real_containerd": Benchmark(FAKE, {"rounds": 10}, {"rounds": 3}),
+    "scaling": Benchmark(FAKE, {"rounds": 100}, {"rounds": 15}),
+    "memory": Benchmark(FAKE, {"runs": 3}, {"runs": 1}),
+    "eviction_day": Benchmark((*KUBELET, "fakekubeapi"), {"hours": 24.0}, {"hours": 1.0}),
+    "jumping_time": Benchmark(JUMPING, {}, {"kubelet": ""}),
+    "idle_pods": Benchmark(KUBELET, {}, {"duration_s": 10.0}),
+    "soak": Benchmark(FAKE, {"duration_s": 60.0}, {"duration_s": 20.0}),
 }
-"""By module: the arguments of its `rows` in a full run, and those in a quick one."""
 
 
 def measured(name: str, *, quick: bool) -> list[Row]:
     """Run one benchmark; returns its rows."""
-    full, coarse = BENCHMARKS[name]
+    benchmark = BENCHMARKS[name]
     rows: Callable[..., Iterable[Row]] = import_module(name).rows
-    return list(rows(**(coarse if quick else full)))
+    return list(rows(**(benchmark.quick if quick else benchmark.full)))
+
+
+def commit_of(tree: Path = HOME) -> str:
+    """The commit that is checked out there; "" outside a git repository."""
+    command = ("git", "-C", str(tree), "rev-parse", "HEAD")
+    try:
+        head = subprocess.run(command, check=False, capture_output=True, text=True)
+    except FileNotFoundError:  # no git
+        return ""
+    return head.stdout.strip() if head.returncode == 0 else ""
 
 
 def keep(name: str, rows: Sequence[Row], file: Path) -> None:
-    """Write the rows of a benchmark into the JSON file, in place of those of its last run."""
+    """Write the rows of a benchmark into the JSON file, in place of those of its last run, with the
+    commit that they are of."""
     record = json.loads(file.read_text()) if file.exists() else {}
     record[name] = {
         "date": f"{RealClock().now():%Y-%m-%d}",
+        "commit": commit_of(),
         "machine": f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}",
         "rows": [

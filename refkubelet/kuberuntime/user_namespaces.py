@@ -1,14 +1,18 @@
 """User namespaces of pods: each gets its own range of user and group ids of the node.
 
-A range is chosen when the sandbox is first made, and written to `<root>/pods/<uid>/userns`, the
-only record of it. It is free again when the pod's directory is removed. What must never happen
-here: two pods with ids in common.
+A range is chosen when the sandbox is first made, and written to `<root>/pods/<uid>/userns`, from
+which the next kubelet knows it. It is free again when the pod is over, or when nothing knows the
+pod any more. What must never happen here: two pods with ids in common, also when the configuration
+has changed between two kubelets. So a kubelet does not start beside a file that it cannot read, or
+that was written with another number of ids (LIFE-147.7).
 Upstream: pkg/kubelet/userns/userns_manager.go.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +21,7 @@ import msgspec
 
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.cri.records import PodRuntimeError, UserNamespace
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
@@ -47,9 +52,32 @@ class _File(msgspec.Struct):
 class UserNamespaces:
     """Assigns each pod a range of `ids_per_pod` ids; the first range is the node's own."""
 
-    def __init__(self, root_dir: Path, ids_per_pod: int) -> None:
+    def __init__(self, root_dir: Path, ids_per_pod: int, max_pods: int = 1) -> None:
+        """Reads the ranges of the pods that are there. Raises `UserNamespaceError`, with which the
+        kubelet must not start: a range could be given twice, or there are fewer than `max_pods`
+        (LIFE-147.7, LIFE-147.8)."""
         self._pods = root_dir / "pods"
         self._length = ids_per_pod
+        self._firsts: dict[str, int] = {}  # by pod UID
+        self._owners: dict[int, str] = {}  # by the first id
+        if (ALL_IDS - ids_per_pod) // ids_per_pod < max_pods:
+            raise UserNamespaceError(
+                "create user namespace manager: kubelet user assigned IDs are not enough to support "
+                f"{max_pods} pods: lower userNamespaces.idsPerPod ({ids_per_pod}) or maxPods"
+            )
+        self._restore()
+
+    def _restore(self) -> None:
+        for pod_uid in sorted(os.listdir(self._pods)) if self._pods.is_dir() else ():
+            try:
+                self._read(pod_uid)
+            except (OSError, ValueError) as error:
+                raise UserNamespaceError(
+                    "create user namespace manager: record pod mappings for existing pod "
+                    f"{quoted(pod_uid)}: {error}. The pod may run with these IDs: drain this node "
+                    "with the userNamespaces.idsPerPod it had, then remove "
+                    f"{self._pods / pod_uid / FILE}"
+                ) from None
 
     def of(self, pod: Pod) -> UserNamespace:
         """The pod's range; a new one if it has none. Raises `UserNamespaceError` for an invalid
@@ -60,35 +88,58 @@ class UserNamespaces:
             raise UserNamespaceError(f"user namespace: {error}") from error
         if users is not None:
             return users
+        had = self._firsts.get(uid(pod))  # its file was lost, and its containers may run
         try:
-            made = UserNamespace(self._first_free(), self._length)
+            made = UserNamespace(self._first_free() if had is None else had, self._length)
             self._write(uid(pod), made)
         except (OSError, ValueError) as error:
             raise UserNamespaceError(f"create user namespace: {error}") from error
+        self._firsts[uid(pod)] = made.first
+        self._owners[made.first] = uid(pod)
         return made
 
+    def release(self, pod_uid: str) -> None:
+        """Take back the range of a pod of which nothing runs any more; without one: do nothing."""
+        first = self._firsts.pop(pod_uid, None)
+        if first is not None:
+            del self._owners[first]
+            with suppress(OSError):
+                Path(safe_join(str(self._pods), pod_uid, FILE)).unlink()
+
+    def keep_only(self, pod_uids: Collection[str]) -> None:
+        """Take back the ranges of all other pods."""
+        for pod_uid in self._firsts.keys() - pod_uids:
+            self.release(pod_uid)
+
     def _first_free(self) -> int:
-        names = os.listdir(self._pods) if self._pods.is_dir() else ()
-        taken = set()
-        for name in names:
-            try:
-                users = self._read(name)
-            except (OSError, ValueError):  # that pod gets the error at its own sync
-                continue
-            if users is not None:
-                taken.add(users.first)
-        for first in range(self._length, ALL_IDS - self._length + 1, self._length):
-            if first not in taken:
+        """The lowest range that nobody has. Not the last one: no kernel maps the id 2^32-1."""
+        for first in range(self._length, ALL_IDS - self._length, self._length):
+            if first not in self._owners:
                 return first
-        raise ValueError(f"all {len(taken)} ranges of {self._length} ids are taken")
+        raise ValueError(f"all {len(self._owners)} ranges of {self._length} ids are taken")
 
     def _read(self, pod_uid: str) -> UserNamespace | None:
-        """The pod's range in its file; None without a file. Raises ValueError for an invalid
-        one."""
+        """The pod's range in its file, which is its own from now on; None without a file. Raises
+        ValueError for one that is invalid or has a range that is not the pod's."""
         try:
             data = Path(safe_join(str(self._pods), pod_uid, FILE)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
+        if not data:
+            return None
+        users = self._parsed(data)
+        if self._firsts.get(pod_uid, users.first) != users.first:
+            text = f"different user namespace range already used by pod {quoted(pod_uid)}"
+            raise ValueError(text)
+        if self._owners.get(users.first, pod_uid) != pod_uid:
+            raise ValueError(f"range picked for pod {quoted(pod_uid)} already taken")
+        self._firsts[pod_uid] = users.first
+        self._owners[users.first] = pod_uid
+        return users
+
+    def _parsed(self, data: bytes) -> UserNamespace:
+        """The range in these bytes of a file. Raises ValueError: a kubelet with this number of ids
+        writes no such file."""
         try:
             file = msgspec.json.decode(data, type=_File)
         except msgspec.MsgspecError as error:
@@ -104,6 +155,8 @@ class UserNamespaces:
             raise ValueError(f"wrong user namespace length {mapping.length}")
         if mapping.hostId % self._length != 0:
             raise ValueError(f"wrong user namespace offset specified {mapping.hostId}")
+        if not self._length <= mapping.hostId <= ALL_IDS - self._length:
+            raise ValueError(f"id {mapping.hostId} is out of range")
         return UserNamespace(mapping.hostId, mapping.length)
 
     def _write(self, pod_uid: str, users: UserNamespace) -> None:

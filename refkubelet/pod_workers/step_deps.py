@@ -116,6 +116,8 @@ class StepHooks:
     """Whether the pod was asked to terminate."""
     with_devices: Callable[[Pod, PodStatus], PodStatus] = lambda pod, status: status
     """The status with the health of the pod's devices (CG-084)."""
+    release_users: Callable[[str], None] = lambda pod_uid: None
+    """Takes back the user IDs of a pod that is over (LIFE-147)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,8 +217,8 @@ class PodSteps:
             self._deps.cgroups.update_qos()
 
     async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Clean up: publish the last status, remove volumes and the cgroup; containers and
-        sandboxes are left to garbage collection (LIFE-073, CG-042). Raises `StepError`."""
+        """Clean up: publish the last status, remove volumes and the cgroup, take back user IDs;
+        containers and sandboxes are left to garbage collection (LIFE-073, CG-042). Raises `StepError`."""
         deps = self._deps
         self._publish(pod, status, at_end=True)
         try:
@@ -232,6 +232,7 @@ class PodSteps:
                 await deps.cgroups.destroy(pod)
             except CgroupError as error:
                 raise StepError(str(error)) from None
+        deps.hooks.release_users(uid(pod))
         deps.statuses.terminate_pod(pod)
 
     def show(self, pod: Pod, status: RuntimePodStatus) -> None:

@@ -66,7 +66,9 @@ class CleanableRuntime(Protocol):
     def forget_old_backoffs(self) -> None: ...
 
 
-class CleanableAllocations(Protocol):
+class KeptByPod(Protocol):
+    """Remembers something of each pod."""
+
     def keep_only(self, pod_uids: Collection[str]) -> None: ...
 
 
@@ -103,8 +105,10 @@ class CleanupDeps:
     """Directories of pods are `root_dir/pods/<uid>`."""
     cgroups: CleanableCgroups | None = None
     """None: pods have no cgroups (cgroupsPerQOS false)."""
-    allocations: CleanableAllocations | None = None
+    allocations: KeptByPod | None = None
     """None: pods are never resized."""
+    users: KeptByPod | None = None
+    """None: pods have no user IDs of their own."""
     mounts: Mounts = field(default_factory=NoMounts)
     """Unmounts the volumes of removed pods."""
     volumes: CleanableVolumes | None = None
@@ -171,6 +175,9 @@ class Housekeeping:
         with self._guarded("allocations"):
             if deps.allocations is not None:
                 deps.allocations.keep_only(wanted.uids)
+        with self._guarded("user namespaces"):
+            if deps.users is not None:  # what still starts or ends is in no list
+                deps.users.keep_only(wanted.uids | running.uids | working.keys())
         with self._guarded("directories of pods"):
             await self._remove_orphan_directories(wanted, running)
         with self._guarded("mirrors"):

@@ -101,6 +101,7 @@ class _Given:
                 root_dir=deps.root_dir,
                 cgroups=work.cgroups,
                 allocations=self.resources.allocation.manager,
+                users=self.runtime.users,
                 mounts=deps.mounts,
                 volumes=work.volumes,
             )

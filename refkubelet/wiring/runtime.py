@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refkubelet.config import ConfigError
 from refkubelet.container_manager.cgroups.build import before_the_first_pod
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
@@ -20,7 +21,7 @@ from refkubelet.kuberuntime.options_from_config import (
 )
 from refkubelet.kuberuntime.pod_events import PodEventReader
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
-from refkubelet.kuberuntime.user_namespaces import UserNamespaces
+from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
@@ -51,6 +52,7 @@ class RuntimeParts:
     deletions: ContainerDeletor
     """Removes containers at once, when a pod has too many dead ones."""
     pod_runtimes: PodRuntimes  # handler and user namespace of each pod
+    users: UserNamespaces  # which pod has which IDs of the node
     variables: VariableObjects | None
     """Services, ConfigMaps and Secrets for variables; None: no API server."""
     login_plugins: CredentialPlugins | None
@@ -63,7 +65,9 @@ class RuntimeParts:
 
 
 def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> RuntimeParts:
+    """Raises `ConfigError`: pods have user IDs that this configuration could give twice."""
     deps, later = base.deps, base.later
+    users = _users(base)
     variables = (
         VariableObjects(deps.api, objects.of_pods, deps.clock, deps.rng)
         if deps.api and objects
@@ -72,7 +76,7 @@ def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> 
     pod_runtimes = PodRuntimes(
         deps.api,
         lambda: state.handlers,
-        UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
+        users,
     )
     login_plugins = _login_plugins(base, objects)
     runtime_deps = _deps(
@@ -100,6 +104,7 @@ def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> 
         manager=manager,
         deletions=ContainerDeletor(base.client, options, deps.clock),
         pod_runtimes=pod_runtimes,
+        users=users,
         variables=variables,
         login_plugins=login_plugins,
         pleg=pleg,
@@ -140,6 +145,14 @@ def _deps(
         mounts=deps.mounts,
         claimed=lambda pod_uid: base.later.volumes().claimed(pod_uid),
     )
+
+
+def _users(base: Base) -> UserNamespaces:
+    config = base.config
+    try:
+        return UserNamespaces(base.deps.root_dir, ids_per_pod(config), config.max_pods)
+    except UserNamespaceError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _login_plugins(base: Base, objects: Objects | None) -> CredentialPlugins | None:

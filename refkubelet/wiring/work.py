@@ -200,6 +200,7 @@ def _hooks(base: Base, resources: Resources, runtime: RuntimeParts) -> StepHooks
         recursive_read_only=runtime.pod_runtimes.read_only_is_recursive,
         is_terminating=base.later.is_terminating,
         with_devices=device_health(base, resources),
+        release_users=runtime.users.release,
     )
 
 

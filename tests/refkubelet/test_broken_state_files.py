@@ -32,6 +32,7 @@ REFUSED = {  # upstream exits, too: only the file knows what containers were giv
     "allocated_pods_state",
     "cpu_manager_state",
     "memory_manager_state",
+    "pods/userns",
 }
 
 

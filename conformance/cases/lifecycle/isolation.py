@@ -6,9 +6,10 @@ from typing import Any
 from kubecri.v1 import api_pb2 as cri
 
 from conformance.harness import limits
-from conformance.harness.expect import expect_equal
+from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import IMAGE, container, pod
 from conformance.harness.node import Node
+from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 API, STATUS = Feature.API, Feature.STATUS
@@ -146,6 +147,74 @@ async def a_pod_keeps_its_users(node: Node) -> None:
     )
     first, second = node.calls("RunPodSandbox", pod="web")
     expect_equal(node, users(second.request.config), users(first.request.config), "ID mappings")
+
+
+def with_ids(count: int) -> dict[str, Any]:
+    """Fields of the configuration with which a pod gets so many user IDs."""
+    return {"userNamespaces": {"idsPerPod": count}}
+
+
+async def refuses(node: Node, words: str, **config: Any) -> None:
+    """Expect that the kubelet does not start with these fields and says these words."""
+    said = await node.kubelet.refused_start(**config)
+    expect(node, words in said, f"the words {words!r} in {said[-600:]!r}")
+
+
+@conformance(
+    id="user-namespace-other-length", rules=["LIFE-147.7"], needs=[*FEATURES, Feature.RESTART],
+    since="1.35",
+)  # fmt: skip
+async def no_user_is_given_twice_after_a_change_of_their_number(node: Node) -> None:
+    """While pods run with 65536 user IDs each, a kubelet that shall give them 131072 does not
+    start: the ranges could overlap. The pods run on, and the old configuration goes on with
+    them."""
+    for name in NAMES:
+        await node.apply_static(pod(name, container("main"), hostUsers=False))
+        await started(node, name)
+    await refuses(node, "wrong user namespace length 65536", **with_ids(131072))
+    expect_equal(node, node.count("StopContainer"), 0, "stopped containers")
+    await node.kubelet.start()
+    await node.apply_static(pod("third", container("main"), hostUsers=False))
+    await started(node, "third")
+    calls = [node.calls("RunPodSandbox", pod=name) for name in (*NAMES, "third")]
+    firsts = {users(call.request.config).uids[0].host_id for made in calls for call in made}
+    expect_equal(node, (len(firsts), sum(map(len, calls))), (3, 3), "number of ranges, sandboxes")
+
+
+@conformance(
+    id="user-namespace-too-few", rules=["LIFE-147.8", "LIFE-147.1"],
+    needs=[*FEATURES, Feature.RESTART], since="1.35",
+)  # fmt: skip
+async def there_are_users_for_as_many_pods_as_may_run(node: Node) -> None:
+    """With so many IDs for each pod that there are fewer ranges than maxPods, the kubelet does not
+    start; with fewer pods it does."""
+    many = 1000 * 65536  # 64 ranges of them
+    await refuses(node, "are not enough to support 65 pods", maxPods=65, **with_ids(many))
+    await node.kubelet.start(maxPods=64, **with_ids(many))
+    await node.apply_static(pod("web", container("main"), hostUsers=False))
+    await started(node, "web")
+    (ids,) = users(node.calls("RunPodSandbox", pod="web")[0].request.config).uids
+    expect_equal(node, ids.length, many, "number of user IDs")
+
+
+@conformance(
+    id="user-namespace-released", rules=["LIFE-147.9"],
+    needs=[*FEATURES, API, Feature.RESTART], since="1.35",
+)  # fmt: skip
+async def a_pod_that_has_ended_has_no_users_any_more(node: Node) -> None:
+    """The user IDs of a pod that has ended are free, although it is still at the API server: a
+    kubelet with another number of IDs starts, and gives them to the next pod."""
+    job = container("main", exits(0, after_s=1))
+    await node.api.create_pod(pod("web", job, hostUsers=False, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("web") == "Succeeded", within_s=limits.START_S, what="web ends"
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.kubelet.restart(**with_ids(131072))
+    await node.api.create_pod(pod("other", container("main"), hostUsers=False))
+    await started(node, "other")
+    (ids,) = users(node.calls("RunPodSandbox", pod="other")[0].request.config).uids
+    expect_equal(node, ids.length, 131072, "number of user IDs")
 
 
 @conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=[*FEATURES, API])

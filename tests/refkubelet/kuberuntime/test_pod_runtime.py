@@ -25,7 +25,7 @@ from refkubelet.cri.records import (
 from refkubelet.kuberuntime.config.mounts import MountError, MountFacts, volume_mounts, with_users
 from refkubelet.kuberuntime.config.security import namespace_options
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
-from refkubelet.kuberuntime.user_namespaces import UserNamespaces
+from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.volumes.plan import recursive_read_only
 
 pytestmark = pytest.mark.virtual_time
@@ -97,11 +97,72 @@ async def test_pods_with_users_of_their_own_share_none(tmp_path: Path) -> None:
 
 async def test_a_range_outlives_the_kubelet_and_ends_with_the_pod(tmp_path: Path) -> None:
     first, second = make_pod(uid="u-1", hostUsers=False), make_pod(uid="u-2", hostUsers=False)
-    before = [(await runtimes(tmp_path, default=ALL).of(p)).users for p in (first, second)]
+    source = runtimes(tmp_path, default=ALL)
+    before = [(await source.of(p)).users for p in (first, second)]
     again = runtimes(tmp_path, default=ALL)
     assert [(await again.of(p)).users for p in (first, second)] == before
-    (tmp_path / "pods" / "u-1" / "userns").unlink()
-    assert (await again.of(make_pod(uid="u-3", hostUsers=False))).users == before[0]
+    file = tmp_path / "pods" / "u-1" / "userns"
+    file.unlink()  # behind the kubelet's back, while the pod runs
+    assert (await again.of(make_pod(uid="u-3", hostUsers=False))).users == UserNamespace(196_608)
+    assert (await again.of(first)).users == before[0]
+    users = UserNamespaces(tmp_path, 65_536)
+    users.release("u-1")
+    assert not file.exists()
+    assert users.of(make_pod(uid="u-4", hostUsers=False)) == before[0]
+    users.keep_only(["u-3", "u-4"])
+    assert users.of(make_pod(uid="u-5", hostUsers=False)) == before[1]
+
+
+def written(root: Path, pod_uid: str, first: int, length: int = 65_536) -> Path:
+    """The file of a pod's range."""
+    mapping = {"hostId": first, "containerId": 0, "length": length}
+    file = root / "pods" / pod_uid / "userns"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"uidMappings": [mapping], "gidMappings": [mapping]}))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("ranges", "ids", "wanted"),
+    [
+        ([(65_536, 65_536)], 131_072, "wrong user namespace length 65536"),
+        ([(131_072, 131_072)], 65_536, "wrong user namespace length 131072"),
+        ([(65_536, 131_072)], 131_072, "wrong user namespace offset specified 65536"),
+        ([(0, 65_536)], 65_536, "id 0 is out of range"),
+        ([(1 << 32, 65_536)], 65_536, "id 4294967296 is out of range"),
+        ([(65_536, 65_536), (65_536, 65_536)], 65_536, 'picked for pod "u-1" already taken'),
+    ],
+)
+def test_no_kubelet_starts_beside_ranges_that_it_could_give_twice_LIFE_147_7(
+    tmp_path: Path, ranges: list[tuple[int, int]], ids: int, wanted: str
+) -> None:
+    files = [written(tmp_path, f"u-{n}", *each) for n, each in enumerate(ranges)]
+    with pytest.raises(UserNamespaceError) as refused:
+        UserNamespaces(tmp_path, ids)
+    assert wanted in str(refused.value)
+    assert str(refused.value).endswith(f"then remove {files[-1]}")
+    assert all(file.exists() for file in files)
+
+
+def test_there_are_ranges_for_all_pods_LIFE_147_8(tmp_path: Path) -> None:
+    UserNamespaces(tmp_path, 65_536 * 590, 110)
+    with pytest.raises(UserNamespaceError, match="not enough to support 110 pods"):
+        UserNamespaces(tmp_path, 65_536 * 591, 110)
+
+
+def test_no_range_has_the_id_that_no_kernel_maps_LIFE_147_4(tmp_path: Path) -> None:
+    users = UserNamespaces(tmp_path, 1 << 30)
+    for n in (1, 2):
+        users.of(make_pod(uid=f"u-{n}", hostUsers=False))
+    with pytest.raises(UserNamespaceError, match="all 2 ranges of 1073741824 ids are taken"):
+        users.of(make_pod(uid="u-3", hostUsers=False))
+
+
+def test_an_empty_file_is_none_LIFE_147(tmp_path: Path) -> None:
+    written(tmp_path, "u-1", 65_536).write_text("")
+    users = UserNamespaces(tmp_path, 65_536)
+    assert users.of(make_pod(uid="u-2", hostUsers=False)).first == 65_536
+    assert users.of(make_pod(uid="u-1", hostUsers=False)).first == 131_072
 
 
 @pytest.mark.parametrize(
@@ -124,13 +185,15 @@ async def test_a_file_that_no_kubelet_wrote(tmp_path: Path, text: Any, wanted: s
         mapping = {"hostId": 65_536, "containerId": inside, "length": length}
         text = json.dumps({"uidMappings": [mapping], "gidMappings": [mapping]})
     file = tmp_path / "pods" / "uid-web" / "userns"
+    source = runtimes(tmp_path, default=ALL)
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    source = runtimes(tmp_path, default=ALL)
     with pytest.raises(PodRuntimeError, match=wanted):
         await source.of(make_pod(hostUsers=False))
     other = await source.of(make_pod(uid="u-2", hostUsers=False))
     assert other.users is not None  # no other pod suffers
+    with pytest.raises(UserNamespaceError, match=f'existing pod "uid-web": .*{wanted[-20:]}'):
+        UserNamespaces(tmp_path, 65_536)  # LIFE-147.7: not even the next kubelet
 
 
 async def test_no_user_namespace_without_the_runtimes_help(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ class UserNamespaces:
         self._owners: dict[int, str] = {}  # by the first id
         if (ALL_IDS - ids_per_pod) // ids_per_pod < max_pods:
             raise UserNamespaceError(
-                "create user namespace manager: kubelet user assigned IDs are not enough to support "
-                f"{max_pods} pods: lower userNamespaces.idsPerPod ({ids_per_pod}) or maxPods"
+                "create user namespace manager: kubelet user assigned IDs are not enough to "
+                f"support {max_pods} pods: lower userNamespaces.idsPerPod ({ids_per_pod}) or maxPods"
             )
         self._restore()
 

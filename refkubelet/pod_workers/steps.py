@@ -218,7 +218,8 @@ class PodSteps:
 
     async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None:
         """Clean up: publish the last status, remove volumes and the cgroup, take back user IDs;
-        containers and sandboxes are left to garbage collection (LIFE-073, CG-042). Raises `StepError`."""
+        containers and sandboxes are left to garbage collection (LIFE-073, LIFE-147, CG-042). Raises
+        `StepError`."""
         deps = self._deps
         self._publish(pod, status, at_end=True)
         try:

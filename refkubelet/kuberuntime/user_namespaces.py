@@ -63,7 +63,8 @@ class UserNamespaces:
         if (ALL_IDS - ids_per_pod) // ids_per_pod < max_pods:
             raise UserNamespaceError(
                 "create user namespace manager: kubelet user assigned IDs are not enough to "
-                f"support {max_pods} pods: lower userNamespaces.idsPerPod ({ids_per_pod}) or maxPods"
+                f"support {max_pods} pods: lower userNamespaces.idsPerPod ({ids_per_pod}), or "
+                "maxPods"
             )
         self._restore()
 

@@ -188,9 +188,9 @@ async def no_user_is_given_twice_after_a_change_of_their_number(node: Node) -> N
 async def there_are_users_for_as_many_pods_as_may_run(node: Node) -> None:
     """With so many IDs for each pod that there are fewer ranges than maxPods, the kubelet does not
     start; with fewer pods it does."""
-    many = 1000 * 65536  # 64 ranges of them
-    await refuses(node, "are not enough to support 65 pods", maxPods=65, **with_ids(many))
-    await node.kubelet.start(maxPods=64, **with_ids(many))
+    many = 1024 * 65536  # 63 ranges of them beside the node's
+    await refuses(node, "are not enough to support 64 pods", maxPods=64, **with_ids(many))
+    await node.kubelet.start(maxPods=63, **with_ids(many))
     await node.apply_static(pod("web", container("main"), hostUsers=False))
     await started(node, "web")
     (ids,) = users(node.calls("RunPodSandbox", pod="web")[0].request.config).uids

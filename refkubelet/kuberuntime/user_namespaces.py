@@ -113,7 +113,8 @@ class UserNamespaces:
             self.release(pod_uid)
 
     def _first_free(self) -> int:
-        """The lowest range that nobody has. Not the last one: no kernel maps the id 2^32-1."""
+        """The lowest range that nobody has. Not the last one: no kernel maps the id 2^32-1
+        (LIFE-147.10)."""
         for first in range(self._length, ALL_IDS - self._length, self._length):
             if first not in self._owners:
                 return first

@@ -5,6 +5,7 @@ asyncio loop. On a `VirtualLoop` the same code waits without real time, and the 
 how a run goes. On a `ManualLoop` time passes only when a test lets it pass.
 """
 
+from simclock.aside import aside, call_aside
 from simclock.clock import Clock, RealClock, VirtualClock, format_rfc3339
 from simclock.dice import Ids, Rng, unguessable
 from simclock.latency import Delay, Latency
@@ -23,6 +24,8 @@ __all__ = [
     "TimeLimitPassed",
     "VirtualClock",
     "VirtualLoop",
+    "aside",
+    "call_aside",
     "format_rfc3339",
     "run_virtual",
     "unguessable",

@@ -40,12 +40,19 @@ def anything_mounted_below(directory: str | Path, table: Path = TABLE) -> bool:
 
 
 def mount_points_below(directory: str | Path, table: Path = TABLE) -> list[str]:
-    """Where something is mounted, at the directory or anywhere below; the newest first. Raises
-    OSError."""
-    place = os.fsencode(os.path.realpath(directory))
+    """Where something is mounted, at the directory or anywhere below; the newest first. What is
+    mounted there is not touched: its server may not answer. Raises OSError."""
+    above, name = os.path.split(os.path.abspath(directory))
+    place = os.fsencode(os.path.join(os.path.realpath(above), name))
     points = [_point(line) for line in table.read_bytes().splitlines()]
     below = (p for p in reversed(points) if p == place or p.startswith(place + b"/"))
     return [os.fsdecode(point) for point in below]
+
+
+def is_mount_point(path: str | Path, table: Path = TABLE) -> bool:
+    """Whether something is mounted at the path itself; it is not touched. Raises OSError."""
+    above, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(above), name) in mount_points_below(path, table)
 
 
 def _point(line: bytes) -> bytes:

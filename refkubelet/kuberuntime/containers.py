@@ -12,6 +12,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,12 +31,14 @@ from refkubelet.cri.records import (
 from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import ContainerEvents
 from refkubelet.golang.duration import format_duration
+from refkubelet.host.untrusted_files import listed
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
     ContainerConfigError,
     StartSpec,
+    config_failures,
     container_config,
 )
 from refkubelet.kuberuntime.decisions.backoff import BackoffTable, restart_key
@@ -49,6 +52,7 @@ from refkubelet.model.downward_api import VariableError
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import log_fields, log_name, name_and_namespace, pod_ref, uid
+from simclock import call_aside
 from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
@@ -201,6 +205,11 @@ class ContainerStarter:
             devices=devices,
             runtime=start.runtime,
         )
+        prepare = partial(
+            run_container_options, container, pod, facts, deps=deps, options=self._options
+        )
+        with config_failures():
+            run = await call_aside(f"volumes of {container.name} in {pod_ref(pod)}", prepare)
         placements = deps.placements
         return StartSpec(
             container=container,
@@ -208,7 +217,7 @@ class ContainerStarter:
             image=image,
             image_ref=ref,
             target_id=target_id,
-            run=run_container_options(container, pod, facts, deps=deps, options=self._options),
+            run=run,
             placement=placements.placement(pod, container) if placements else ANYWHERE,
             runtime=start.runtime,
         )
@@ -308,7 +317,7 @@ def newest_exited(status: RuntimePodStatus, name: str) -> ContainerRecord | None
 def next_attempt_by_logs(log_dir: Path) -> int:
     """1 + the highest N of `N.log*` in a container's log directory; 0 without any."""
     try:
-        names = [entry.name for entry in log_dir.iterdir()]
+        names = listed(log_dir)
     except OSError:
         return 0
     counts = [int(match.group(1)) for name in names if (match := _LOG_FILE.match(name))]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,6 +20,7 @@ from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodSt
 from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints, log_failure
+from refkubelet.host.untrusted_files import listed, removed
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.gc_choice import (
@@ -33,7 +34,7 @@ from refkubelet.kuberuntime.kill import noted_grace_s
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.telemetry.spans import KUBERUNTIME
-from simclock import Clock
+from simclock import Clock, aside
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +129,8 @@ class ContainerGC:
         for entry in _entries(self._options.pod_logs_dir):
             names = parse_pod_log_dir(entry.name)
             if may_go(names[2] if names else entry.name):
-                shutil.rmtree(entry, ignore_errors=True)
+                with suppress(OSError):  # what is left of it is looked at next time
+                    await aside(f"the logs in {entry}", removed(str(entry)))
         for link in _entries(self._options.container_logs_dir):
             dangles = link.suffix == ".log" and link.is_symlink() and not link.exists()
             if dangles and not await self._may_log_again(link.stem.rpartition("-")[2]):
@@ -150,7 +152,7 @@ def _no_pod(uid: str) -> bool:
 
 def _entries(directory: Path | None) -> list[Path]:
     try:
-        return sorted(directory.iterdir()) if directory is not None else []
+        return [directory / name for name in listed(directory.resolve())] if directory else []
     except OSError:
         return []
 

@@ -12,7 +12,6 @@ Upstream: pkg/kubelet/logs/container_log_manager.go.
 from __future__ import annotations
 
 import asyncio
-import glob
 import gzip
 import logging
 import os
@@ -26,7 +25,7 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import ContainerRecord
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
-from refkubelet.host.untrusted_files import open_regular
+from refkubelet.host.untrusted_files import listed, open_regular
 from refkubelet.kuberuntime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan
 from simclock import Clock
 
@@ -136,7 +135,7 @@ class ContainerLogManager:
     async def rotate(self, container_id: str, log_path: str) -> None:
         """Rotate a log now (GC-203). Raises `OSError`, and `CriCallError` if the runtime does not
         open a new log; then the log is renamed back."""
-        plan = rotation_plan(glob.glob(f"{glob.escape(log_path)}.*"), self._policy.max_files)
+        plan = rotation_plan(_rotated(log_path), self._policy.max_files)
         for path in plan.remove:
             os.unlink(path)
         for path in plan.compress:
@@ -174,6 +173,16 @@ async def compress(path: str) -> None:
             os.unlink(unfinished)
         raise
     os.unlink(path)
+
+
+def _rotated(log_path: str) -> list[str]:
+    """The files that begin with the log's name and a dot."""
+    directory, name = os.path.split(log_path)
+    try:
+        names = listed(os.path.realpath(directory))
+    except OSError:
+        return []
+    return [os.path.join(directory, other) for other in names if other.startswith(f"{name}.")]
 
 
 def _size_bytes(path: str) -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
+from refkubelet.host.untrusted_files import listed
 
 
 class LogRemovalError(Exception):
@@ -49,7 +50,7 @@ def _remove_logs(log_path: str, container_id: str, links_dir: Path | None) -> No
 def _remove(directory: str, wanted: Callable[[str], bool]) -> None:
     """Delete the wanted files of the directory, if it can be read. Raises OSError."""
     try:
-        files = os.listdir(directory)
+        files = listed(os.path.realpath(directory))
     except OSError:
         return
     for file in sorted(filter(wanted, files)):

@@ -13,11 +13,12 @@ import asyncio
 import logging
 import os
 import stat
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.failures import Complaints
+from refkubelet.host.untrusted_files import Met, looked_at
 from refkubelet.operation_backoff import Retry, failed
 from refkubelet.plugin_manager.plan import SocketId, plan
 from refkubelet.plugin_manager.registration import (
@@ -27,13 +28,15 @@ from refkubelet.plugin_manager.registration import (
     RegistrationSockets,
     register_plugin,
 )
-from simclock import Clock
+from simclock import Clock, aside
 
 log = logging.getLogger(__name__)
 
 DIRECTORY: Final = "plugins_registry"
 DIRECTORY_MODE: Final = 0o750
 PERIOD_S: Final = 1.0
+MOST_ENTRIES: Final = 10_000
+"""More are not looked at: plug-ins, and whoever else may write there, make a few."""
 
 
 class PluginManager:
@@ -61,7 +64,7 @@ class PluginManager:
             while True:
                 try:
                     self._directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-                    self._reconcile(sockets_below(self._directory))
+                    self._reconcile(await aside("plug-ins", sockets_below(self._directory)))
                 except OSError as error:
                     self._complaints.failed("cannot look for plug-ins", error, OSError)
                 else:
@@ -120,26 +123,30 @@ class PluginManager:
             self._complaints.failed(f"plug-in at {path} is let go", error)
 
 
-def sockets_below(directory: Path) -> dict[str, SocketId]:
-    """The sockets in the directory and its directories, but for names that begin with a dot. Raises
-    OSError if the directory itself cannot be read."""
+def sockets_below(directory: Path) -> Generator[None, None, dict[str, SocketId]]:
+    """The sockets in the directory and its directories, but for names that begin with a dot, an
+    entry at each step, at most `MOST_ENTRIES`. Raises OSError if the directory itself cannot be
+    read."""
     found: dict[str, SocketId] = {}
-    left = [str(directory)]
-    while left:
+    top = os.path.realpath(directory)
+    left, seen = [str(directory)], 0
+    while left and seen < MOST_ENTRIES:
         above = left.pop()
         try:
-            entries = sorted(os.listdir(above))
+            for met in looked_at(top if above == str(directory) else above, MOST_ENTRIES):
+                seen += 1
+                _note(met, os.path.join(above, met.name), found=found, left=left)
+                yield
         except OSError:
             if above == str(directory):
                 raise
-            continue
-        for path in (os.path.join(above, name) for name in entries if not name.startswith(".")):
-            try:
-                status = os.lstat(path)
-            except OSError:
-                continue  # gone between the two looks
-            if stat.S_ISSOCK(status.st_mode):
-                found[path] = (status.st_ino, status.st_ctime_ns)
-            elif stat.S_ISDIR(status.st_mode):
-                left.append(path)
     return found
+
+
+def _note(met: Met, path: str, *, found: dict[str, SocketId], left: list[str]) -> None:
+    if met.name.startswith("."):
+        return
+    if stat.S_ISSOCK(met.status.st_mode):
+        found[path] = (met.status.st_ino, met.status.st_ctime_ns)
+    elif met.is_directory:
+        left.append(path)

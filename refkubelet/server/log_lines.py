@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Final
 
 NANO: Final = 10**9
+MOST_SHOWN_BYTES: Final = 1024  # of a line without a known format
 STREAMS: Final = (b"stdout", b"stderr")
 _TIME: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z")
 
@@ -45,7 +46,8 @@ def parser_of(line: bytes) -> Parse:
         except ValueError:
             continue
         return parse
-    raise UnknownFormat(f"unsupported log format: {line.decode(errors='replace')!r}")
+    beginning = line[:MOST_SHOWN_BYTES].decode(errors="replace")
+    raise UnknownFormat(f"unsupported log format: {beginning!r}")
 
 
 def parse_cri(line: bytes) -> LogLine:
@@ -118,6 +120,7 @@ class LogFilter:
         self._stream = stream
         self._parse: Parse | None = None
         self._line_begins = True
+        self._goes_on = self._is_part = False  # of a line that comes in parts
 
     @property
     def done(self) -> bool:
@@ -126,21 +129,55 @@ class LogFilter:
 
     def take(self, raw: bytes) -> bytes:
         """What is shown of the next line. Raises `UnknownFormat` for the first one."""
+        line = self._parsed(raw)
+        if line is None:
+            return b""
+        begins, self._line_begins = self._line_begins, line.text[-1:] in (b"", b"\n")
+        return self._limited(self._of(line, begins=begins)) if self._wants(line) else b""
+
+    def begin(self, raw: bytes) -> bytes:
+        """What is shown of the first part of a line that comes in parts: those of the CRI's format
+        are shown as they come, others are left out. Raises as `take`."""
+        line = self._parsed(raw)
+        self._goes_on = line is not None and self._wants(line)
+        if line is None:
+            return b""
+        self._is_part = _has_no_end(raw)
+        begins, self._line_begins = self._line_begins, not self._is_part
+        return self._limited(self._of(line, begins=begins)) if self._goes_on else b""
+
+    def go_on(self, raw: bytes) -> bytes:
+        """What is shown of another part; the last one has the line's end, if that has one."""
+        if not self._goes_on:
+            return b""
+        return self._limited(raw.removesuffix(b"\n") if self._is_part else raw)
+
+    def _parsed(self, raw: bytes) -> LogLine | None:
+        """None: it has another format than the first one. Raises `UnknownFormat`."""
         if self._parse is None:
             self._parse = parser_of(raw)
         try:
-            line = self._parse(raw)
+            return self._parse(raw)
         except ValueError:
-            return b""
-        begins, self._line_begins = self._line_begins, line.text[-1:] in (b"", b"\n")
+            return None
+
+    def _wants(self, line: LogLine) -> bool:
         if self._since_ns is not None and line.time_ns < self._since_ns:
-            return b""
-        if self._stream is not None and line.stream != self._stream:
-            return b""
-        shown = line.text
-        if self._timestamps and begins:
-            shown = shown_time(line) + b" " + shown
+            return False
+        return self._stream is None or line.stream == self._stream
+
+    def _of(self, line: LogLine, *, begins: bool) -> bytes:
+        timed = self._timestamps and begins
+        return shown_time(line) + b" " + line.text if timed else line.text
+
+    def _limited(self, shown: bytes) -> bytes:
         if self._left is not None:
             shown = shown[: self._left]
             self._left -= len(shown)
         return shown
+
+
+def _has_no_end(raw: bytes) -> bool:
+    """Whether the runtime says of this line that more of it follows in the next (`P`)."""
+    words = raw.split(b" ", 3)
+    return len(words) == 4 and words[2].split(b":")[0] == b"P"

@@ -13,13 +13,17 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from refkubelet.host.untrusted_files import open_log
 from refkubelet.server.log_lines import LogFilter
+from refkubelet.server.log_pieces import LineCutter, Piece
 from simclock import Clock
 
 BLOCK_BYTES: Final = 64 * 1024
+PIECE: Final = 500
+"""The number of lines after which others have their turn."""
 LOOK_S: Final = 0.25
 ASK_EACH: Final = 4
 """After so many looks the container is asked for again."""
@@ -47,14 +51,14 @@ class LogReader:
         self._follow = follow
         self._left = tail_lines if tail_lines is not None and not follow else None
         self._tail_lines = tail_lines
-        self._rest = b""
+        self._cutter = LineCutter()
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """What is shown, as it comes. Raises OSError, `UnknownFormat`, and what `running` does."""
         file = open_log(self._source.path, self._source.trusted)
         try:
             if self._tail_lines is not None:
-                os.lseek(file, tail_start(file, self._tail_lines), os.SEEK_SET)
+                os.lseek(file, await tail_start(file, self._tail_lines), os.SEEK_SET)
             while not self._over:
                 async for chunk in self._to_the_end(file):
                     yield chunk
@@ -76,27 +80,28 @@ class LogReader:
         return self._left == 0 or self._shown.done
 
     async def _to_the_end(self, file: int) -> AsyncIterator[bytes]:
-        """What is shown of all whole lines that are there now."""
+        """What is shown of all that is there now, but for a last line without an end."""
         while not self._over and (block := os.read(file, BLOCK_BYTES)):
-            await asyncio.sleep(0)  # others have their turn, however big the log is
-            *lines, self._rest = (self._rest + block).split(b"\n")
-            if shown := b"".join(self._lines([line + b"\n" for line in lines])):
-                yield shown
+            pieces = self._cutter.feed(block)
+            while some := list(islice(pieces, PIECE)):
+                await asyncio.sleep(0)  # others have their turn, however big the log is
+                if shown := b"".join([self._of(piece) for piece in some]):
+                    yield shown
 
-    def _lines(self, lines: list[bytes]) -> list[bytes]:
-        found = []
-        for line in lines:
-            if self._over:
-                break
-            found.append(self._shown.take(line))
-            if self._left is not None:
-                self._left -= 1
-        return found
+    def _of(self, piece: Piece) -> bytes:
+        """What is shown of a line, or of a part of one."""
+        if self._over:
+            return b""
+        if self._left is not None and piece.ends:
+            self._left -= 1
+        if not piece.begins:
+            return self._shown.go_on(piece.data)
+        return self._shown.take(piece.data) if piece.ends else self._shown.begin(piece.data)
 
     def _last(self) -> bytes:
         """What is shown of a last line without an end."""
-        rest, self._rest = self._rest, b""
-        return self._shown.take(rest) if rest and not self._over else b""
+        piece = self._cutter.rest()
+        return self._of(piece) if piece is not None else b""
 
     async def _more(self, file: int) -> bool:
         """Wait until there is more; False: there will be no more."""
@@ -125,7 +130,7 @@ class LogReader:
         except OSError:
             return file
         os.close(file)
-        self._rest = b""
+        self._cutter = LineCutter()
         return new
 
 
@@ -133,7 +138,7 @@ def _grown(file: int) -> bool:
     return os.fstat(file).st_size > os.lseek(file, 0, os.SEEK_CUR)
 
 
-def tail_start(file: int, lines: int) -> int:
+async def tail_start(file: int, lines: int) -> int:
     """Where the last lines of a file begin, so many as are wanted."""
     end = os.fstat(file).st_size
     left, count, held = end, 0, b""
@@ -141,6 +146,7 @@ def tail_start(file: int, lines: int) -> int:
         size = min(BLOCK_BYTES, left)
         left -= size
         held = os.pread(file, size, left)
+        await asyncio.sleep(0)
         count += held.count(b"\n")
     at = 0
     while count > lines:

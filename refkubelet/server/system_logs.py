@@ -11,15 +11,16 @@ import asyncio
 import html
 import os
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from refkubelet.host.untrusted_files import open_below
+from refkubelet.host.untrusted_files import is_directory, listed, open_below
 from refkubelet.server.exchange import Answer, Request, error
 from refkubelet.server.host import ServerHost
 from refkubelet.server.routes import NO_PAGE, Route
+from simclock import aside
 
 BLOCK_BYTES: Final = 64 * 1024
 BINARY: Final = "application/octet-stream"
@@ -46,7 +47,7 @@ class SystemLogs:
                 if not request.path.endswith("/"):
                     name = quote(request.path.rsplit("/", 1)[-1])
                     return Answer(status=301, headers={"Location": f"{name}/"})
-                return listing(os.listdir(file), file)
+                return _page(await aside(f"the list of {path}", _rows(os.dup(file))))
             chunks = _content(file, os.fstat(file).st_size)
             kind = _kind(os.pread(file, 512, 0))
             file = -1
@@ -56,22 +57,29 @@ class SystemLogs:
                 os.close(file)
 
 
-def listing(names: list[str], directory: int) -> Answer:
-    """A page with a link for each name, directories with a slash."""
+def _rows(directory: int) -> Generator[None, None, list[str]]:
+    """A link for each entry of the open directory, which is closed in the end; directories with a
+    slash, an entry at each step."""
     rows = []
-    for name in sorted(names):
-        shown = name + ("/" if _is_directory(name, directory) else "")
-        address = quote(shown if ":" not in shown.split("/")[0] else f"./{shown}")
-        rows.append(f'<a href="{html.escape(address)}">{html.escape(shown)}</a>\n')
+    try:
+        for name in listed(directory):
+            rows.append(_row(name + ("/" if is_directory(name, directory) else "")))
+            yield
+    finally:
+        os.close(directory)
+    return rows
+
+
+def _row(shown: str) -> str:
+    printable = shown.encode(errors="surrogateescape")
+    text = printable.decode(errors="replace")
+    address = quote(printable if ":" not in shown.split("/")[0] else b"./" + printable)
+    return f'<a href="{html.escape(address)}">{html.escape(text)}</a>\n'
+
+
+def _page(rows: list[str]) -> Answer:
     head = '<!doctype html>\n<meta name="viewport" content="width=device-width">\n'
     return Answer(body=f"{head}<pre>\n{''.join(rows)}</pre>\n".encode(), content_type=HTML)
-
-
-def _is_directory(name: str, directory: int) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
-    except OSError:
-        return False
 
 
 def _kind(beginning: bytes) -> str:

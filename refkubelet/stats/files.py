@@ -1,27 +1,30 @@
 """Measures a pod's files, logs, /etc/hosts and volumes, as `du` does.
 
 Logs are measured on request: for pods with storage limits, for ranking and for the summary. Volumes
-can be large, so `measure` pauses and lets other tasks run. Files that vanish meanwhile are skipped.
-Upstream:
-pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
+can be large, and are measured beside the loop. Files that vanish meanwhile are skipped.
+Upstream: pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
 """
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
 from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize, added
+from refkubelet.host.untrusted_files import entry_status, looked_at, opened_directory, walked
 from refkubelet.model.names import UnsafeNameError, pod_dir, pod_log_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, name_and_namespace, uid
 from refkubelet.stats.usage import PodFiles
+from simclock import aside
+
+log = logging.getLogger(__name__)
 
 PLUGINS: Final[Mapping[str, str]] = {
     "emptyDir": "kubernetes.io/empty-dir",
@@ -35,8 +38,8 @@ PLUGINS: Final[Mapping[str, str]] = {
 LOCAL: Final = frozenset({"emptyDir", "configMap", "gitRepo"})
 """The kinds that count as ephemeral storage of the pod; the others are only in the summary."""
 BLOCK_BYTES: Final = 512  # the unit of st_blocks, whatever the filesystem
-PIECE: Final = 500
-"""The number of files that are measured before other tasks run."""
+MOST_LINKED: Final = 1_000_000
+"""Of so many files with several names it is remembered that they were counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,11 @@ class PodFilesReader:
         yet. hostPath volumes are not measured."""
         sizes: dict[str, VolumeSize] = {}
         for volume in measured_volumes(pod):
-            used = await measure(volume_dir(self.root_dir, pod, volume))
+            try:
+                used = await measure(volume_dir(self.root_dir, pod, volume))
+            except OSError as error:
+                log.warning("the size of a volume is unknown: %s", error)
+                continue
             if used.inodes:
                 sizes[volume.name] = VolumeSize(used, now_ns, _is_local(volume))
         return sizes
@@ -104,48 +111,51 @@ def plain_files(directory: str) -> DiskUse:
     """The files directly in a directory, without the directory itself; nothing if it does not
     exist."""
     try:
-        with os.scandir(directory) as entries:
-            return added(_entry(e.path) for e in entries if not e.is_dir(follow_symlinks=False))
+        return added(_use(met.status) for met in looked_at(directory) if not met.is_directory)
     except OSError:
         return NOTHING
 
 
 async def measure(path: str) -> DiskUse:
-    """The size of a directory and all below it on the same filesystem; hard links count once."""
-    total = NOTHING
-    for number, use in enumerate(_walk(path), start=1):
-        total += use
-        if number % PIECE == 0:
-            await asyncio.sleep(0)
-    return total
+    """The size of a directory and all below it on the same filesystem; hard links count once.
+    Raises OSError when nothing is answered."""
+    return await aside(f"the size of {path}", _measured(path))
 
 
-def _walk(top: str) -> Iterator[DiskUse]:
-    """The size of each file and directory at and below `top` on its filesystem."""
-    try:
-        device = os.lstat(top).st_dev
-    except OSError:
-        return
-    linked: set[int] = set()
-    waiting = [top]
-    while waiting:
-        path = waiting.pop()
+def _measured(path: str) -> Generator[None, None, DiskUse]:
+    """The size of what is at `path`, an entry at each step."""
+    with ExitStack() as held:
         try:
-            found = os.lstat(path)
-            is_dir = stat.S_ISDIR(found.st_mode)
-            if found.st_dev != device or found.st_ino in linked:
-                continue
-            below = os.listdir(path) if is_dir else []
-        except OSError:  # removed meanwhile
+            top = held.enter_context(opened_directory(path))
+        except OSError:  # it is not made yet, or removed
+            return NOTHING
+        found = os.fstat(top)
+        total = _use(found)
+        try:
+            for use in _below(top, found.st_dev):
+                total += use
+                yield
+        except OSError as error:
+            log.warning("the size of %s is larger than what was counted: %s", path, error)
+        return total
+
+
+def _below(top: int, device: int) -> Iterator[DiskUse]:
+    """The size of each file and directory below `top` on its filesystem. Raises OSError."""
+    linked: set[int] = set()
+    for met in walked(top, enters=lambda status: status.st_dev == device):
+        status = met.status
+        if status.st_dev != device or status.st_ino in linked:
             continue
-        if found.st_nlink > 1 and not is_dir:
-            linked.add(found.st_ino)
-        yield DiskUse(found.st_blocks * BLOCK_BYTES, 1)
-        waiting += (os.path.join(path, name) for name in below)
+        if status.st_nlink > 1 and not met.is_directory and len(linked) < MOST_LINKED:
+            linked.add(status.st_ino)
+        yield _use(status)
+
+
+def _use(status: os.stat_result) -> DiskUse:
+    return DiskUse(status.st_blocks * BLOCK_BYTES, 1)
 
 
 def _entry(path: str) -> DiskUse:
-    try:
-        return DiskUse(os.lstat(path).st_blocks * BLOCK_BYTES, 1)
-    except OSError:
-        return NOTHING
+    status = entry_status(path)
+    return NOTHING if status is None else _use(status)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,8 +22,6 @@ from refkubelet.api.client import ApiError
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
-from refkubelet.host.directories import anything_mounted_below
-from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import (
     full_name,
@@ -45,11 +42,10 @@ from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
 from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop.orphan_directories import CleanableVolumes, OrphanDirectories
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.metrics import HousekeepingMetrics
 from refkubelet.volumes.mounting import Mounts, NoMounts
-from refkubelet.volumes.plan import LOCAL_MOUNTS, OWN_MOUNTS
-from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -80,13 +76,6 @@ class CleanableCgroups(Protocol):
     def remove_orphans(
         self, keep: Collection[str], volumes_exist: Callable[[str], bool]
     ) -> None: ...
-
-
-class CleanableVolumes(Protocol):
-    def is_left(self, pod_uid: str) -> bool:
-        """Whether drivers still have volumes of a pod that is gone; these are being ended. Raises
-        OSError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +136,12 @@ class Housekeeping:
 
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
-        self._pods_dir = str(deps.root_dir / "pods")
+        self._directories = OrphanDirectories(
+            deps.root_dir, deps.mounts, volumes=deps.volumes, clock=deps.clock
+        )
         self._wanted = _Wanted()
         self._running = _Running()
         self._statuses: tuple[tuple[Pod, ...], frozenset[str]] = ((), frozenset())
-        self._looked_at: tuple[int, _Wanted, _Running] | None = None
         self._complaints = Complaints(log, deps.clock)
         self.metrics = HousekeepingMetrics()
 
@@ -179,7 +169,7 @@ class Housekeeping:
             if deps.users is not None:  # what still starts or ends is in no list
                 deps.users.keep_only(wanted.uids | running.uids | working.keys())
         with self._guarded("directories of pods"):
-            await self._remove_orphan_directories(wanted, running)
+            self._remove_directories(wanted, running)
         with self._guarded("mirrors"):
             await self._delete_orphan_mirrors()
         created = self._create_missing(wanted, working)
@@ -187,9 +177,14 @@ class Housekeeping:
         self._kill_unknown(running, working, created)
         with self._guarded("cgroups"):
             if deps.cgroups is not None:
-                deps.cgroups.remove_orphans(at_work | created, self._has_volumes)
+                deps.cgroups.remove_orphans(at_work | created, self._directories.has_volumes)
         with self._guarded("back-offs"):
             deps.runtime.forget_old_backoffs()
+
+    def _remove_directories(self, wanted: _Wanted, running: _Running) -> None:
+        """Those of pods that are not desired, not running and without a worker."""
+        finished = self._deps.workers.should_pod_be_finished
+        self._directories.remove(wanted.uids | running.uids, finished, wanted, running)
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
@@ -280,43 +275,3 @@ class Housekeeping:
                 self._deps.workers.update_pod(
                     UpdatePodOptions(SyncPodType.KILL, running_pod=pod, kill=kill)
                 )
-
-    def _has_volumes(self, pod_uid: str) -> bool:
-        """Whether anything is still mounted below the pod's directory (CG-043): a volume, or a
-        subpath of a volume. True if that cannot be read: then the directory stays."""
-        try:
-            return anything_mounted_below(os.path.join(self._pods_dir, pod_uid))
-        except OSError as error:
-            log.warning("cannot read what is mounted below %s: %s", self._pods_dir, error)
-            return True
-
-    async def _remove_orphan_directories(self, wanted: _Wanted, running: _Running) -> None:
-        """Remove directories of pods that are not desired, not running and without a worker. The
-        directory is not listed again while it and both lists of pods are as they were in a round
-        that found nothing to remove."""
-        try:
-            look = (os.stat(self._pods_dir).st_mtime_ns, wanted, running)
-            if look == self._looked_at:
-                return
-            names = sorted(os.listdir(self._pods_dir))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        keep = wanted.uids | running.uids
-        self._looked_at = look if keep.issuperset(names) else None
-        for name in names:
-            if name in keep or not self._deps.workers.should_pod_be_finished(name):
-                continue
-            path = safe_join(self._pods_dir, name)
-            try:
-                # Volumes and mounts are left by a kubelet that ended before the pod did.
-                if self._deps.volumes is not None and self._deps.volumes.is_left(name):
-                    continue
-                for own in (*OWN_MOUNTS, LOCAL_MOUNTS):
-                    self._deps.mounts.unmount_below(os.path.join(path, own))
-                if self._has_volumes(name):  # mounts of others: the kubelet must not delete them
-                    continue
-                remove_empty_volumes(path, OWN_MOUNTS)
-                await remove_tree(path)
-            except OSError as error:
-                what = f"orphaned pod directory {path} is not removed"
-                self._complaints.failed(what, error, OSError)

@@ -10,14 +10,13 @@ Upstream: pkg/volume/util/atomic_writer.go.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from refkubelet.host.untrusted_files import read_whole
+from refkubelet.host.untrusted_files import looked_at, read_whole, removed_now
 from refkubelet.model.names import safe_join
 from refkubelet.volumes.payload import FileProjection, Payload, checked, stale_paths, visible_names
 from simclock import Clock, Ids
@@ -60,7 +59,7 @@ class AtomicWriter:
             if "/" not in path:
                 _remove_link(os.path.join(volume, path))
         if changed and old_path is not None:
-            shutil.rmtree(old_path)
+            removed_now(old_path)
         return changed
 
     def _publish(self, volume: str, files: Payload, set_permissions: Callable[[], None]) -> None:
@@ -77,7 +76,8 @@ class AtomicWriter:
             os.symlink(name, link)
             os.rename(link, os.path.join(volume, DATA))
         except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
+            with suppress(OSError):
+                removed_now(new)
             raise
 
     def _new_directory(self, volume: str) -> str:
@@ -139,6 +139,12 @@ def _holds(path: str, data: bytes) -> bool:
 
 def _paths_below(directory: str) -> Iterator[str]:
     """All paths below a directory, relative to it."""
-    for above, directories, names in os.walk(directory):
-        for name in (*directories, *names):
-            yield os.path.relpath(os.path.join(above, name), directory)
+    left = [""]
+    while left:
+        above = left.pop()
+        with suppress(OSError):
+            for met in looked_at(os.path.join(directory, above)):
+                path = os.path.join(above, met.name)
+                yield path
+                if met.is_directory:
+                    left.append(path)

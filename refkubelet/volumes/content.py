@@ -32,7 +32,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import fs_user, uid
 from refkubelet.volumes.atomic_writer import AtomicWriter
 from refkubelet.volumes.empty_dirs import EmptyDirs
-from refkubelet.volumes.ownership import fs_group, give_to_group
+from refkubelet.volumes.ownership import fs_group, give_at_once
 from refkubelet.volumes.payload import (
     NO_MODE,
     FileProjection,
@@ -116,14 +116,12 @@ class ContentVolumes:
         payload = await self._payload(pod, volume)
         kind = kind_of(volume)
         path = pod_volume_dir(self._empty_dirs.root_dir, uid(pod), PLUGINS[kind], volume.name)
-        self._empty_dirs.set_up_wrapped(
+        await self._empty_dirs.set_up_wrapped(
             pod, path, volume.name, in_memory=kind != CONFIG_MAP, size_bytes=size_bytes
         )
         for below in nested_mount_points(volume.name, pod):
             os.makedirs(safe_join(path, *below.split("/")), mode=0o755, exist_ok=True)
-        self._writer.write(
-            path, payload, lambda: give_to_group(path, fs_group(pod), read_only=True)
-        )
+        self._writer.write(path, payload, lambda: give_at_once(path, fs_group(pod), read_only=True))
 
     def forget(self, pod: Pod) -> None:
         """The pod has ended."""

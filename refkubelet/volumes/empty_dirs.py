@@ -42,7 +42,7 @@ class EmptyDirs:
         """The path of the volume on the node."""
         return pod_volume_dir(self.root_dir, uid(pod), EMPTY_DIR_PLUGIN, volume)
 
-    def set_up(self, pod: Pod, volume: Volume, size_bytes: int) -> None:
+    async def set_up(self, pod: Pod, volume: Volume, size_bytes: int) -> None:
         """Make the volume, if it is not ready yet. `size_bytes`: for one in memory. Raises
         OSError, ValueError."""
         medium = (volume.emptyDir.medium if volume.emptyDir is not None else None) or ""
@@ -59,10 +59,10 @@ class EmptyDirs:
         elif pages:
             is_new |= self.mounts.huge_pages(path, pages)
         if is_new:
-            give_to_group(path, fs_group(pod), read_only=False)
+            await give_to_group(path, fs_group(pod), read_only=False)
         self._mark(marker)
 
-    def set_up_wrapped(
+    async def set_up_wrapped(
         self, pod: Pod, path: str, volume: str, *, in_memory: bool, size_bytes: int
     ) -> None:
         """Make the directory `path` that another kind of volume fills. Where nothing can be
@@ -77,7 +77,7 @@ class EmptyDirs:
             except PermissionError as error:
                 log.warning("volume %s of %s is on the disk: %s", volume, pod_ref(pod), error)
         if is_new:
-            give_to_group(path, fs_group(pod), read_only=False)
+            await give_to_group(path, fs_group(pod), read_only=False)
         self._mark(marker)
 
     def _make(self, path: str, *, is_new: bool) -> bool:

@@ -23,6 +23,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from lightkube.models.core_v1 import Volume
@@ -53,7 +54,7 @@ from refkubelet.volumes.plan import (
     unmounted_message,
     used_volumes,
 )
-from simclock import Clock
+from simclock import Clock, call_aside
 
 log = logging.getLogger(__name__)
 
@@ -280,9 +281,11 @@ class PodVolumes:
             place = await self._persistent.set_up(pod, known.claimed[volume.name])
             known.places[volume.name] = place
         elif kind == HOST_PATH and volume.hostPath is not None:
-            check_host_path(volume.hostPath)
+            source = volume.hostPath
+            await call_aside(f"the type of {source.path}", partial(check_host_path, source))
         elif kind == EMPTY_DIR:
-            self._empty_dirs.set_up(pod, volume, memory_bytes(pod, volume, self._allocatable_bytes))
+            size_bytes = memory_bytes(pod, volume, self._allocatable_bytes)
+            await self._empty_dirs.set_up(pod, volume, size_bytes)
         elif kind == CSI and volume.csi is not None:
             if self._drivers is None:
                 raise ValueError(no_driver(volume.csi.driver))

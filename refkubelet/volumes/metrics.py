@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import VolumeSize, used_of
@@ -19,7 +20,7 @@ from refkubelet.model.pod import pod_ref, uid
 from refkubelet.volumes.claims import VolumeOnNode, claim_of
 from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.mount_errors import NotMeasured
-from simclock import Clock
+from simclock import Clock, call_aside
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,8 @@ class VolumeMetrics:
         size: VolumeSize | None = None
         try:
             if place.is_local:
-                room = self._filesystem(place.path)
+                read = partial(self._filesystem, place.path)
+                room = await call_aside(f"the filesystem of {place.path}", read)
                 size = VolumeSize(used_of(room), room.time_ns, local=False, room=room)
             elif place.driver and self._drivers is not None:
                 size = await self._drivers.measure(place)

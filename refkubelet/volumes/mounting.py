@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from refkubelet.host.directories import mount_points_below
+from refkubelet.host.directories import is_mount_point, mount_points_below
 from refkubelet.host.untrusted_files import PathBelow
 
 log = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class RealMounts:
             return True
         table = Path(f"/proc/{self._runtime_pid}/mountinfo")
         try:
-            return os.path.realpath(target) in mount_points_below(target, table)
+            return is_mount_point(target, table)
         except OSError as error:
             log.warning("cannot read the runtime's mounts: %s", error)
             return False

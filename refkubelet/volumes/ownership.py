@@ -1,6 +1,8 @@
 """Gives all files of a volume to the pod's group (fsGroup; NODE-212).
 
-What must never happen here: a link is followed.
+Containers may have the volume while it is walked through: it is published again and again, other
+pods use it, the kubelet was restarted. What must never happen here: a link is followed, a wait for
+what a container has put there, more than one entry changed at a step.
 Upstream: pkg/volume/volume_linux.go.
 """
 
@@ -9,15 +11,28 @@ from __future__ import annotations
 import logging
 import os
 import stat
+from collections.abc import Generator
+from contextlib import ExitStack
 from typing import Final
 
+from refkubelet.host.untrusted_files import (
+    Met,
+    change_group,
+    change_mode,
+    opened_directory,
+    opened_place,
+    shown_path,
+    walked,
+)
 from refkubelet.model.objects import Pod
+from simclock import aside
 
 log = logging.getLogger(__name__)
 
 READ_WRITE: Final = 0o660
 READ_ONLY: Final = 0o440
 DIRECTORY: Final = stat.S_ISGID | 0o110
+MOST_TOLD: Final = 10
 ON_ROOT_MISMATCH: Final = "OnRootMismatch"
 
 
@@ -54,39 +69,87 @@ def must_change(found: os.stat_result, group: int, policy: str | None, *, read_o
     return found.st_gid != group or found.st_mode & wanted != wanted
 
 
-def give_to_group(
+async def give_to_group(
     directory: str, group: int | None, *, read_only: bool, policy: str | None = None
 ) -> None:
-    """Give the volume and all below it to the group, the deepest first. What fails is only logged;
-    None: nothing changes."""
-    if group is None:
-        return
-    try:
-        if not must_change(os.stat(directory), group, policy, read_only=read_only):
-            return
-        top = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        log.warning("cannot make group %d the owner of volume %s: %s", group, directory, error)
-        return
-    try:
-        for above, directories, files, descriptor in os.fwalk(".", topdown=False, dir_fd=top):
-            for name in (*files, *directories):
-                shown = os.path.normpath(os.path.join(directory, above, name))
-                _give(name, descriptor, group, read_only=read_only, shown=shown)
-        _give(".", top, group, read_only=read_only, shown=directory)
-    finally:
-        os.close(top)
-
-
-def _give(name: str, above: int, group: int, *, read_only: bool, shown: str) -> None:
-    try:
-        place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    """Give the volume and all below it to the group, the top last: a walk that did not come to its
+    end is not taken for one that did. What fails is only logged; None: nothing changes."""
+    if group is not None:
+        work = giving(directory, group, read_only=read_only, policy=policy)
         try:
-            mode = os.fstat(place).st_mode
-            os.chown(name, -1, group, dir_fd=above, follow_symlinks=False)
-            if not stat.S_ISLNK(mode):
-                os.chmod(f"/proc/self/fd/{place}", group_mode(mode, read_only=read_only))
-        finally:
-            os.close(place)
+            await aside(f"the owner of {directory}", work)
+        except OSError as error:
+            _tell(group, directory, error)
+
+
+def give_at_once(directory: str, group: int | None, *, read_only: bool) -> None:
+    """The same for what the kubelet wrote itself, which is small."""
+    if group is not None:
+        for _ in giving(directory, group, read_only=read_only):
+            pass
+
+
+def giving(
+    directory: str, group: int, *, read_only: bool, policy: str | None = None
+) -> Generator[None]:
+    """The same, an entry at each step."""
+    refused = _Refusals(directory, group)
+    try:
+        with ExitStack() as held:
+            place = held.enter_context(opened_place(directory))
+            found = os.fstat(place)
+            if not must_change(found, group, policy, read_only=read_only):
+                return
+            if stat.S_ISDIR(found.st_mode):
+                top = held.enter_context(opened_directory(directory))
+                for met in walked(top, refused=refused.tell):
+                    _give(met, group, read_only=read_only, refused=refused)
+                    yield
+            _give_place(place, group, read_only=read_only)
     except OSError as error:
-        log.warning("cannot make group %d the owner of %s: %s", group, shown, error)
+        _tell(group, directory, error)
+    refused.sum_up()
+
+
+def _give(met: Met, group: int, *, read_only: bool, refused: _Refusals) -> None:
+    try:
+        with opened_place(met.name, dir_fd=met.above) as place:
+            _give_place(place, group, read_only=read_only)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        refused.tell(met.name, error)
+
+
+def _give_place(place: int, group: int, *, read_only: bool) -> None:
+    """Give what was opened with O_PATH, itself if it is a link; what may not be given gets its mode
+    all the same. Raises OSError."""
+    mode = os.fstat(place).st_mode
+    try:
+        change_group(place, group)
+    finally:
+        if not stat.S_ISLNK(mode):
+            change_mode(place, group_mode(mode, read_only=read_only))
+
+
+def _tell(group: int, what: str, error: OSError) -> None:
+    log.warning("cannot make group %d the owner of %s: %s", group, shown_path(what), error)
+
+
+class _Refusals:
+    """Logs what cannot be given to the group, the first of a volume one by one."""
+
+    def __init__(self, directory: str, group: int) -> None:
+        self._directory = directory
+        self._group = group
+        self._count = 0
+
+    def tell(self, path: str, error: OSError) -> None:
+        self._count += 1
+        if self._count <= MOST_TOLD:
+            _tell(self._group, os.path.join(self._directory, path), error)
+
+    def sum_up(self) -> None:
+        if self._count > MOST_TOLD:
+            text = "cannot make group %d the owner of %d files and directories below %s"
+            log.warning(text, self._group, self._count, self._directory)

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from refkubelet.events.recorder import EventRecorder
@@ -37,6 +39,7 @@ from refkubelet.volumes.mount_errors import (
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
 from refkubelet.volumes.plan import LOCAL_MOUNTS, LOCAL_PLUGIN
+from simclock import call_aside
 
 ALREADY_MOUNTED: Final = "AlreadyMountedVolume"
 
@@ -71,14 +74,30 @@ class PersistentVolumes:
             place = await self._of_driver(pod, claimed, self._drivers)
         elif spec is not None and spec.hostPath is not None:
             self._check(pod, claimed)
-            check_host_path(spec.hostPath)
+            check = partial(check_host_path, spec.hostPath)
+            with self._taken(pod, claimed):
+                await call_aside(f"the type of {spec.hostPath.path}", check)
             place = VolumeOnNode(spec.hostPath.path, claimed.read_only, claimed.name)
         else:
             self._check(pod, claimed)
-            path = self._set_up_local(pod, claimed)
+            with self._taken(pod, claimed):
+                path = await self._set_up_local(pod, claimed)
             place = VolumeOnNode(path, claimed.read_only, claimed.name, is_local=True)
         self._used.setdefault(uid(pod), {})[claimed.volume.name] = claimed
         return place
+
+    @contextmanager
+    def _taken(self, pod: Pod, claimed: ClaimedVolume) -> Iterator[None]:
+        """The pod has the volume from now on; not if that fails, and it had not before."""
+        used, name = self._used.setdefault(uid(pod), {}), claimed.volume.name
+        is_new = name not in used
+        used.setdefault(name, claimed)
+        try:
+            yield
+        except BaseException:
+            if is_new:
+                used.pop(name, None)
+            raise
 
     async def _of_driver(
         self, pod: Pod, claimed: ClaimedVolume, drivers: DriverVolumes
@@ -126,34 +145,49 @@ class PersistentVolumes:
             for pod_uid, used in self._used.items()
         )
 
-    def _set_up_local(self, pod: Pod, claimed: ClaimedVolume) -> str:
+    async def _set_up_local(self, pod: Pod, claimed: ClaimedVolume) -> str:
         """Bind the directory to the pod's; returns where the containers find it."""
         path = claimed.path or ""
-        _check_directory(path)
-        if ".." in path.split("/"):
-            raise MountFailed(SET_UP, f"invalid path: {path} must not contain '..'")
         target = pod_volume_dir(self._root_dir, uid(pod), LOCAL_PLUGIN, claimed.name)
-        if _is_same(path, target):
+        shared, group = self._others(pod, claimed), fs_group(pod)
+        bind = partial(_bound, path, target, self._mounts)
+        found = await call_aside(f"the local volume {path}", bind)
+        if found is None:
             return target
-        shared = self._others(pod, claimed)
-        group = fs_group(pod)
-        if group is not None and shared and os.stat(path).st_gid != group:
-            self._tell_shared(pod, claimed, group)
-        make_directory(os.path.dirname(target))
-        with opened_below(path, "") as place:
-            found = self._mounts.bind(place, target)
+        if group is not None and shared and found.group != group:
+            self._tell_shared(pod, claimed, group, has=found.group)
         if not claimed.read_only and not shared:
-            give_to_group(found, group, read_only=False, policy=change_policy(pod))
-        return found
+            await give_to_group(found.path, group, read_only=False, policy=change_policy(pod))
+        return found.path
 
-    def _tell_shared(self, pod: Pod, claimed: ClaimedVolume, group: int) -> None:
+    def _tell_shared(self, pod: Pod, claimed: ClaimedVolume, group: int, *, has: int) -> None:
         """Other pods use the volume with another group, which it keeps."""
-        has = os.stat(claimed.path or "").st_gid
         text = (
             f"The requested fsGroup is {group}, but the volume {claimed.name} has GID {has}. "
             "The volume may not be shareable."
         )
         self._recorder.pod_event(pod, "Warning", ALREADY_MOUNTED, text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A local volume that was made ready: where containers find it, and its group."""
+
+    path: str
+    group: int
+
+
+def _bound(path: str, target: str, mounts: Mounts) -> _Bound | None:
+    """Bind the directory to `target`; None: it is bound already. Raises `MountFailed`, OSError."""
+    _check_directory(path)
+    if ".." in path.split("/"):
+        raise MountFailed(SET_UP, f"invalid path: {path} must not contain '..'")
+    if _is_same(path, target):
+        return None
+    make_directory(os.path.dirname(target))
+    with opened_below(path, "") as place:
+        group = os.fstat(place.descriptor).st_gid
+        return _Bound(mounts.bind(place, target), group)
 
 
 def _check_directory(path: str) -> None:

@@ -13,7 +13,7 @@ from pods import manifest
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.host.directories import anything_mounted_below as below
 from refkubelet.model.pod import uid
-from refkubelet.sync_loop import housekeeping
+from refkubelet.sync_loop import orphan_directories
 
 pytestmark = pytest.mark.virtual_time
 
@@ -78,7 +78,7 @@ async def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
     mounted = tmp_path / "root/pods/0123/volumes/kubernetes.io~empty-dir/data"
     table = tmp_path / "mountinfo"
     table.write_text(f"36 35 98:0 /x {mounted} rw - ext4 /dev/sda rw\n")
-    monkeypatch.setattr(housekeeping, "anything_mounted_below", partial(below, table=table))
+    monkeypatch.setattr(orphan_directories, "anything_mounted_below", partial(below, table=table))
 
     async with running_node(tmp_path) as node:
         await running(node)

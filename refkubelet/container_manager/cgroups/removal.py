@@ -16,6 +16,8 @@ from refkubelet.host.machine import CgroupDir
 from simclock import Clock
 
 KILL_PASSES: Final = 5
+PIECE: Final = 100
+"""The number of directories that are removed before other tasks run."""
 RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))
 
 
@@ -53,15 +55,23 @@ def subdirectories(directory: CgroupDir, like: str = "") -> Iterator[CgroupDir]:
             yield child
 
 
-def _pids_below(directory: CgroupDir) -> Iterator[int]:
+def _all_below(top: CgroupDir) -> Iterator[CgroupDir]:
+    """The directory and all below it, each after the one it is in: containers may nest them as deep
+    as they like."""
+    left = [top]
+    while left:
+        directory = left.pop()
+        yield directory
+        left += subdirectories(directory)
+
+
+def _pids_below(top: CgroupDir) -> Iterator[int]:
     """The ids of all processes in the cgroup and below; none if it is removed meanwhile."""
-    try:
-        pids = [int(line) for line in (directory / "cgroup.procs").read_text().split()]
-    except OSError:
-        return
-    yield from pids
-    for child in subdirectories(directory):
-        yield from _pids_below(child)
+    for directory in _all_below(top):
+        try:
+            yield from [int(line) for line in (directory / "cgroup.procs").read_text().split()]
+        except OSError:
+            continue
 
 
 def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
@@ -86,12 +96,20 @@ def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
     raise CgroupError(f"failed to kill all the processes attached to the cgroup: {why}")
 
 
-async def _remove_tree(directory: CgroupDir, clock: Clock) -> bool:
-    """Remove a directory and those below; waits up to a second for killed processes to go
-    (CG-102). False: it stays."""
-    for child in subdirectories(directory):
-        if not await _remove_tree(child, clock):
+async def _remove_tree(top: CgroupDir, clock: Clock) -> bool:
+    """Remove a directory and those below, the deepest first. False: it stays."""
+    directories = list(_all_below(top))
+    while directories:
+        if not await _removed(directories.pop(), clock):
             return False
+        if len(directories) % PIECE == PIECE - 1:
+            await clock.sleep(0)
+    return True
+
+
+async def _removed(directory: CgroupDir, clock: Clock) -> bool:
+    """Remove one directory; waits up to a second for killed processes to go (CG-102). False: it
+    stays."""
     for delay_s in RMDIR_DELAYS_S:
         refused = _rmdir(directory)
         if refused != errno.EBUSY:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from refkubelet.container_manager.devices.plugins import PluginError, Register
 from refkubelet.golang.grpc_deadlines import within_deadline
+from refkubelet.host.untrusted_files import looked_at
 from refkubelet.model.names import UnsafeNameError, safe_path
 
 log = logging.getLogger(__name__)
@@ -95,12 +96,13 @@ def _registration(register: Register) -> Any:
 def remove_sockets(directory: Path) -> None:
     """Remove every socket in the directory, so that the plugins register again. Other files stay; a
     socket that cannot be removed is logged."""
-    for path in sorted(directory.iterdir()):
-        try:
-            if stat.S_ISSOCK(path.lstat().st_mode):
+    for met in list(looked_at(directory.resolve())):
+        if stat.S_ISSOCK(met.status.st_mode):
+            path = directory / met.name
+            try:
                 path.unlink()
-        except OSError as error:
-            log.error("cannot remove the socket %s: %s", path, error)
+            except OSError as error:
+                log.error("cannot remove the socket %s: %s", path, error)
 
 
 class PluginSocket:

@@ -103,7 +103,7 @@ class Publishing:
         await self._call(record, pod_data(mount, self._node_name), client, request)
         if VOLUME_MOUNT_GROUP not in stage.capabilities and belongs_to_group(mount, stage.driver):
             policy = change_policy(pod)
-            give_to_group(record.mount, fs_group(pod), read_only=False, policy=policy)
+            await give_to_group(record.mount, fs_group(pod), read_only=False, policy=policy)
         return record.mount
 
     async def unpublish(self, record: VolumeRecord, client: CsiClient) -> None:

@@ -19,7 +19,8 @@ from typing import Final
 
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.checkpoints.content import CheckpointError
-from refkubelet.host.directories import make_directory, mount_points_below
+from refkubelet.host.directories import is_mount_point, make_directory, mount_points_below
+from refkubelet.host.untrusted_files import directories_in
 from refkubelet.model.names import pod_dir
 from refkubelet.volumes.csi.mounts import CsiMount
 from refkubelet.volumes.csi.names import (
@@ -100,7 +101,7 @@ def records_of_pods(root_dir: str) -> tuple[list[VolumeRecord], bool]:
     mounted has no record that can be read, and may be any volume."""
     found: list[VolumeRecord] = []
     all_read = True
-    for directory in _directories(os.path.join(root_dir, "pods")):
+    for directory in directories_in(os.path.join(root_dir, "pods")):
         try:
             found += pod_records(root_dir, os.path.basename(directory))
         except OSError as error:
@@ -112,8 +113,8 @@ def records_of_pods(root_dir: str) -> tuple[list[VolumeRecord], bool]:
 def device_records(root_dir: str) -> list[VolumeRecord]:
     """The volumes that are staged; what cannot be read is left out."""
     found: list[VolumeRecord] = []
-    for driver in _directories(devices_dir(root_dir)):
-        for directory in _directories(driver):
+    for driver in directories_in(devices_dir(root_dir)):
+        for directory in directories_in(driver):
             try:
                 found += _records([(directory, staging_path(directory))])
             except OSError as error:
@@ -124,7 +125,7 @@ def device_records(root_dir: str) -> list[VolumeRecord]:
 def remove_mount(record: VolumeRecord) -> None:
     """Remove the empty directories of a volume and its record; nothing if it is still mounted.
     Raises OSError."""
-    if os.path.ismount(record.mount):
+    if is_mount_point(record.mount):
         return
     with suppress(FileNotFoundError):
         os.rmdir(record.mount)
@@ -137,7 +138,7 @@ def remove_mount(record: VolumeRecord) -> None:
 def _places(root_dir: str, pod_uid: str) -> list[tuple[str, str]]:
     """The directories of the pod's volumes, and where in them each is mounted."""
     above = os.path.join(pod_dir(root_dir, pod_uid), CSI_MOUNTS)
-    return [(directory, target_path(directory)) for directory in _directories(above)]
+    return [(directory, target_path(directory)) for directory in directories_in(above)]
 
 
 def _records(places: list[tuple[str, str]]) -> Iterator[VolumeRecord]:
@@ -151,11 +152,3 @@ def _records(places: list[tuple[str, str]]) -> Iterator[VolumeRecord]:
             if mount_points_below(mount):
                 text = f"the record of what is mounted there cannot be read: {error!r}"
                 raise OSError(errno.EBUSY, text, path) from None
-
-
-def _directories(path: str) -> list[str]:
-    try:
-        with os.scandir(path) as entries:
-            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-    except (FileNotFoundError, NotADirectoryError):
-        return []

@@ -290,7 +290,7 @@ async def test_big_logs_come_in_pieces_SRV_020(tmp_path: Path) -> None:
     assert max(map(len, pieces)) < 80_000
     assert b"".join(pieces) == (b"x" * 9_000 + b"\n") * 50
     file = os.open(log, os.O_RDONLY)
-    assert [tail_start(file, n) for n in (0, 1, 20, 50, 51)] == [
+    assert [await tail_start(file, n) for n in (0, 1, 20, 50, 51)] == [
         *(len(line) * n for n in (50, 49, 30, 0)),
         0,
     ]

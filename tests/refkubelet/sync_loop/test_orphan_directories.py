@@ -9,7 +9,7 @@ import pytest
 from node_world import running_node
 
 from refkubelet.host.directories import anything_mounted_below
-from refkubelet.sync_loop import housekeeping
+from refkubelet.sync_loop import orphan_directories
 
 pytestmark = pytest.mark.virtual_time
 
@@ -29,7 +29,7 @@ async def test_nothing_is_deleted_through_a_mount(
 ) -> None:
     table = tmp_path / "mountinfo"
     monkeypatch.setattr(
-        housekeeping, "anything_mounted_below", partial(anything_mounted_below, table=table)
+        orphan_directories, "anything_mounted_below", partial(anything_mounted_below, table=table)
     )
     mounted = tmp_path / "root/pods/0123" / place
 
@@ -54,7 +54,7 @@ async def test_without_the_table_nothing_is_deleted(
 ) -> None:
     table = tmp_path / "none"
     monkeypatch.setattr(
-        housekeeping, "anything_mounted_below", partial(anything_mounted_below, table=table)
+        orphan_directories, "anything_mounted_below", partial(anything_mounted_below, table=table)
     )
 
     async with running_node(tmp_path) as node:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from refkubelet.volumes.atomic_writer import AtomicWriter
-from refkubelet.volumes.ownership import give_to_group, must_change
+from refkubelet.volumes.ownership import give_at_once, must_change
 from refkubelet.volumes.payload import FileProjection, PayloadError
 from simclock import Ids, RealClock, Rng
 
@@ -98,7 +98,7 @@ def test_the_group_may_read_and_links_are_not_followed_NODE_212(tmp_path: Path) 
     write(volume, a="1")
     os.symlink(outside, volume / "link")
     group = os.getgid()
-    give_to_group(str(volume), group, read_only=True)
+    give_at_once(str(volume), group, read_only=True)
     assert stat.S_IMODE(outside.stat().st_mode) == 0o600
     assert stat.S_IMODE((volume / "a").stat().st_mode) == 0o640
     assert stat.S_IMODE(volume.stat().st_mode) == 0o2750

@@ -23,48 +23,48 @@ def web(medium: str = "", **context: Any) -> Pod:
     return make_pod(main, volumes=[volume], securityContext=context)
 
 
-def set_up(dirs: EmptyDirs, pod: Pod, size_bytes: int = 0) -> Path:
+async def set_up(dirs: EmptyDirs, pod: Pod, size_bytes: int = 0) -> Path:
     (volume,) = pod.spec.volumes or ()
-    dirs.set_up(pod, volume, size_bytes)
+    await dirs.set_up(pod, volume, size_bytes)
     return Path(dirs.path(pod, "v"))
 
 
-def test_all_users_may_write_whatever_the_umask_is_NODE_203(tmp_path: Path) -> None:
+async def test_all_users_may_write_whatever_the_umask_is_NODE_203(tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
-        path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())
+        path = await set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())
     finally:
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o777
     assert (tmp_path / "pods/uid-web/plugins/kubernetes.io~empty-dir/v/ready").exists()
 
 
-def test_one_that_is_ready_stays_as_it_is_NODE_203(tmp_path: Path) -> None:
+async def test_one_that_is_ready_stays_as_it_is_NODE_203(tmp_path: Path) -> None:
     dirs = EmptyDirs(str(tmp_path), SimulatedMounts())
-    path = set_up(dirs, web())
+    path = await set_up(dirs, web())
     path.chmod(0o700)
-    assert stat.S_IMODE(set_up(dirs, web()).stat().st_mode) == 0o700
+    assert stat.S_IMODE((await set_up(dirs, web())).stat().st_mode) == 0o700
 
 
-def test_one_that_is_half_made_is_made_again_NODE_203(tmp_path: Path) -> None:
+async def test_one_that_is_half_made_is_made_again_NODE_203(tmp_path: Path) -> None:
     path = tmp_path / "pods/uid-web/volumes/kubernetes.io~empty-dir/v"
     path.mkdir(parents=True, mode=0o700)
-    set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())
+    await set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web())
     assert stat.S_IMODE(path.stat().st_mode) == 0o777
 
 
-def test_it_belongs_to_the_group_of_the_pod_NODE_203(tmp_path: Path) -> None:
+async def test_it_belongs_to_the_group_of_the_pod_NODE_203(tmp_path: Path) -> None:
     group = os.getgid() if os.geteuid() else 2000
-    path = set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web(fsGroup=group))
+    path = await set_up(EmptyDirs(str(tmp_path), SimulatedMounts()), web(fsGroup=group))
     assert (path.stat().st_gid, stat.S_IMODE(path.stat().st_mode)) == (group, 0o2777)
 
 
-def test_memory_is_a_filesystem_of_that_size_NODE_203(
+async def test_memory_is_a_filesystem_of_that_size_NODE_203(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
     dirs = EmptyDirs(str(tmp_path), real_mounts)
     for _ in range(2):
-        path = set_up(dirs, web("Memory", fsGroup=2000), 1 << 20)
+        path = await set_up(dirs, web("Memory", fsGroup=2000), 1 << 20)
     assert mount_points_below(path) == [str(path)]
     found = os.statvfs(path)
     assert found.f_blocks * found.f_frsize == 1 << 20
@@ -75,23 +75,23 @@ async def test_nothing_stays_mounted_or_there_LIFE_073(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
     dirs, pod = EmptyDirs(str(tmp_path), real_mounts), web("Memory")
-    (set_up(dirs, pod, 1 << 20) / "file").touch()
+    (await set_up(dirs, pod, 1 << 20) / "file").touch()
     await dirs.tear_down(pod)
     assert mount_points_below(tmp_path / "pods") == []
     assert list((tmp_path / "pods/uid-web/volumes").iterdir()) == []
     await dirs.tear_down(pod)
 
 
-def test_memory_is_an_error_as_long_as_no_runtime_sees_it_NODE_203(
+async def test_memory_is_an_error_as_long_as_no_runtime_sees_it_NODE_203(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
     dirs = EmptyDirs(str(tmp_path), RealMounts(runtime_pid=2**22 + 1))  # beyond all processes
     for _ in range(2):
         with pytest.raises(PermissionError, match="does not see"):
-            set_up(dirs, web("Memory"))
+            await set_up(dirs, web("Memory"))
     assert mount_points_below(tmp_path / "pods") == []
 
 
-def test_memory_is_an_error_where_nothing_can_be_mounted_NODE_203(tmp_path: Path) -> None:
+async def test_memory_is_an_error_where_nothing_can_be_mounted_NODE_203(tmp_path: Path) -> None:
     with pytest.raises(PermissionError, match="cannot mount"):
-        set_up(EmptyDirs(str(tmp_path), NoMounts()), web("Memory"))
+        await set_up(EmptyDirs(str(tmp_path), NoMounts()), web("Memory"))

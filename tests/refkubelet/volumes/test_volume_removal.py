@@ -10,7 +10,8 @@ import pytest
 
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
-from refkubelet.volumes.removal import PIECE, remove_empty_volumes, remove_tree
+from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
+from simclock.aside import PIECE
 
 DEEP = 3000  # more than the interpreter's frames, and than descriptors
 
@@ -48,6 +49,7 @@ async def test_links_are_removed_and_not_followed_LIFE_073(tmp_path: Path) -> No
     assert (outside / "below").is_dir()
 
 
+@pytest.mark.virtual_time
 async def test_others_run_while_a_wide_tree_is_removed_LIFE_073(tmp_path: Path) -> None:
     (tmp_path / "volume").mkdir()
     for number in range(2 * PIECE + 1):

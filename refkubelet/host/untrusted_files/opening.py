@@ -57,15 +57,32 @@ def read_whole(path: str | os.PathLike[str], limit_bytes: int, *, follow_links: 
 
 
 def open_regular(path: str, flags: int) -> int:
-    """`os.open` for an opener of `open`: no link, nothing but a regular file, no wait. One that is
-    made has mode 0600. Raises OSError."""
-    file = os.open(path, flags | _CAREFUL, 0o600)
+    """`os.open` for an opener of `open`: no link, nothing but a regular file, no wait. With O_CREAT
+    one is made, with mode 0600, where nothing is. Raises OSError."""
+    if flags & os.O_CREAT:
+        try:
+            return os.open(path, flags | os.O_EXCL | _CAREFUL, 0o600)
+        except FileExistsError:
+            if flags & os.O_EXCL:
+                raise
+    place = os.open(path, _PLACE)
     try:
-        _check_regular(os.fstat(file).st_mode, path)
-    except OSError:
-        os.close(file)
-        raise
-    return file
+        _check_regular(os.fstat(place).st_mode, path)
+        careful = (flags & ~os.O_CREAT) | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(f"/proc/self/fd/{place}", careful)
+    finally:
+        os.close(place)
+
+
+def write_whole(path: str, data: bytes, mode: int) -> None:
+    """Make the regular file hold these bytes and have that mode; one that is there keeps its
+    inode, which containers may have mounted. The directory must be the kubelet's own. Raises
+    OSError, also where there is a link or anything else."""
+    file = open_regular(path, os.O_WRONLY | os.O_CREAT)
+    with open(file, "wb") as target:
+        os.ftruncate(file, 0)
+        target.write(data)
+        os.fchmod(file, mode)
 
 
 def read_place(place: int, limit_bytes: int, path: str = "") -> bytes:
@@ -129,6 +146,27 @@ def _check_regular(mode: int, path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(mode):
         raise NotRegularError(errno.EINVAL, "Not a regular file", path)
+
+
+@contextmanager
+def opened_place(name: str, *, dir_fd: int | None = None) -> Iterator[int]:
+    """A descriptor (O_PATH) of what has the name in the directory `dir_fd`, or of a path whose
+    directories are the kubelet's own: of the thing itself, be it a link. Raises OSError."""
+    place = os.open(name, _PLACE, dir_fd=dir_fd)
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def change_group(place: int, group: int) -> None:
+    """Give what was opened with O_PATH to the group; of a link the link itself. Raises OSError."""
+    os.chown(f"/proc/self/fd/{place}", -1, group)
+
+
+def change_mode(place: int, mode: int) -> None:
+    """Change the mode of what was opened with O_PATH, and is no link. Raises OSError."""
+    os.chmod(f"/proc/self/fd/{place}", mode)
 
 
 # -- walking -----------------------------------------------------------------------------------

@@ -1,0 +1,117 @@
+"""Removes directories of pods that are gone (NODE-208.3), left by a kubelet that ended before.
+
+The sync loop waits for housekeeping, and a directory can hold whatever a pod has put there. So one
+that may go gets another name first, which is done at once, also where a pod with the same UID comes
+back, and is emptied beside the loop. What is left of it when the kubelet ends is a directory of an
+unknown pod for the next one.
+Upstream: pkg/kubelet/kubelet_volumes.go: cleanupOrphanedPodDirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from refkubelet.failures import Complaints
+from refkubelet.host.directories import anything_mounted_below
+from refkubelet.model.names import safe_join
+from refkubelet.volumes.mounting import Mounts
+from refkubelet.volumes.plan import LOCAL_MOUNTS, OWN_MOUNTS
+from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
+from simclock import Clock
+
+log = logging.getLogger(__name__)
+
+GOING: Final = ".removed-"
+
+
+class CleanableVolumes(Protocol):
+    def is_left(self, pod_uid: str) -> bool:
+        """Whether drivers still have volumes of a pod that is gone; these are being ended. Raises
+        OSError."""
+        ...
+
+
+class OrphanDirectories:
+    """The directories below `root_dir/pods`. `volumes` None: no volume is of a driver."""
+
+    def __init__(
+        self, root_dir: Path, mounts: Mounts, volumes: CleanableVolumes | None, clock: Clock
+    ) -> None:
+        self._pods_dir = str(root_dir / "pods")
+        self._mounts = mounts
+        self._volumes = volumes
+        self._complaints = Complaints(log, clock)
+        self._looked_at: tuple[object, ...] = ()
+        self._removals: dict[str, asyncio.Task[None]] = {}
+
+    def has_volumes(self, pod_uid: str) -> bool:
+        """Whether anything is still mounted below the pod's directory (CG-043): a volume, or a
+        subpath of a volume. True if that cannot be read: then the directory stays."""
+        try:
+            return anything_mounted_below(os.path.join(self._pods_dir, pod_uid))
+        except OSError as error:
+            log.warning("cannot read what is mounted below %s: %s", self._pods_dir, error)
+            return True
+
+    def remove(self, keep: frozenset[str], may_go: Callable[[str], bool], *seen: object) -> None:
+        """Begin to remove the directories of pods that are not in `keep` and may go. The directory
+        is not listed again while it and `seen` are as they were when nothing was found to remove.
+        Raises OSError if it cannot be listed."""
+        try:
+            look = (os.stat(self._pods_dir).st_mtime_ns, *seen)
+            if look == self._looked_at:
+                return
+            names = sorted(os.listdir(self._pods_dir))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        self._looked_at = look if keep.issuperset(names) else ()
+        for name in names:
+            if name not in keep and name not in self._removals and may_go(name):
+                self._try(name)
+
+    def _try(self, name: str) -> None:
+        path = safe_join(self._pods_dir, name)
+        try:
+            # Volumes and mounts are left by a kubelet that ended before the pod did.
+            if self._volumes is not None and self._volumes.is_left(name):
+                return
+            for own in (*OWN_MOUNTS, LOCAL_MOUNTS):
+                self._mounts.unmount_below(os.path.join(path, own))
+            if self.has_volumes(name):  # mounts of others: the kubelet must not delete them
+                return
+            remove_empty_volumes(path, OWN_MOUNTS)
+            going = self._renamed(name)
+        except OSError as error:
+            self._failed(name, error)
+            return
+        task = asyncio.create_task(self._remove(name, going), name=f"removes {path}")
+        self._removals[going] = task
+
+    def _renamed(self, name: str) -> str:
+        """Give the directory a name that no pod has; returns that. Raises OSError."""
+        if name.startswith(GOING) or not os.path.isdir(safe_join(self._pods_dir, name)):
+            return name
+        for number in range(len(self._removals) + 1000):
+            going = f"{GOING}{number}-{name}"[:255]
+            if not os.path.lexists(safe_join(self._pods_dir, going)):
+                os.rename(safe_join(self._pods_dir, name), safe_join(self._pods_dir, going))
+                return going
+        return name
+
+    async def _remove(self, name: str, going: str) -> None:
+        try:
+            await remove_tree(safe_join(self._pods_dir, going))
+        except OSError as error:
+            self._failed(name, error)
+        finally:
+            self._removals.pop(going, None)
+
+    def _failed(self, name: str, error: OSError) -> None:
+        path = safe_join(self._pods_dir, name)
+        what = f"orphaned pod directory {path} is not removed"
+        self._complaints.failed(what, error, OSError)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from msgspec.structs import replace as with_fields
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
-from refkubelet.cri.records import RuntimePod, RuntimePodStatus
+from refkubelet.cri.records import ContainerRecord, RuntimePod, RuntimePodStatus
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import make_directory
@@ -39,6 +39,7 @@ from refkubelet.status.conditions import (
     is_true,
     with_condition,
 )
+from refkubelet.status.deaths import with_death
 from refkubelet.status.generate import (
     DEADLINE_EXCEEDED,
     StatusInputs,
@@ -236,14 +237,17 @@ class PodSteps:
         deps.hooks.release_users(uid(pod))
         deps.statuses.terminate_pod(pod)
 
-    def show(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Publish the status of a pod outside its steps, while one of them is under way; not when
-        a container would be shown to have ended for good. The step may be about to start it again,
-        with another image, say, and an end that was shown cannot be taken back (STAT-008)."""
-        shown = self._generate(pod, status, at_end=False)
+    def show_death(self, pod: Pod, record: ContainerRecord) -> None:
+        """Publish outside the pod's steps, while one of them is under way, that a container has
+        ended; all else is shown as when the step began (STAT-012). Not when the container would be
+        shown to have ended for good: the step may be about to start it again, with another image,
+        say, and an end that was shown cannot be taken back (STAT-008)."""
         before = self._deps.statuses.get(uid(pod))
-        if before is None or illegal_transition(shown, before, pod) is None:
-            self._hand_over(pod, shown)
+        if before is None:
+            return
+        shown = with_death(pod, before, record, self._deps.hooks.runtime_name())
+        if shown is not None and illegal_transition(shown, before, pod) is None:
+            self._deps.statuses.change_pod_status(pod, shown)
 
     def _publish(
         self,

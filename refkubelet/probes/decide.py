@@ -181,10 +181,10 @@ def _verdict(
         return ProbeVerdict.WAIT, ()  # PROBE-013
     running = container.state.running if container.state else None
     if running is None:
+        # Not a failure: its probe has not run, and a created container may be about to start.
         goes_on = _will_run_again(target, container, status)
-        return (ProbeVerdict.WAIT if goes_on else ProbeVerdict.END), (
-            ProbeResult.FAILURE,
-        )  # PROBE-014
+        verdict = ProbeVerdict.WAIT if goes_on else ProbeVerdict.END
+        return verdict, (INITIAL[target.probe_type],)  # PROBE-014
     if is_being_deleted(target.pod) and target.probe_type is not ProbeType.READINESS:
         return ProbeVerdict.END, (ProbeResult.SUCCESS,)  # PROBE-015
     delay_s = target.probe.initialDelaySeconds or 0

@@ -192,7 +192,7 @@ def _state(
     if record.state is RecordState.RUNNING:
         return ContainerState(running=ContainerStateRunning(instant(record.started_at_ns)))
     if record.state is RecordState.EXITED:
-        return ContainerState(terminated=_exit(sources, record))
+        return ContainerState(terminated=exit_of(sources.runtime_name, record))
     if record.state is RecordState.UNKNOWN and was_running(previous):
         lost = lost_container(LOST_TERMINATED)  # LIFE-172, second half
         if sources.restarting_all:
@@ -201,14 +201,15 @@ def _state(
     return ContainerState(waiting=ContainerStateWaiting())  # LIFE-170: created, or unknown
 
 
-def _exit(sources: StatusSources, record: ContainerRecord) -> ContainerStateTerminated:
+def exit_of(runtime_name: str, record: ContainerRecord) -> ContainerStateTerminated:
+    """How the record ended, in the API's form."""
     return ContainerStateTerminated(
         exitCode=record.exit_code,
         reason=record.reason or None,
         message=record.message or None,
         startedAt=instant(record.started_at_ns),
         finishedAt=instant(record.finished_at_ns),
-        containerID=container_id(sources.runtime_name, record.id),
+        containerID=container_id(runtime_name, record.id),
     )
 
 

@@ -57,6 +57,11 @@ class StatusManager:
         status = with_fields(status, observedGeneration=generation_of(pod))
         self._update(pod, status, force=deleted)
 
+    def change_pod_status(self, pod: Pod, status: PodStatus) -> None:
+        """Cache a status that was changed in the middle of a sync: it keeps the generation that
+        the sync began with (STAT-012)."""
+        self._update(pod, status)
+
     def terminate_pod(self, pod: Pod) -> None:
         """Mark the pod as finished: containers without an exit get exit code 137, an API pod gets a
         terminal phase and may be deleted (STAT-010, STAT-030)."""

@@ -35,7 +35,7 @@ _NOT_COMPARED: Final = (
     "nodeAllocatableResourceClaimStatuses",
 )
 _Status = TypeVar("_Status", PodStatus, ContainerStatus)
-_CONTAINER_LISTS: Final = (
+CONTAINER_LISTS: Final = (
     "containerStatuses",
     "initContainerStatuses",
     "ephemeralContainerStatuses",
@@ -102,7 +102,7 @@ def _comparable(status: PodStatus) -> PodStatus:
         key=lambda condition: condition.type,
     )
     changes: dict[str, object] = dict.fromkeys(_NOT_COMPARED)
-    for name in _CONTAINER_LISTS:
+    for name in CONTAINER_LISTS:
         statuses = getattr(status, name)
         changes[name] = statuses and [_with_values(each) for each in statuses]
     return msgspec.structs.replace(_with_values(status), conditions=owned, **changes)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from refkubelet.allocation.triggers import ResizeTriggers
-from refkubelet.cri.records import RuntimePodStatus, SandboxState
+from refkubelet.cri.records import ContainerRecord, RuntimePodStatus, SandboxState
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import full_name, has_terminal_phase, is_mirror, pod_ref, uid
@@ -60,8 +60,8 @@ class HandlerDeps:
     """Whether all sources have been seen (SRC-070)."""
     resizes: ResizeTriggers | None = None
     """None: pods are never resized."""
-    show: Callable[[Pod, RuntimePodStatus], None] = lambda pod, status: None
-    """Publishes the status of a pod whose sync takes its time (STAT-009)."""
+    show_death: Callable[[Pod, ContainerRecord], None] = lambda pod, record: None
+    """Publishes the end of a container of a pod whose sync takes its time (STAT-012)."""
     restore_mirror: Callable[[Pod], None] = lambda pod: None
     """Makes the mirror of a finished static pod again; returns at once (MIRR-030)."""
 
@@ -239,9 +239,9 @@ class PodHandlers:
         with self._guarded("status", pod), suppress(PodStatusError):
             status = self._deps.cache.get(uid(pod))
             standing = {s.id for s in status.sandboxes[:1] if s.state is SandboxState.READY}
-            dead = [record for record in status.containers if record.id == container_id]
-            if any(record.sandbox_id in standing for record in dead):
-                self._deps.show(pod, status)
+            for record in status.containers:
+                if record.id == container_id and record.sandbox_id in standing:
+                    self._deps.show_death(pod, record)
 
     def sync_by_uid(self, pod_uid: str) -> None:
         """Sync the pod with that UID, if this node has it."""

@@ -81,7 +81,9 @@ class _Given:
                 new_pods=new_pods,
                 sources_ready=sources.seen.ready,
                 resizes=ResizeTriggers(allocation.manager, allocation.conditions),
-                show=lambda pod, seen: work.steps.show(allocation.manager.allocated(pod), seen),
+                show_death=lambda pod, record: work.steps.show_death(
+                    allocation.manager.allocated(pod), record
+                ),
                 restore_mirror=sources.mirrors.restore,
             )
         )

@@ -95,6 +95,16 @@ def test_a_new_container_starts_from_the_initial_value_PROBE_012(probe_type: Pro
     assert INITIAL == {L: OK, R: BAD, S: UNSURE}
 
 
+@pytest.mark.parametrize("probe_type", [L, R, S])
+@pytest.mark.parametrize("state", ["waiting", "terminated"])
+def test_a_container_that_does_not_run_has_not_failed_PROBE_014(
+    probe_type: ProbeType, state: str
+) -> None:
+    """PROBE-014.1, PROBE-014.5: created and not started, or ended: its probe has not run."""
+    step = decide_probe_run(target(probe_type), KNOWN, status(state, started=False), NOW)
+    assert (step.verdict, step.stores) == (ProbeVerdict.WAIT, (INITIAL[probe_type],))
+
+
 def test_no_initial_value_for_a_container_found_running_PROBE_051() -> None:
     step = decide_probe_run(
         target=target(R), state=WorkerState(), status=status(), now=NOW, predates_kubelet=True
@@ -360,7 +370,7 @@ def test_the_laws_of_one_run(
     if before.on_hold and not new:
         assert (step.verdict, step.stores) == (ProbeVerdict.WAIT, ())
     if state != "running" and not (before.on_hold and not new):
-        assert step.stores[-1] is BAD
+        assert step.stores[-1] is INITIAL[probe_type], "not running is no verdict (PROBE-014.1)"
 
 
 @given(st.lists(st.sampled_from([OK, BAD]), max_size=30), st.integers(1, 4))

@@ -365,3 +365,17 @@ async def test_generation_is_passed_on_and_never_lowered_STAT_005() -> None:
         status = w.manager.get(uid(pod))
         assert status is not None
         assert status.observedGeneration == 3
+
+
+async def test_a_change_in_the_middle_of_a_sync_keeps_its_generation_STAT_012() -> None:
+    """STAT-012.4: the newer spec has not been synced yet."""
+    world = World()
+    pod = await world.post()
+    world.manager.set_pod_status(pod, PodStatus(phase="Running"))
+    before = world.manager.get(uid(pod))
+    assert before is not None
+    newer = replace(pod, metadata=replace(pod.metadata, generation=7))
+    world.manager.change_pod_status(newer, replace(before, message="changed"))
+    after = world.manager.get(uid(pod))
+    assert after is not None
+    assert (after.message, after.observedGeneration) == ("changed", before.observedGeneration)

@@ -1,43 +1,79 @@
-"""What is written to the Node object: its metadata, its status, its devices. Pure.
+"""What is written to the Node object: the difference between what is there and what shall be. Pure.
 
-Rules: NODE-004, NODE-010, NODE-011, NODE-035, CG-084. Upstream: pkg/kubelet/kubelet_node_status.go:
-reconcileExtendedResource, updateDefaultLabels, reconcileCMADAnnotationWithExistingNode.
+Rules: NODE-004, NODE-010, NODE-011, NODE-015, CG-084. Upstream:
+pkg/kubelet/kubelet_node_status.go: nodeStatusHasChanged, updateDefaultLabels,
+reconcileCMADAnnotationWithExistingNode, reconcileExtendedResource, reconcileHugePageResource;
+component-helpers/node/util/status.go: PatchNodeStatus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.container_manager.devices.registration import is_extended_resource
-from refkubelet.model.quantity import NANO
-from refkubelet.node.status import ATTACH_DETACH, NodeFacts
+from refkubelet.model.cgroups.limits import HUGEPAGES
+from refkubelet.node.status import ATTACH_DETACH
+from refkubelet.node.updated import amounts_of
+from refkubelet.status.patch import diff_objects
 
-_ADOPTED_LABELS: Final = (
+ADOPTED_LABELS: Final = (
     "kubernetes.io/hostname",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/instance-type",
     "kubernetes.io/os",
     "kubernetes.io/arch",
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 )
+"""The labels that a Node which is there already gets, if the kubelet would give them to a new
+one."""
+_RESOURCES: Final = ("capacity", "allocatable")
 
 
-def sent(status: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The status as a patch of the Node that showed `before`. It replaces the list of addresses;
-    merged, it would keep addresses that the node no longer has (NODE-011). Volumes that nothing of
-    this node uses any more are not shown as in use: as long as they are no controller detaches
-    them (NODE-217.1)."""
-    patch = {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
-    if before.get("volumesInUse") and not status.get("volumesInUse"):
-        patch["volumesInUse"] = None
-    return patch
+def node_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The strategic merge patch that makes `after` of `before`, without the spec; {}: there is no
+    difference. It replaces a list of addresses; merged, it would keep addresses that the node no
+    longer has (NODE-011)."""
+    metadata = diff_objects(before.get("metadata") or {}, after.get("metadata") or {}, {})
+    old, new = before.get("status") or {}, after.get("status") or {}
+    status = diff_objects(old, new, {"conditions": "type"})
+    if old.get("addresses") and "addresses" in status:
+        status["addresses"] = [*new.get("addresses", ()), {"$patch": "replace"}]
+    return {name: part for name, part in (("metadata", metadata), ("status", status)) if part}
 
 
-def volumes_differ(status: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Whether the Node shows other volumes as in use than it shall."""
-    return (before.get("volumesInUse") or []) != (status.get("volumesInUse") or [])
+def has_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether the Node has to be written at once (NODE-010): something of the status differs but
+    the heartbeats, or a label. Amounts are compared by what they are, conditions in any order, and
+    what is empty is as what is not there."""
+    return bool(_compared(before) != _compared(after))
+
+
+def _compared(node: Mapping[str, Any]) -> Any:
+    status = dict(node.get("status") or {})
+    rows = [
+        {name: value for name, value in row.items() if name != "lastHeartbeatTime"}
+        for row in status.get("conditions") or ()
+    ]
+    status["conditions"] = sorted(rows, key=lambda row: str(row.get("type")))
+    for name in _RESOURCES:
+        status[name] = {**(status.get(name) or {}), **amounts_of(status.get(name))}
+    return _without_empty([(node.get("metadata") or {}).get("labels"), status])
+
+
+def _without_empty(value: Any) -> Any:
+    """`value` without fields that are empty texts, lists or objects, at every depth."""
+    if isinstance(value, Mapping):
+        fields = {name: _without_empty(each) for name, each in value.items()}
+        return {name: each for name, each in fields.items() if each not in (None, "", [], {})}
+    if isinstance(value, list):
+        return [_without_empty(each) for each in value]
+    return value
 
 
 def attached_in(status: Mapping[str, Any]) -> frozenset[str]:
@@ -45,51 +81,50 @@ def attached_in(status: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(volume.get("name") or "" for volume in status.get("volumesAttached") or ())
 
 
-def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:
-    """The facts with the present devices in capacity and allocatable."""
-    return replace(
-        facts,
-        capacity={**facts.capacity, **_nano(amounts.capacity)},
-        allocatable={**facts.allocatable, **_nano(amounts.allocatable)},
-    )
+def adopted_node(
+    existing: Mapping[str, Any], initial: Mapping[str, Any], *, devices_are_lost: bool
+) -> dict[str, Any]:
+    """The Node `existing` with the little that a kubelet corrects when it finds one at its start,
+    where it would have made `initial` (NODE-004). `devices_are_lost`: this machine is new, and
+    knows nothing of the devices of an earlier one of that name."""
+    status = dict(existing.get("status") or {})
+    new = initial.get("status") or {}
+    amounts = {name: dict(status.get(name) or new.get(name) or {}) for name in _RESOURCES}
+    if devices_are_lost:
+        lost = dict.fromkeys(filter(is_extended_resource, amounts["capacity"]), "0")
+        amounts = {name: {**each, **lost} for name, each in amounts.items()}
+    pages = {n for n in amounts["capacity"] if n.startswith(HUGEPAGES)}
+    for name in _RESOURCES:
+        amounts[name] = _with_pages(amounts[name], new.get(name) or {}, pages)
+    status |= {name: each for name, each in amounts.items() if each}
+    metadata = _adopted_metadata(existing.get("metadata") or {}, initial.get("metadata") or {})
+    return {**existing, "metadata": metadata, "status": status}
 
 
-def _nano(numbers: Mapping[str, int]) -> dict[str, int]:
-    return {name: number * NANO for name, number in numbers.items()}
-
-
-def without_devices(status: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """`status` with amount 0 for the extended resources of `before`: those of an earlier machine of
-    the same name do not count until their plugins register (upstream:
-    reconcileExtendedResource)."""
-    old = before.get("capacity") or {}
-    none = {name: "0" for name in old if is_extended_resource(name)}
-    return {
-        **status,
-        "capacity": {**none, **status["capacity"]},
-        "allocatable": {**none, **status["allocatable"]},
-    }
-
-
-def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The corrections to an existing Node's metadata; empty: none (NODE-004)."""
-    labels = metadata.get("labels") or {}
+def _with_pages(
+    amounts: Mapping[str, Any], own: Mapping[str, Any], pages: set[str]
+) -> dict[str, Any]:
+    """`amounts` with the sizes of huge pages of this machine, `own`, in place of `pages`, the
+    sizes that the Node has. Equal amounts keep their texts."""
+    there, mine = amounts_of(amounts), amounts_of(own)
+    kept = {name: amounts[name] for name in amounts if name not in pages or name in own}
     wrong = {
-        key: facts.labels[key]
-        for key in _ADOPTED_LABELS
-        if key in facts.labels and labels.get(key) != facts.labels[key]
+        name: own[name]
+        for name in own
+        if name.startswith(HUGEPAGES) and there.get(name) != mine.get(name)
     }
-    patch: dict[str, Any] = {"labels": wrong} if wrong else {}
-    managed = (metadata.get("annotations") or {}).get(ATTACH_DETACH)
-    if facts.attach_detach and managed != "true":
-        patch["annotations"] = {ATTACH_DETACH: "true"}
-    return patch
+    return {**kept, **wrong}
 
 
-def without_heartbeat(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without lastHeartbeatTime, which changes with every update."""
-    rows = [
-        {k: v for k, v in row.items() if k != "lastHeartbeatTime"}
-        for row in status.get("conditions", ())
-    ]
-    return {**status, "conditions": rows}
+def _adopted_metadata(there: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata with the labels of `ADOPTED_LABELS`, empty ones removed, and the annotation of
+    attaching and detaching as a new Node would have them."""
+    own = new.get("labels") or {}
+    labels = {**(there.get("labels") or {}), **{k: own[k] for k in ADOPTED_LABELS if k in own}}
+    labels = {key: text for key, text in labels.items() if text or own.get(key) != ""}
+    managed = (new.get("annotations") or {}).get(ATTACH_DETACH)
+    annotations = {k: v for k, v in (there.get("annotations") or {}).items() if k != ATTACH_DETACH}
+    if managed:
+        annotations[ATTACH_DETACH] = managed
+    parts = {"labels": labels, "annotations": annotations}
+    return {**there, **{name: part for name, part in parts.items() if part or name in there}}

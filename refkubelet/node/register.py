@@ -1,19 +1,21 @@
 """Registers this node at the API server and keeps its status current.
 
 The kubelet registers once: a deleted Node is not made again (NODE-006), but a Node that another
-client makes under the same name gets the status at the next update.
+client makes under the same name gets the status at the next update. Each update compares the Node
+as it is at the API server with the one that it shall be (`updated`, NODE-015): what somebody else
+has changed is put right with it, and told as every other change.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
-period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-014 (pod CIDRs),
+period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-014 (pod CIDRs), NODE-015,
 NODE-020..024, NODE-034 (reboot).
-Upstream: pkg/kubelet/kubelet_node_status.go: registerWithAPIServer, reconcileExtendedResource,
-updateNodeStatus, fastStatusUpdateOnce.
+Upstream: pkg/kubelet/kubelet_node_status.go: registerWithAPIServer, tryRegisterWithAPIServer,
+updateNodeStatus, tryUpdateNodeStatus, fastStatusUpdateOnce.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,23 +25,11 @@ from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
-from refkubelet.node.patches import (
-    adoption_patch,
-    attached_in,
-    sent,
-    volumes_differ,
-    with_devices,
-    without_devices,
-    without_heartbeat,
-)
+from refkubelet.node.patches import adopted_node, attached_in, has_changed, node_patch
 from refkubelet.node.pod_cidrs import pod_cidrs
 from refkubelet.node.settings import NO_FIELDS, NodeSettings
-from refkubelet.node.status import (
-    conditions,
-    flip_events,
-    initial_node,
-    node_status,
-)
+from refkubelet.node.status import flip_events, initial_node
+from refkubelet.node.updated import NO_DEVICES, NodeReport, updated_node, updated_status
 from simclock import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -50,7 +40,6 @@ JITTER: Final = 0.04  # added to the period between two updates, at most, as a f
 TRIES: Final = 5  # of one update, without a pause
 SOON_S: Final = 0.1
 SOON_FOR_S: Final = 120.0
-_OF_THE_MACHINE: Final = ("kubernetes.io/os", "kubernetes.io/arch")
 
 
 class NodeRegistrar:
@@ -64,15 +53,14 @@ class NodeRegistrar:
         self._settings = settings
         self._recorder = recorder
         self._clock = clock
-        self._conditions: list[dict[str, Any]] = []
-        self._written: dict[str, Any] = {}
+        self._conditions: list[dict[str, Any]] = []  # as the Node was last written
         self._written_at_s: float | None = None
         self._delay_s = 0.0
-        self._written_to = ""  # the UID of that Node
+        self._latest = _Latest(settings.seen)
         self._complaints = Complaints(log, clock)
         self._hurry = asyncio.Event()
         self._unschedulable = False  # as last told in an event
-        self._booted = settings.facts.info.get("bootID", "")  # told last, or this boot's
+        self._told_of_boot = False
 
     def hurry(self) -> None:
         """Update the status now, without waiting for the next period."""
@@ -121,36 +109,39 @@ class NodeRegistrar:
                 log.warning("cannot register node %s: %s", self._settings.facts.name, e)
 
     async def _try_register(self) -> None:
-        facts = self._settings.facts
-        body = initial_node(facts, self._status())
+        body = self._initial_node()
         try:
             node: Node = msgspec.convert(body, Node)
             made = await self._api.create_node(node)
         except ApiError as e:
             if e.status not in (403, 409):
                 raise
-            await self._adopt(await self._api.get_node(facts.name))
+            await self._adopt(await self._api.get_node(self._settings.facts.name), body)
             return
-        log.info("registered node %s", facts.name)
-        self._accept(body["status"], made)
-        self._written_at_s = None  # the first update is due at once
+        log.info("registered node %s", self._settings.facts.name)
+        self._conditions = body["status"]["conditions"]
+        self._latest.answered(made)
 
-    async def _adopt(self, node: Node) -> None:
-        """Adopt an existing Node: write the status, the kubelet's labels and its annotation, but
-        neither taints nor other labels (NODE-004)."""
+    def _initial_node(self) -> dict[str, Any]:
+        """The Node to create. Its pressure conditions are told by events at each try to register,
+        also where the Node is there already (NODE-021)."""
+        facts = self._settings.facts
+        body = initial_node(facts, updated_status(None, self._report(NO_FIELDS)))
+        for reason in flip_events((), body["status"]["conditions"]):
+            self._tell(reason)
+        return body
+
+    async def _adopt(self, node: Node, initial: Mapping[str, Any]) -> None:
+        """Adopt an existing Node: correct the little that a kubelet corrects at its start
+        (NODE-004). The status follows with the first update."""
         existing = to_dict(node)
-        self._take_over(existing)
-        metadata = adoption_patch(self._settings.facts, existing.get("metadata") or {})
-        before = existing.get("status") or {}
-        status = self._status(before)
-        if self._settings.devices is not None and self._settings.devices.node_is_new:
-            status = without_devices(status, before)
-        patch: dict[str, Any] = {"status": sent(status, before)}
-        if metadata:
-            patch["metadata"] = metadata
-        adopted = await self._api.patch_node_status(self._settings.facts.name, patch)
+        devices = self._settings.devices
+        is_new = devices is not None and devices.node_is_new
+        patch = node_patch(existing, adopted_node(existing, initial, devices_are_lost=is_new))
+        if patch:
+            node = await self._api.patch_node_status(self._settings.facts.name, patch)
         log.info("adopted the existing node %s", self._settings.facts.name)
-        self._accept(status, adopted)
+        self._latest.answered(node)
 
     async def _update(self) -> None:
         """Write the status if that is due, with up to five tries: first with the informer's Node,
@@ -158,54 +149,57 @@ class NodeRegistrar:
         name = self._settings.facts.name
         for number in range(TRIES):
             try:
-                node = await self._api.get_node(name) if number else self._settings.seen()
-                await self._try_update(node)
+                node = await self._api.get_node(name) if number else self._latest.node()
+                if node is not None:
+                    await self._try_update(to_dict(node), pod_cidrs(node))
             except ApiError as e:
                 self._complaints.failed(self._what, e, ApiError)
             else:
-                return
+                if node is not None:
+                    return
 
-    async def _try_update(self, node: Node | None) -> None:
-        """Write the status if it changed, if it was last written a report period ago, or if `node`
-        is not the Node it was written to (NODE-006)."""
-        facts, patch, moved = self._settings.facts, dict[str, Any](), False
-        if node is not None:
-            self._tell_schedulable(node)
-            moved = await self._settings.pod_cidrs(pod_cidrs(node))
-        before = to_dict(node).get("status") or {} if node is not None else {}
-        is_another = node is not None and _uid(node) != self._written_to
-        if node is not None and is_another:
-            self._take_over(to_dict(node))
-            labels = {key: facts.labels[key] for key in _OF_THE_MACHINE if key in facts.labels}
-            patch["metadata"] = {"labels": labels}
-        status = self._status(before)
-        differs = without_heartbeat(status) != without_heartbeat(self._written)
-        changed = differs or is_another or moved or self._written_at_s is None
-        changed = changed or (node is not None and volumes_differ(status, before))
+    async def _try_update(self, before: Mapping[str, Any], cidrs: Sequence[str]) -> None:
+        """Write the status if the Node at the API server, `before`, is not as it shall be, or if it
+        was last written a report period ago. Events tell of each difference that is found, written
+        or not."""
+        moved = await self._settings.pod_cidrs(cidrs)
+        after = updated_node(before, self._report(before.get("status") or {}))
+        self._tell_changes(before, after)
+        changed = moved or has_changed(before, after)
         if not changed and not self._is_due():
+            self._show_volumes(after["status"])
             return
+        changed = changed or self._written_at_s is None
         self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
-        patch["status"] = sent(status, before)
-        written = await self._api.patch_node_status(facts.name, patch)
+        name = self._settings.facts.name
+        written = await self._api.patch_node_status(name, node_patch(before, after))
         self._complaints.over(self._what)
-        self._accept(status, written)
+        self._conditions = after["status"]["conditions"]
+        self._written_at_s = self._clock.monotonic_s()
+        self._latest.answered(written)
+        self._show_volumes(after["status"])
 
-    def _take_over(self, existing: Mapping[str, Any]) -> None:
-        """Go on from the status of a Node that is there: its conditions, and the boot that it
-        knows; another one is told (NODE-034)."""
-        status = existing.get("status") or {}
-        self._conditions = status.get("conditions") or []
-        before = (status.get("nodeInfo") or {}).get("bootID") or ""
-        own = self._settings.facts.info.get("bootID", "")
-        if before not in ("", own, self._booted):
-            self._booted = before
-            name = self._settings.facts.name
-            text = f"Node {name} has been rebooted, boot id: {own}"
+    def _show_volumes(self, status: Mapping[str, Any]) -> None:
+        """The Node has this status; pods may mount the volumes that it shows as in use."""
+        if self._settings.volumes is not None:
+            self._settings.volumes.reported(status.get("volumesInUse") or ())
+
+    def _tell_changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Send the events of an update: another boot of the machine (NODE-034), conditions with
+        another status (NODE-021, NODE-024), pods that may or may not come (NODE-070)."""
+        old, new = before.get("status") or {}, after["status"]
+        boot, own = ((each.get("nodeInfo") or {}).get("bootID") for each in (old, new))
+        if boot and boot != own and not self._told_of_boot:
+            self._told_of_boot = True
+            text = f"Node {self._settings.facts.name} has been rebooted, boot id: {own}"
             self._recorder.node_event("Warning", "Rebooted", text)
+        for reason in flip_events(old.get("conditions") or (), new["conditions"]):
+            self._tell(reason)
+        self._tell_schedulable(before)
 
-    def _tell_schedulable(self, node: Node) -> None:
+    def _tell_schedulable(self, node: Mapping[str, Any]) -> None:
         """Send an event if the Node was made unschedulable, or schedulable again (NODE-070)."""
-        unschedulable = bool(node.spec is not None and node.spec.unschedulable)
+        unschedulable = bool((node.get("spec") or {}).get("unschedulable"))
         if unschedulable != self._unschedulable:
             self._unschedulable = unschedulable
             self._tell("NodeNotSchedulable" if unschedulable else "NodeSchedulable")
@@ -219,33 +213,46 @@ class NodeRegistrar:
         return f"cannot update the status of node {self._settings.facts.name}"
 
     def _is_due(self) -> bool:
-        """Whether the last write is a report period ago; after a change, up to half a period more
-        or less (NODE-010)."""
-        written_at_s = self._written_at_s or 0.0
-        age_s = self._clock.monotonic_s() - written_at_s
+        """Whether the status was not written yet, or the last write is a report period ago; after a
+        change, up to half a period more or less (NODE-010)."""
+        if self._written_at_s is None:
+            return True
+        age_s = self._clock.monotonic_s() - self._written_at_s
         return age_s >= self._settings.report_s + self._delay_s
 
-    def _status(self, before: Mapping[str, Any] = NO_FIELDS) -> dict[str, Any]:
-        """The status as it is now. `before`: what the Node shows."""
+    def _report(self, before: Mapping[str, Any]) -> NodeReport:
+        """What there is to tell now. `before`: the status that the Node shows."""
         s = self._settings
-        now = format_rfc3339(self._clock.wall_ns())
-        rows = conditions(s.pressures(), s.not_ready(), self._conditions, now)
-        facts = with_devices(s.facts, s.devices.amounts()) if s.devices else s.facts
         in_use = s.volumes.in_use(attached_in(before)) if s.volumes is not None else []
         volumes = {"volumesInUse": in_use} if in_use else {}
-        return {**node_status(facts, rows), **s.runtime(), **volumes}
-
-    def _accept(self, status: dict[str, Any], node: Node) -> None:
-        """Record a status that the server has accepted, and send events for changed conditions."""
-        for reason in flip_events(self._conditions, status["conditions"]):
-            self._tell(reason)
-        self._conditions = status["conditions"]
-        self._written = status
-        self._written_at_s = self._clock.monotonic_s()
-        self._written_to = _uid(node)
-        if self._settings.volumes is not None:
-            self._settings.volumes.reported(status.get("volumesInUse") or ())
+        return NodeReport(
+            facts=s.facts,
+            now=format_rfc3339(self._clock.wall_ns()),
+            pressures=s.pressures(),
+            not_ready=s.not_ready(),
+            devices=s.devices.amounts() if s.devices is not None else NO_DEVICES,
+            fields={**s.runtime(), **volumes},
+        )
 
 
-def _uid(node: Node) -> str:
-    return (node.metadata.uid if node.metadata is not None else None) or ""
+class _Latest:
+    """The newest Node that is known. `seen`: the informer's, None while it has none.
+
+    An answer to a write counts until the informer has another Node than it had then: its watch may
+    be behind, and a Node of before the write would be written, and told of, once more."""
+
+    def __init__(self, seen: Callable[[], Node | None]) -> None:
+        self._seen = seen
+        self._seen_then: Node | None = None
+        self._answer: Node | None = None
+
+    def answered(self, node: Node) -> None:
+        """The API server has just answered with this Node."""
+        self._answer, self._seen_then = node, self._seen()
+
+    def node(self) -> Node | None:
+        seen = self._seen()
+        if self._answer is not None and seen is self._seen_then:
+            return self._answer
+        self._answer = None
+        return seen

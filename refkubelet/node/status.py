@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from refkubelet.container_manager.cgroups.allocatable import shown
 from refkubelet.cri.records import HandlerFeatures
 
-_NODE_INFO: Final = (  # every field the API wants, NODE-033
+NODE_INFO: Final = (  # every field the API wants, NODE-033
     "machineID",
     "systemUUID",
     "bootID",
@@ -118,38 +118,58 @@ def conditions(
     previous: Sequence[Mapping[str, Any]],
     now: str,
 ) -> list[dict[str, Any]]:
-    """The conditions MemoryPressure, DiskPressure, PIDPressure and Ready, in this order
-    (NODE-020..022). `not_ready`: why the node is not ready, empty if it is. `previous`: the last
-    conditions; lastTransitionTime changes only with the status."""
+    """The conditions of the Node: those of `previous` in their places, and what is missing of
+    MemoryPressure, DiskPressure, PIDPressure and Ready, in this order (NODE-020..022). `not_ready`:
+    why the node is not ready, empty if it is. lastTransitionTime changes only with the status."""
     under = {c.type for c in pressures if c.status == "True"}
-    rows = []
-    for kind, texts in PRESSURE_TEXTS.items():
-        reason, message, _ = texts[0] if kind in under else texts[1]
-        rows.append((kind, str(kind in under), reason, message))
+    before = {c.get("type"): c for c in previous}
+    own = {
+        kind: _pressure(before.get(kind), kind, now, is_under=kind in under)
+        for kind in PRESSURE_TEXTS
+    }
+    own["Ready"] = _ready(before.get("Ready"), not_ready, now)
+    kept = [own.get(str(c.get("type")), dict(c)) for c in previous]
+    return [*kept, *(row for kind, row in own.items() if kind not in before)]
+
+
+def _pressure(
+    before: Mapping[str, Any] | None, kind: str, now: str, *, is_under: bool
+) -> dict[str, Any]:
+    """The condition of that kind of pressure. While its status stays, only the heartbeat is new:
+    what else somebody wrote into it stays, too."""
+    status = str(is_under)
+    if before is not None and before.get("status") == status:
+        return {**before, "lastHeartbeatTime": now}
+    reason, message, _ = PRESSURE_TEXTS[kind][0 if is_under else 1]
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+
+
+def _ready(before: Mapping[str, Any] | None, not_ready: Sequence[str], now: str) -> dict[str, Any]:
+    """The condition Ready; of the one before it keeps lastTransitionTime, if the status stays."""
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
     if not_ready:
         unique = list(dict.fromkeys(not_ready))
         message = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
-        rows.append(("Ready", "False", "KubeletNotReady", message))
-    else:
-        rows.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
-    before = {c.get("type"): c for c in previous}
-    return [
-        {
-            "type": kind,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastHeartbeatTime": now,
-            "lastTransitionTime": _since(before.get(kind), status, now),
-        }
-        for kind, status, reason, message in rows
-    ]
-
-
-def _since(before: Mapping[str, Any] | None, status: str, now: str) -> str:
-    if before is not None and before.get("status") == status:
-        return str(before.get("lastTransitionTime") or now)
-    return now
+        condition |= {"status": "False", "reason": "KubeletNotReady", "message": message}
+    if before is not None and before.get("status") == condition["status"]:
+        del condition["lastTransitionTime"]
+        if before.get("lastTransitionTime"):
+            condition["lastTransitionTime"] = before["lastTransitionTime"]
+    return condition
 
 
 def flip_events(
@@ -173,18 +193,6 @@ def node_addresses(facts: NodeFacts) -> list[dict[str, str]]:
     """The addresses in the Node's status."""
     addresses = [{"type": "InternalIP", "address": facts.internal_ip}] if facts.internal_ip else []
     return [*addresses, {"type": "Hostname", "address": facts.name}]
-
-
-def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The status to write, with `rows` as its conditions."""
-    return {
-        "capacity": quantities(facts.capacity),
-        "allocatable": quantities(facts.allocatable),
-        "conditions": list(rows),
-        "addresses": node_addresses(facts),
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.kubelet_port}},
-        "nodeInfo": {**dict.fromkeys(_NODE_INFO, ""), **facts.info},
-    }
 
 
 def runtime_fields(

@@ -133,11 +133,9 @@ def pages_in(amounts: Mapping[str, int]) -> int:
 def _shown(before: Mapping[str, Any] | None, amounts: Mapping[str, int]) -> dict[str, Any]:
     """`amounts` as quantities; where the Node shows the same amount, in the words it has there,
     and what is there and no amount as it is."""
-    texts, there = dict(before or {}), amounts_of(before)
+    there = amounts_of(before)
     kept = {
-        name: text
-        for name, text in texts.items()
-        if name not in there or there[name] == amounts.get(name)
+        name: text for name, text in (before or {}).items() if there.get(name) == amounts.get(name)
     }
     return {**quantities(amounts), **kept}
 

@@ -21,7 +21,8 @@ CALM_S = 2 * UPDATE_S
 """After this time nothing of a Node that is Ready changes any more."""
 OWN = ("addresses", "allocatable", "capacity", "daemonEndpoints", "nodeInfo")
 """Fields of the status that each kubelet has, and that are all its own."""
-PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
+PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
+LISTED_S = 30.0  # NODE-035: between two lists of images
 SUFFICIENT = ("NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID")
 
 
@@ -288,3 +289,60 @@ async def a_kubelet_that_attaches_volumes_itself_says_so_in_its_node(node: Node)
             within_s=REGISTER_S,
             what=f"the annotation {wanted}",
         )
+
+
+@conformance(id="node-lists-emptied", rules=["NODE-015.6"], needs=[API, Feature.FAULTS])
+async def lists_that_have_nothing_any_more_are_removed(node: Node) -> None:
+    """Images and handlers that the runtime does not name any more are not in the Node any more."""
+    before = await calm(node)
+    expect(node, before.get("images"), "images in the Node")
+
+    def without_images(answer: Any) -> None:
+        del answer.images[:]
+
+    def without_handlers(answer: Any) -> None:
+        del answer.runtime_handlers[:]
+
+    with (
+        node.runtime.on("ListImages").changes_answer(without_images),
+        node.runtime.on("Status").changes_answer(without_handlers),
+    ):
+        await node.run_until(
+            lambda: (
+                not node.api.node_status("images") and not node.api.node_status("runtimeHandlers")
+            ),
+            within_s=LISTED_S + UPDATE_S + 1,
+            what="neither images nor handlers in the Node",
+        )
+
+
+@conformance(id="node-provided-ip-removed", rules=["NODE-015.3", "NODE-015.7"], needs=[API])
+async def the_annotation_for_a_cloud_provider_is_removed(node: Node) -> None:
+    """The annotation with the node's address for a cloud provider is no reason to write the Node,
+    and gone with the next write that has another reason."""
+    await calm(node)
+    await node.api.patch_node({"metadata": {"annotations": {PROVIDED_IP: "192.0.2.9"}}})
+    await node.run_for(UPDATE_S)
+    seen = (node.api.node_metadata("annotations") or {}).get(PROVIDED_IP)
+    expect_equal(node, seen, "192.0.2.9", "the annotation while there is nothing to write")
+    await node.api.patch_node({"metadata": {"labels": {"kubernetes.io/os": "other"}}})
+    await node.run_until(
+        lambda: PROVIDED_IP not in (node.api.node_metadata("annotations") or {}),
+        within_s=UPDATE_S + 1,
+        what="the annotation is gone",
+    )
+
+
+@conformance(id="node-change-told-per-try", rules=["NODE-021.4", "NODE-011.3"], needs=[API])
+async def a_difference_is_told_with_each_try_to_write_it(node: Node) -> None:
+    """While the API server refuses the status, each of the five tries of an update tells again that
+    the Node is ready."""
+    now = await calm(node)
+    told = node.event_count("NodeReady")
+    await change(node, conditions=with_condition(now, "Ready", status="Unknown"))
+    with node.api.fails("PATCH", OF_THE_NODE):
+        await node.run_for(UPDATE_S + limits.EVENTS_S)
+    await node.run_for(UPDATE_S + limits.EVENTS_S)
+    expect_equal(node, node.api.node_condition("Ready")["status"], "True", "status of Ready")
+    times = node.event_count("NodeReady") - told
+    expect(node, times in (5 + 1, 10 + 1), "an event for each try: five, and the last", times)

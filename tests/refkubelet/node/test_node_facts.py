@@ -23,9 +23,7 @@ from refkubelet.host.machine import (
 from refkubelet.host.real_machine import MachineError, RealMachine
 from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
-from refkubelet.node.status import (
-    node_status,
-)
+from refkubelet.node.updated import NodeReport, updated_status
 from refkubelet.node.versions import runtime_version
 from simclock import RealClock
 
@@ -86,7 +84,7 @@ def test_what_a_node_says_about_itself_NODE_032_NODE_033() -> None:
         node_ip="10.0.0.7",
         runtime_version="containerd://1.6.20",
     )
-    status = node_status(facts, [])
+    status = updated_status(None, NodeReport(facts, "t1"))
     assert status["addresses"] == [
         {"type": "InternalIP", "address": "10.0.0.7"},
         {"type": "Hostname", "address": "n1"},

@@ -13,9 +13,9 @@ from refkubelet.node.status import (
     conditions,
     flip_events,
     initial_node,
-    node_status,
     runtime_fields,
 )
+from refkubelet.node.updated import NodeReport, updated_status
 
 
 def test_transition_times_change_with_the_status_only_NODE_021_EVIC_063() -> None:
@@ -92,8 +92,10 @@ def test_a_calm_node_s_conditions_whole_NODE_020_NODE_022() -> None:
         "lastTransitionTime": "t1",
     }
     assert [row["status"] for row in rows] == ["False", "False", "False", "True"]
-    again = conditions([], [], [{**row, "lastTransitionTime": ""} for row in rows], "t2")
-    assert {row["lastTransitionTime"] for row in again} == {"t2"}
+    again = conditions([], [], [{**row, "lastTransitionTime": "t0"} for row in rows], "t2")
+    assert {(row["lastTransitionTime"], row["lastHeartbeatTime"]) for row in again} == {
+        ("t0", "t2")
+    }
 
 
 @pytest.mark.parametrize(
@@ -138,12 +140,13 @@ FACTS = NodeFacts(
 
 
 def test_the_status_of_a_node_whole_NODE_032() -> None:
-    status = node_status(FACTS, ({"type": "Ready"},))
+    status = updated_status(None, NodeReport(FACTS, "t1", fields={"images": [{"sizeBytes": 1}]}))
     info = status.pop("nodeInfo")
+    assert [c["type"] for c in status.pop("conditions")][3] == "Ready"
     assert status == {
         "capacity": {"cpu": "4", "memory": "2Ki"},
-        "allocatable": {"cpu": "3500m"},
-        "conditions": [{"type": "Ready"}],
+        "allocatable": {"cpu": "3500m", "memory": "2Ki"},
+        "images": [{"sizeBytes": 1}],
         "addresses": [
             {"type": "InternalIP", "address": "10.0.0.1"},
             {"type": "Hostname", "address": "n1"},
@@ -153,7 +156,7 @@ def test_the_status_of_a_node_whole_NODE_032() -> None:
     assert info.pop("bootID") == "boot"
     assert set(info.values()) == {""}
     assert {"architecture", "kubeletVersion", "kubeProxyVersion", "machineID"} <= info.keys()
-    bare = node_status(NodeFacts("n1"), ())
+    bare = updated_status(None, NodeReport(NodeFacts("n1"), "t1"))
     assert bare["addresses"] == [{"type": "Hostname", "address": "n1"}]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +14,10 @@ from loops import virtual_loop
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.api.node_informer import NodeInformer
 from refkubelet.cri.records import RuntimeConditions
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.eviction.manager import PressureCondition
-from refkubelet.model.objects import Node
-from refkubelet.node.patches import adoption_patch
 from refkubelet.node.register import NodeRegistrar
 from refkubelet.node.settings import NodeSettings
 from refkubelet.node.status import (
@@ -26,7 +25,7 @@ from refkubelet.node.status import (
     default_labels,
 )
 from refkubelet.sync_loop.runtime_state import RuntimeState
-from simclock import VirtualLoop
+from simclock import Rng, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time
 NODE_INFO = (
@@ -56,7 +55,7 @@ class World:
         self.told: dict[str, Any] = {}
         self.drawn = 0.5
         self.looks = 0
-        self.shown: Node | None = None
+        self.informer = NodeInformer(self.client, "n1", loop.clock, Rng(1))
         self.ranges: tuple[str, ...] = ()
         settings = NodeSettings(
             FACTS,
@@ -66,20 +65,20 @@ class World:
             runtime=lambda: self.told,
             random=lambda: self.drawn,
             look=self.look,
-            seen=lambda: self.shown,
+            seen=self.informer.node,
             pod_cidrs=self.told_ranges,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
-        self._run: asyncio.Task[None] | None = None
+        self._runs: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._run = asyncio.create_task(self.registrar.run())
+        parts = (self.informer.run, self.registrar.run)
+        self._runs = [asyncio.create_task(run()) for run in parts]
 
     async def stop(self) -> None:
-        assert self._run is not None
-        self._run.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._run
+        for run in self._runs:
+            run.cancel()
+        await asyncio.gather(*self._runs, return_exceptions=True)
 
     async def told_ranges(self, cidrs: Sequence[str]) -> bool:
         before, self.ranges = self.ranges, tuple(cidrs)
@@ -317,14 +316,6 @@ async def test_a_node_that_may_not_register_waits_for_its_object_NODE_005() -> N
         assert (await world.node())["status"]["conditions"][-1]["type"] == "Ready"
 
 
-def test_adoption_corrects_nothing_that_is_right_NODE_004() -> None:
-    good = {
-        "labels": dict(FACTS.labels),
-        "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
-    }
-    assert adoption_patch(FACTS, good) == {}
-
-
 async def test_the_runtimes_fields_are_written_when_they_change_NODE_035() -> None:
     async with registered() as world:
         await asyncio.sleep(15)
@@ -373,7 +364,6 @@ async def test_the_nodes_pod_ranges_are_passed_on_NODE_014() -> None:
         await world.api.request(
             "PATCH", "/api/v1/nodes/n1", body=body, content_type="application/merge-patch+json"
         )
-        world.shown = await world.client.get_node("n1")
         before = len(world.patches())
         await asyncio.sleep(11)
         assert world.ranges == ("10.1.0.0/24", "fd00::/64")
@@ -397,6 +387,6 @@ async def test_volumes_that_somebody_shows_later_are_not_in_use_NODE_035() -> No
     async with registered() as world:
         await asyncio.sleep(1)
         patch = {"status": {"volumesInUse": VOLUMES}}
-        world.shown = await world.client.patch_node_status("n1", patch)
+        await world.client.patch_node_status("n1", patch)
         await asyncio.sleep(15)
         assert not (await world.node())["status"].get("volumesInUse")

@@ -134,6 +134,8 @@ class StatusWriter:
                 self._equal.pop(api_uid, None)
 
     def _must_send(self, pod_uid: str, entry: VersionedStatus, everything: bool) -> bool:
+        """Whether the version is not confirmed; with `everything` also whether the pod can be
+        deleted, or the API server shows another status, which counts as unconfirmed from then."""
         pod = self._deps.pods.get(pod_uid)
         api_pod: Pod | None = pod
         if is_static(pod or entry.pod):
@@ -145,7 +147,10 @@ class StatusWriter:
             return True
         if not everything or api_pod is None:
             return False
-        return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
+        if self._differs(api_pod, entry):
+            self._confirmed.pop(api_uid, None)  # until it is written, each wake-up tries (STAT-021)
+            return True
+        return _can_be_deleted(api_pod, entry.finished)
 
     def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
         """Whether the API server's status differs in a field that the kubelet owns. Two objects

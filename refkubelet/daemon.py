@@ -107,7 +107,7 @@ async def run(options: argparse.Namespace) -> int:
         if api is not None:
             api.trace(spans)
         runtime = await stack.enter_async_context(_runtime(config, spans))
-        config = await with_cgroup_driver(config, runtime.client, clock)
+        config, has_runtime_config = await with_cgroup_driver(config, runtime.client, clock)
         check_driver(config, systemd_is_here=SYSTEMD.is_dir())
         root_dir = _root_dir(options.root_dir)
         ips = host_ips(options.node_ip, standalone=api is None)
@@ -118,6 +118,7 @@ async def run(options: argparse.Namespace) -> int:
             rng=rng,
             ids=Ids(rng),
             node_name=name,
+            has_runtime_config=has_runtime_config,
             root_dir=root_dir,
             api=api,
             network=SocketNetwork(),
@@ -330,8 +331,9 @@ async def _runtime(config: KubeletConfiguration, spans: Spans) -> AsyncIterator[
 
 async def with_cgroup_driver(
     config: KubeletConfiguration, client: CriClient, clock: Clock
-) -> KubeletConfiguration:
-    """The runtime's cgroup driver instead of the configured one, where it tells (CG-013, CRI-133).
+) -> tuple[KubeletConfiguration, bool]:
+    """The runtime's cgroup driver instead of the configured one, where it tells, and whether it
+    has the call for it (CG-013, CRI-133).
 
     Raises `EndpointError` when it fails three times, 2 s apart.
     """
@@ -348,4 +350,7 @@ async def with_cgroup_driver(
                     f"the runtime at {endpoint} does not tell its cgroup driver: {error.text}"
                 ) from None
         await clock.sleep(CGROUP_DRIVER_PAUSE_S)
-    return config if driver is None else replace(config, cgroup_driver=driver)
+    if driver is None:
+        log.info("the runtime lacks RuntimeConfig; the configured cgroup driver is taken")
+        return config, False
+    return replace(config, cgroup_driver=driver) if driver else config, True

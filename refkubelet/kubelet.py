@@ -42,13 +42,14 @@ class Kubelet:
     """One node agent. Make it inside the loop that runs it, once per run.
 
     Its parts lie in groups, one per module of `wiring`: `sources.pods`, `work.workers`, ...;
-    `metrics` is the page at /metrics."""
+    `counted` is what they count, `metrics` the page at /metrics."""
 
     def __init__(self, config: KubeletConfiguration, deps: KubeletDeps) -> None:
         """Raises `ConfigError`, `ContainerManagerError`, `CertificateError`."""
         self.config = config
         self.deps = deps
         base = build_base(config, deps, self._later())
+        self.counted = base.metrics
         self.recorder = base.recorder
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
@@ -110,6 +111,7 @@ class Kubelet:
     def _measured(self) -> MeasuredParts:
         devices, logins = self.resources.devices, self.runtime.login_plugins
         return MeasuredParts(
+            counted=self.counted,
             pods=self.sources.pods,
             workers=self.work.workers,
             handlers=self.loop.handlers,
@@ -120,7 +122,7 @@ class Kubelet:
             images=self.upkeep.images,
             volumes=self.stats.volumes,
             shutdown=self.node.shutdown,
-            evented=self.runtime.pleg.evented,
+            resizes=self.resources.allocation.conditions,
             devices=devices.metrics if devices is not None else None,
             login_plugins=logins.metrics if logins is not None else None,
             certificates=self.certificates,

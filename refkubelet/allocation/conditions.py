@@ -38,6 +38,14 @@ class ResizeConditions:
     def pending(self, pod_uid: str) -> PodCondition | None:
         return self._pods.get(pod_uid, {}).get(PENDING)
 
+    def pending_reasons(self) -> list[str]:
+        """The reasons of all resizes that are pending."""
+        return [c.reason or "" for known in self._pods.values() if (c := known.get(PENDING))]
+
+    def in_progress_count(self) -> int:
+        """How many resizes are in progress."""
+        return sum(IN_PROGRESS in known for known in self._pods.values())
+
     def set_pending(self, pod_uid: str, reason: str, message: str, generation: int) -> bool:
         """Set the condition Pending, with the reason Deferred for every `reason` but Infeasible.
         True: the reason or the generation is new."""

@@ -25,6 +25,13 @@ from refkubelet.model.resources import container_limits, container_requests
 LIMITED_SWAP: Final = "LimitedSwap"
 RESTART: Final = "RestartContainer"
 SWAP_MESSAGE: Final = "In-place resize of containers with swap is not supported."
+OTHER: Final = "unknown"
+DETAILS: Final = {
+    "swap": "swap_limitation",
+    "CPU Manager": "guaranteed_pod_cpu_manager_static_policy",
+    "Memory Manager": "guaranteed_pod_memory_manager_static_policy",
+}
+"""What metrics call the obstacle that a message tells of, by words in it."""
 _EXCLUSIVE: Final = (  # resource, the policy that makes it exclusive, its manager in messages
     ("cpu", "static", "CPU Manager"),
     ("memory", "Static", "Memory Manager"),
@@ -72,6 +79,27 @@ def infeasible(wanted: Pod, allocated: Pod, limits: ResizeLimits) -> str | None:
         if limits.policy(resource) == policy and _changes(wanted, allocated, resource):
             return f'Resize is infeasible for Guaranteed Pods alongside {manager} policy "{policy}"'
     return None
+
+
+def detail_of(message: str) -> str:
+    """What metrics call the reason of a refusal.
+
+    >>> detail_of(SWAP_MESSAGE)
+    'swap_limitation'
+    """
+    return next((detail for words, detail in DETAILS.items() if words in message), OTHER)
+
+
+def counted(check: Check, count: Callable[[str], None]) -> Check:
+    """The handler, with `count` told of each refusal by what metrics call it."""
+
+    def handler(attributes: PodAdmitAttributes) -> Rejection | None:
+        rejection = check(attributes)
+        if rejection is not None:
+            count(detail_of(rejection.message))
+        return rejection
+
+    return handler
 
 
 def _changes(wanted: Pod, allocated: Pod, resource: str) -> bool:

@@ -16,12 +16,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from refkubelet.admission.admit_handler import Refusal
 from refkubelet.allocation import messages
-from refkubelet.allocation.conditions import INFEASIBLE, ResizeConditions
+from refkubelet.allocation.conditions import DEFERRED, INFEASIBLE, ResizeConditions
 from refkubelet.allocation.order import PendingResize, in_order
 from refkubelet.allocation.resources import (
     PodResources,
@@ -35,12 +35,20 @@ from refkubelet.failures import log_failure
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, priority, uid
 from refkubelet.model.qos import qos_class
+from refkubelet.telemetry.pod_metrics import ResizeMetrics
 from simclock import Clock
 
 log = logging.getLogger(__name__)
 
 FIRST_RETRY_S: Final = 30.0
 RETRY_S: Final = 180.0
+PERIODICALLY: Final = "periodic_retry"
+ADDED: Final = "pods_added"
+UPDATED: Final = "pod_updated"
+REMOVED: Final = "pods_removed"
+RESIZED: Final = "pod_resized"
+TERMINATED: Final = "pod_terminated"
+"""Why pending resizes are tried again, as metrics call it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class AllocationDeps:
     admit: Callable[[Pod], Awaitable[Refusal | None]]
     sync: Callable[[Pod], None]
     sources_ready: Callable[[], bool]
+    metrics: ResizeMetrics = field(default_factory=ResizeMetrics)
 
 
 class AllocationManager:
@@ -139,12 +148,13 @@ class AllocationManager:
             while (wait_s := self._due_s - clock.monotonic_s()) > 0:
                 await clock.sleep(wait_s)
             if self._pending:
-                await self.retry()
+                await self.retry(PERIODICALLY)
             if not self._pending:
                 self._waiting.clear()
 
-    async def retry(self) -> None:
-        """Try every pending resize, in the order of the queue, if all sources are ready."""
+    async def retry(self, trigger: str) -> None:
+        """Try every pending resize, in the order of the queue, if all sources are ready.
+        `trigger`: what metrics call the reason."""
         deps = self._deps
         ready = deps.sources_ready()
         self._due_s = deps.clock.monotonic_s() + (RETRY_S if ready else FIRST_RETRY_S)
@@ -152,13 +162,14 @@ class AllocationManager:
             return
         for pod_uid in tuple(self._pending):
             pod = deps.pod(pod_uid)
-            if pod is None or await self._look_at(pod):
+            if pod is None or await self._look_at(pod, trigger):
                 with suppress(ValueError):
                     self._pending.remove(pod_uid)
 
-    async def _look_at(self, pod: Pod) -> bool:
+    async def _look_at(self, pod: Pod, trigger: str) -> bool:
         """Try one pending resize. True: it leaves the queue."""
         before = self._deps.conditions.of(uid(pod))
+        pending = self._deps.conditions.pending(uid(pod))
         try:
             allocated = await self._resize(pod)
         except Exception as error:
@@ -168,6 +179,8 @@ class AllocationManager:
         if allocated or after != before:
             self._deps.sync(pod)
         condition = self._deps.conditions.pending(uid(pod))
+        if condition is None and pending is not None and pending.reason == DEFERRED:
+            self._deps.metrics.accepted.inc(trigger)
         return condition is None or condition.reason == INFEASIBLE
 
     async def _resize(self, pod: Pod) -> bool:

@@ -7,14 +7,15 @@ updatePodFromAllocation, isResizeIncreasingRequests; pkg/kubelet/kubelet.go: rec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import containers
+from refkubelet.model.pod import containers, sidecars
 from refkubelet.model.quantity import canonical, parse_nano
 from refkubelet.model.resources import COMPUTE, pod_requests
 
@@ -105,6 +106,37 @@ def asks_for_resize(old: Pod, new: Pod) -> bool:
     specs = (old.spec, new.spec)
     own = [spec.resources for spec in specs]
     return not same_resources(own[0], own[1])
+
+
+def changes_of(old: Pod, new: Pod) -> Iterator[tuple[str, str, str]]:
+    """What an update changes of containers that can be resized: the resource, requests or limits,
+    and whether they are added, removed, increased or decreased."""
+    before = {c.name: _compute(c.resources) for c in _resizable(old)}
+    for container in _resizable(new):
+        amounts = zip(
+            product(("requests", "limits"), COMPUTE),
+            before.get(container.name, ()),
+            _compute(container.resources),
+            strict=False,
+        )
+        for (requirement, resource), was, now in amounts:
+            if was != now:
+                yield resource, requirement, _operation(was, now)
+
+
+def _resizable(pod: Pod) -> Iterator[Container]:
+    yield from sidecars(pod)
+    yield from pod.spec.containers
+
+
+def _operation(was: int, now: int) -> str:
+    """
+    >>> _operation(0, 1), _operation(1, 0), _operation(1, 2), _operation(2, 1)
+    ('add', 'remove', 'increase', 'decrease')
+    """
+    if not was or not now:
+        return "remove" if was else "add"
+    return "increase" if now > was else "decrease"
 
 
 def _compute(resources: ResourceRequirements | None) -> tuple[int, ...]:

@@ -9,17 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from refkubelet.allocation.conditions import ResizeConditions
-from refkubelet.allocation.manager import AllocationManager
-from refkubelet.allocation.resources import asks_for_resize
+from refkubelet.allocation.manager import (
+    ADDED,
+    REMOVED,
+    RESIZED,
+    TERMINATED,
+    UPDATED,
+    AllocationManager,
+)
+from refkubelet.allocation.resources import asks_for_resize, changes_of
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.resources import COMPUTE, requests_in_use
+from refkubelet.telemetry.pod_metrics import ResizeMetrics
 
 
 class ResizeTriggers:
     """One method per operation of the sync loop; each waits until pending resizes were tried."""
 
-    def __init__(self, allocations: AllocationManager, conditions: ResizeConditions) -> None:
+    def __init__(
+        self,
+        allocations: AllocationManager,
+        conditions: ResizeConditions,
+        metrics: ResizeMetrics | None = None,
+    ) -> None:
+        self._metrics = metrics or ResizeMetrics()
         self._allocations = allocations
         self._conditions = conditions
 
@@ -46,16 +60,18 @@ class ResizeTriggers:
         for pod in pending:
             self._allocations.push(uid(pod))
         if pending:
-            await self._allocations.retry()
+            await self._allocations.retry(ADDED)
 
     async def updated(self, old: Pod | None, new: Pod) -> None:
         """Queue and try the resize of an edited spec; if the spec is as allocated again, clear the
         pending condition."""
         if not self.asked_for(old, new):
             return
+        for change in changes_of(old, new) if old is not None else ():
+            self._metrics.requested.inc(*change)
         if self._allocations.wants_resize(new):
             self._allocations.push(uid(new))
-            await self._allocations.retry()
+            await self._allocations.retry(UPDATED)
         else:
             self._conditions.clear_pending(uid(new))
 
@@ -63,17 +79,18 @@ class ResizeTriggers:
         """Forget a pod that was removed from its source; `room_was_made` is called next."""
         self._allocations.forget(uid(pod))
 
-    async def room_was_made(self) -> None:
-        """Try the pending resizes, because pods have released resources."""
-        await self._allocations.retry()
+    async def room_was_made(self, trigger: str = REMOVED) -> None:
+        """Try the pending resizes, because pods have released resources; `trigger`: what metrics
+        call that."""
+        await self._allocations.retry(trigger)
 
-    def makes_room(self, old: Pod | None, new: Pod, is_over: Callable[[Pod], bool]) -> bool:
-        """Whether a changed status releases resources for pending resizes: the pod has ended
-        (`is_over`), or uses less than before."""
+    def makes_room(self, old: Pod | None, new: Pod, is_over: Callable[[Pod], bool]) -> str:
+        """What metrics call it if a changed status releases resources for pending resizes: the pod
+        uses less than before, or has ended (`is_over`); "": it does not."""
         if old is None or not self._allocations.has_pending:
-            return False
-        if is_over(new) and not is_over(old):
-            return True
+            return ""
         before = requests_in_use(self._allocations.allocated(old))
         after = requests_in_use(self._allocations.allocated(new))
-        return any(after.get(name, 0) < before.get(name, 0) for name in COMPUTE)
+        if any(after.get(name, 0) < before.get(name, 0) for name in COMPUTE):
+            return RESIZED
+        return TERMINATED if is_over(new) and not is_over(old) else ""

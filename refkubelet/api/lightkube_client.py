@@ -50,6 +50,7 @@ from refkubelet.api.answers import (
     watch_line,
 )
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
+from refkubelet.api.counted_requests import NOT_COUNTED, Requests
 from refkubelet.api.credential_plugin import PluginAuth
 from refkubelet.api.kubeconfig import read_kubeconfig, showing
 from refkubelet.api.storage_requests import StorageRequests
@@ -57,7 +58,9 @@ from refkubelet.api.traced_wire import TracedWire
 from refkubelet.api.wire import HttpWire, Wire
 from refkubelet.config import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
+from refkubelet.telemetry.server_metrics import RequestMetrics
 from refkubelet.telemetry.spans import NO_SPANS, Spans
+from simclock import Clock
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -76,6 +79,11 @@ class LightkubeApiClient(StorageRequests):
         self.server = server
         self._config = config
         self._spans: Spans = NO_SPANS
+        self._counted = NOT_COUNTED
+
+    def count(self, metrics: RequestMetrics, clock: Clock) -> None:
+        """Count every request from now on (SRV-037.3)."""
+        self._counted = Requests(self.server, metrics, clock)
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path) -> LightkubeApiClient:
@@ -338,10 +346,11 @@ class LightkubeApiClient(StorageRequests):
             content = json.dumps(body).encode()
             content_type = STRATEGIC_MERGE if method == "PATCH" else "application/json"
         try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            async with self._counted.of(method) as counted, asyncio.timeout(REQUEST_TIMEOUT_S):
                 status, answer = await self.wire.request(
                     method, path, params=params, content=content, content_type=content_type
                 )
+                counted.code = str(status)
         except TimeoutError:
             message = f"{method} {self.server}{path}: no answer within {REQUEST_TIMEOUT_S:g} s"
             raise ApiError(0, "Timeout", message) from None
@@ -360,8 +369,9 @@ class LightkubeApiClient(StorageRequests):
         try:
             async with AsyncExitStack() as stack:
                 opening = self.wire.watch(path, params)
-                async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                async with self._counted.of("GET") as counted, asyncio.timeout(REQUEST_TIMEOUT_S):
                     status, refusal, lines = await stack.enter_async_context(opening)
+                    counted.code = str(status)
                 if status >= 400:
                     raise error_of(status, refusal)
                 while (line := await _next_line(lines)) is not None:

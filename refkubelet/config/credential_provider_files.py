@@ -8,6 +8,7 @@ RegisterCredentialProviderPlugins.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ class CredentialProviders:
 
     providers: tuple[CredentialProvider, ...]
     bin_dir: Path
+    config_hash: str = ""
+    """`sha256:` and the hash of the files, each after its length; "": it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class _Read:
 
     providers: tuple[CredentialProvider, ...] = ()
     problems: tuple[str, ...] = ()
+    content: bytes = b""
 
 
 def load_credential_providers(
@@ -62,15 +66,19 @@ def load_credential_providers(
         return None
     problems = [*_flag_problems(config, bin_dir)]
     providers: list[CredentialProvider] = []
+    files = hashlib.sha256()
     for file in _files(config, problems):
         read = _read(file, tokens_on=tokens_on)
+        files.update(len(read.content).to_bytes(8, "big") + read.content)
         providers += read.providers
         problems += read.problems
     problems += _together(config, providers) if not problems else ()
     problems += _missing_programs(providers, bin_dir) if not problems else ()
     if problems:
         raise ConfigErrors(problems)
-    return CredentialProviders(tuple(providers), Path(bin_dir).absolute())
+    return CredentialProviders(
+        tuple(providers), Path(bin_dir).absolute(), f"sha256:{files.hexdigest()}"
+    )
 
 
 def _flag_problems(config: str, bin_dir: str) -> Iterator[str]:
@@ -103,7 +111,8 @@ def _files(config: str, problems: list[str]) -> list[Path]:
 
 def _read(file: Path, *, tokens_on: bool) -> _Read:
     try:
-        document = read_yaml(file.read_bytes())
+        content = file.read_bytes()
+        document = read_yaml(content)
     except OSError as error:
         return _Read(problems=(_unreadable(file, error),))
     except YamlError as error:
@@ -125,7 +134,7 @@ def _read(file: Path, *, tokens_on: bool) -> _Read:
             ):
                 line = document.line_of(("providers", number, field))
                 decoder.problems.append(f"{file}:{line}: {text}" if line else f"{file}: {text}")
-    return _Read(config.providers, tuple(decoder.problems))
+    return _Read(config.providers, tuple(decoder.problems), content)
 
 
 def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:

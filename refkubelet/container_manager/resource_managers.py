@@ -10,7 +10,7 @@ NewContainerManager, Start; internal_container_lifecycle_linux.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +40,7 @@ from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cpuset import ANYWHERE, Placement, format_cpuset
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import containers, uid
+from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 from simclock import Clock
 
 QUOTA_GATE: Final = "DisableCPUQuotaWithExclusiveCPUs"  # on by default (CG-031)
@@ -56,6 +57,7 @@ class ResourceDeps:
     runtime: ContainerUpdater
     active: ActiveContainers
     status: Callable[[str], PodStatus | None]
+    metrics: ExclusiveMetrics = field(default_factory=ExclusiveMetrics)
 
 
 class ResourceManagers:
@@ -123,12 +125,14 @@ class ResourceManagers:
     def _topology_manager(self) -> TopologyManager:
         config = self._config
         name = config.topology_manager_policy
+        clock, metrics = self._deps.clock, self._deps.metrics
         if name == NONE:
-            return TopologyManager(None)
+            return TopologyManager(None, clock=clock, metrics=metrics)
         nodes = self._deps.machine.topology().nodes
         numa = NumaInfo(tuple(n.id for n in nodes), {n.id: n.distances for n in nodes})
         policy = topology_policy(name, numa, config.topology_manager_policy_options)
-        return TopologyManager(policy, config.topology_manager_scope)
+        scope = config.topology_manager_scope
+        return TopologyManager(policy, scope, clock=clock, metrics=metrics)
 
     def _cpu_manager(self) -> CpuManager | None:
         """The CPU manager; None with policy none. Raises ValueError."""
@@ -147,6 +151,7 @@ class ResourceManagers:
             root_dir=deps.root_dir,
             affinities=self.topology,
             active=deps.active,
+            metrics=deps.metrics,
         )
 
     def _memory_manager(self) -> MemoryManager | None:
@@ -161,6 +166,7 @@ class ResourceManagers:
             root_dir=deps.root_dir,
             affinities=self.topology,
             active=deps.active,
+            metrics=deps.metrics,
         )
 
     def _reserved(self) -> dict[str, int]:

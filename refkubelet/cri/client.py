@@ -20,6 +20,7 @@ from refkubelet.cri.listings import (
     container_list_request,
     sandbox_list_request,
 )
+from refkubelet.cri.operations import NotCounted, Operations
 from refkubelet.cri.records import (
     EMPTY,
     ContainerRecord,
@@ -44,18 +45,26 @@ from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
 T = TypeVar("T")
 
 STATUS_REQUEST: Final = cri.StatusRequest()
+GONE_IS_DONE: Final = frozenset({"StopContainer", "StopPodSandbox"})
+"""Calls that have succeeded when what they stop does not exist (CRI-009.2)."""
 
 
 class CriClient:
     """One method per RPC the kubelet uses. Raises `CriCallError`, nothing else.
 
-    `request_timeout_s` is runtimeRequestTimeout (default 120 s). Upstream:
-    staging/src/k8s.io/cri-client/pkg/remote_runtime.go, remote_image.go.
+    `request_timeout_s` is runtimeRequestTimeout (default 120 s); `operations` counts the calls.
+    Upstream: staging/src/k8s.io/cri-client/pkg/remote_runtime.go, remote_image.go.
     """
 
-    def __init__(self, target: CriTarget, request_timeout_s: float = 120.0) -> None:
+    def __init__(
+        self,
+        target: CriTarget,
+        request_timeout_s: float = 120.0,
+        operations: Operations | None = None,
+    ) -> None:
         self.target = target
         self.request_timeout_s = request_timeout_s
+        self.operations = operations or NotCounted()
         self._bytes = target.call_bytes if isinstance(target, BytesTarget) else self._as_bytes
         self._sandboxes = Listings(cri.ListPodSandboxResponse, "items", convert.listed_sandbox)
         self._status_data: bytes | None = None
@@ -80,7 +89,8 @@ class CriClient:
         return self._status
 
     async def cgroup_driver(self) -> str | None:
-        """`systemd` or `cgroupfs`; None when the runtime cannot tell (CRI-133)."""
+        """`systemd` or `cgroupfs`, "" when it does not tell; None: the runtime lacks the call
+        (CRI-133)."""
         try:
             answer = await self._call("RuntimeConfig", cri.RuntimeConfigRequest())
         except CriCallError as error:
@@ -88,7 +98,7 @@ class CriClient:
                 return None
             raise
         if not answer.HasField("linux"):
-            return None
+            return ""
         return "cgroupfs" if answer.linux.cgroup_driver == cri.CGROUPFS else "systemd"
 
     async def update_pod_cidr(self, pod_cidr: str) -> None:
@@ -104,8 +114,11 @@ class CriClient:
     async def run_pod_sandbox(self, config: Message, runtime_handler: str = "") -> str:
         """The sandbox's id. Deadline: twice the request timeout (CRI-006)."""
         request = cri.RunPodSandboxRequest(config=config, runtime_handler=runtime_handler)
-        answer = await self._call("RunPodSandbox", request, 2 * self.request_timeout_s)
-        return self._non_empty("RunPodSandbox", "pod_sandbox_id", answer.pod_sandbox_id)
+        with self.operations.of_sandbox(runtime_handler):
+            answer = await self._call(
+                "RunPodSandbox", request, 2 * self.request_timeout_s, needed="pod_sandbox_id"
+            )
+        return str(answer.pod_sandbox_id)
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """A sandbox that does not exist counts as stopped (CRI-009)."""
@@ -142,8 +155,8 @@ class CriClient:
         request = cri.CreateContainerRequest(
             pod_sandbox_id=sandbox_id, config=config, sandbox_config=sandbox_config
         )
-        answer = await self._call("CreateContainer", request)
-        return self._non_empty("CreateContainer", "container_id", answer.container_id)
+        answer = await self._call("CreateContainer", request, needed="container_id")
+        return str(answer.container_id)
 
     async def start_container(self, container_id: str) -> None:
         await self._call("StartContainer", cri.StartContainerRequest(container_id=container_id))
@@ -208,14 +221,15 @@ class CriClient:
     async def container_events(self) -> AsyncGenerator[Message, None]:
         """The raw events of the runtime from now on (CRI-140); no deadline."""
         stream = self.target.stream("GetContainerEvents", cri.GetEventsRequest())
-        try:
-            async for message in stream:
-                yield message
-        except grpc.RpcError as error:
-            raise call_error("GetContainerEvents", error) from None
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+        with self.operations.of("GetContainerEvents"):
+            try:
+                async for message in stream:
+                    yield message
+            except grpc.RpcError as error:
+                raise call_error("GetContainerEvents", error) from None
+            finally:
+                if isinstance(stream, AsyncGenerator):
+                    await stream.aclose()
 
     async def list_container_stats(self, sandbox_id: str = "") -> tuple[ContainerUsage, ...]:
         """Of all containers, or of those in one sandbox (CRI-123)."""
@@ -255,8 +269,8 @@ class CriClient:
             auth=auth,
             sandbox_config=sandbox_config,
         )
-        answer = await self._call_until("PullImage", request, None)
-        return self._non_empty("PullImage", "image_ref", answer.image_ref)
+        answer = await self._call_until("PullImage", request, None, needed="image_ref")
+        return str(answer.image_ref)
 
     async def list_images(self) -> tuple[ImageRecord, ...]:
         """Images the runtime lists without an id are left out."""
@@ -279,23 +293,34 @@ class CriClient:
     # -- one way out ---------------------------------------------------------------------------
 
     def _call(
-        self, method: str, request: Message, deadline_s: float | None = None
+        self, method: str, request: Message, deadline_s: float | None = None, *, needed: str = ""
     ) -> Awaitable[Message]:
         """With the given deadline, or the request timeout."""
-        return self._call_until(method, request, deadline_s or self.request_timeout_s)
+        return self._call_until(
+            method, request, deadline_s or self.request_timeout_s, needed=needed
+        )
 
-    async def _call_until(self, method: str, request: Message, deadline_s: float | None) -> Message:
-        try:
-            return await self.target.call(method, request, timeout_s=deadline_s)
-        except grpc.RpcError as error:
-            raise call_error(method, error) from None
+    async def _call_until(
+        self, method: str, request: Message, deadline_s: float | None, *, needed: str = ""
+    ) -> Message:
+        """`needed`: a field that the answer must have; "": none."""
+        gone_is_done = method in GONE_IS_DONE
+        with self.operations.of(method, gone_is_done=gone_is_done):
+            try:
+                answer = await self.target.call(method, request, timeout_s=deadline_s)
+            except grpc.RpcError as error:
+                raise call_error(method, error) from None
+            if needed and not getattr(answer, needed):
+                raise CriCallError(method, INVALID_ANSWER, f"the answer has no {needed}")
+            return answer
 
     async def _call_bytes(self, method: str, request: Message) -> bytes:
         """The answer as bytes, with the request timeout."""
-        try:
-            return await self._bytes(method, request, timeout_s=self.request_timeout_s)
-        except grpc.RpcError as error:
-            raise call_error(method, error) from None
+        with self.operations.of(method):
+            try:
+                return await self._bytes(method, request, timeout_s=self.request_timeout_s)
+            except grpc.RpcError as error:
+                raise call_error(method, error) from None
 
     async def _as_bytes(self, method: str, request: Message, *, timeout_s: float | None) -> bytes:
         answer = await self.target.call(method, request, timeout_s=timeout_s)
@@ -314,9 +339,5 @@ class CriClient:
         try:
             return make()
         except ValueError as error:
+            self.operations.failed(method)
             raise CriCallError(method, INVALID_ANSWER, str(error)) from None
-
-    def _non_empty(self, method: str, field: str, value: str) -> str:
-        if not value:
-            raise CriCallError(method, INVALID_ANSWER, f"the answer has no {field}")
-        return value

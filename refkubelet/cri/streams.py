@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 from kubecri.v1 import api_pb2 as cri
 
+from refkubelet.cri.operations import NotCounted, Operations
 from refkubelet.cri.target import INVALID_ANSWER, CriCallError, CriTarget, call_error
 
 
@@ -28,11 +29,14 @@ class Wanted:
 
 
 class StreamClient:
-    """One method per call; `timeout_s` is runtimeRequestTimeout."""
+    """One method per call; `timeout_s` is runtimeRequestTimeout; `operations` counts the calls."""
 
-    def __init__(self, target: CriTarget, timeout_s: float) -> None:
+    def __init__(
+        self, target: CriTarget, timeout_s: float, operations: Operations | None = None
+    ) -> None:
         self._target = target
         self._timeout_s = timeout_s
+        self._operations = operations or NotCounted()
 
     async def exec(self, container_id: str, command: Sequence[str], wanted: Wanted) -> str:
         """The address of a command in a container."""
@@ -69,13 +73,15 @@ class StreamClient:
             container_id=container_id, location=location, timeout=timeout_s
         )
         deadline_s = max(self._timeout_s, timeout_s)
-        await self._call("CheckpointContainer", request, deadline_s)
+        with self._operations.of("CheckpointContainer"):
+            await self._call("CheckpointContainer", request, deadline_s)
 
     async def _url(self, method: str, request: Any) -> str:
-        answer = await self._call(method, request, self._timeout_s)
-        if not answer.url:
-            raise CriCallError(method, INVALID_ANSWER, "URL is not set")
-        return str(answer.url)
+        with self._operations.of(method):
+            answer = await self._call(method, request, self._timeout_s)
+            if not answer.url:
+                raise CriCallError(method, INVALID_ANSWER, "URL is not set")
+            return str(answer.url)
 
     async def _call(self, method: str, request: Any, timeout_s: float) -> Any:
         try:

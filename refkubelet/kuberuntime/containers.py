@@ -51,7 +51,14 @@ from refkubelet.model.cpuset import ANYWHERE
 from refkubelet.model.downward_api import VariableError
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import log_fields, log_name, name_and_namespace, pod_ref, uid
+from refkubelet.model.pod import (
+    container_type,
+    log_fields,
+    log_name,
+    name_and_namespace,
+    pod_ref,
+    uid,
+)
 from simclock import call_aside
 from simclock.clock import NANOSECONDS
 
@@ -59,6 +66,7 @@ log = logging.getLogger(__name__)
 
 _LOG_FILE: Final = re.compile(r"([0-9]+)\.log")
 MAX_SYMLINK_NAME: Final = 255
+IMAGE_VOLUME_MOUNT_FAILED: Final = "ImageVolumeMountFailed"  # how a runtime's answer begins then
 
 
 class StartError(Exception):
@@ -114,7 +122,19 @@ class ContainerStarter:
         """Do all steps of a start, with their events. Raises `StartError`, and `PodEndsError` if
         the pod was to end while its image was pulled or its hook ran."""
         self._check_back_off(start.pod, container, start.status)
+        self._deps.metrics.started.containers.inc(container_type(start.pod, container))
         self._check_image_volumes(start, container)
+        error: StartError | None = None
+        try:
+            await self._start_in_steps(start, container)
+        except StartError as failed:
+            error = failed
+            raise
+        finally:
+            self._count_image_volumes(start, container, error)
+
+    async def _start_in_steps(self, start: PodStart, container: Container) -> None:
+        """The steps after the checks. Raises `StartError`, `PodEndsError`."""
         try:
             request = ImageRequest.of_container(
                 start.pod, container, start.sandbox_config, start.pull_secrets
@@ -129,6 +149,19 @@ class ContainerStarter:
         await self._start(start, container, container_id)
         self._link_log(start.pod, container, container_id, attempt)
         await self._post_start(start.pod, container, container_id)
+
+    def _count_image_volumes(
+        self, start: PodStart, container: Container, error: StartError | None
+    ) -> None:
+        """Count the image volumes of a start that was tried; `error`: it failed (CRI-009.6)."""
+        counted = self._deps.metrics.started
+        mounts = [m.name for m in container.volumeMounts or () if m.name in start.volume_images]
+        counted.image_volumes.inc(by=len(set(mounts)))
+        not_created = error is not None and error.reason == reasons.CREATE_CONTAINER_ERROR
+        failed = not_created and str(error).startswith(IMAGE_VOLUME_MOUNT_FAILED)
+        (counted.image_volumes_failed if failed else counted.image_volumes_mounted).inc(
+            by=len(mounts)
+        )
 
     def _check_back_off(self, pod: Pod, container: Container, status: RuntimePodStatus) -> None:
         """Count this attempt, or raise `StartError` during the back-off, which begins with the exit

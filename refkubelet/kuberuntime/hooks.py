@@ -41,6 +41,7 @@ class HookRunner:
         self._client = client
         self._clock = deps.clock
         self._network = deps.network
+        self._counted = deps.metrics.started
         self._pods = PodReader(client)
         self._complaints = Complaints(log, deps.clock)
 
@@ -95,7 +96,7 @@ class HookRunner:
                     f"in Pod {quoted(pod_ref(pod))} failed - error: {error}"
                 ) from None
         elif handler.sleep is not None:
-            await self._clock.sleep(float(handler.sleep.seconds))
+            await self._sleep(float(handler.sleep.seconds))
         else:
             kind = "tcpSocket" if handler.tcpSocket is not None else "no action"
             raise HookError(f"Cannot run handler: invalid handler: {kind}")
@@ -113,6 +114,13 @@ class HookRunner:
             output = result.stdout + result.stderr
             raise HookError(exec_message(command, pod, container, error=text, output=output))
 
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await self._clock.sleep(seconds)
+        except asyncio.CancelledError:
+            self._counted.sleeps_cut_short.inc()
+            raise
+
     async def _http(self, pod: Pod, container: Container, action: HTTPGetAction) -> None:
         """Send the request; if the server answers HTTPS with plain HTTP, send it again without
         TLS."""
@@ -126,6 +134,7 @@ class HookRunner:
             if NO_TLS not in str(error):
                 raise
             await http_get(self._network, without_tls(request), None)
+            self._counted.http_fallbacks.inc()
 
     async def _pod_ip(self, pod: Pod) -> str:
         """The pod's first address, from the runtime, because it may not be in a status yet."""

@@ -26,7 +26,7 @@ from refkubelet.cri.records import (
 from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import all_containers
+from refkubelet.model.pod import all_containers, has_user_namespace
 
 NOTHING_SPECIAL: Final = HandlerFeatures()
 
@@ -60,7 +60,7 @@ class PodRuntimes:
         handler = await self._handler(pod)
         features = self._features().get(handler, NOTHING_SPECIAL)
         users = None
-        if wants_own_users(pod):
+        if has_user_namespace(pod):
             if not features.user_namespaces:
                 raise PodRuntimeError(no_user_namespaces(handler))
             users = self._users.of(pod)
@@ -103,15 +103,11 @@ def class_name(pod: Pod) -> str:
     return pod.spec.runtimeClassName or ""
 
 
-def wants_own_users(pod: Pod) -> bool:
-    return pod.spec.hostUsers is False
-
-
 def asks_for_something(pod: Pod) -> bool:
     """Whether the pod's settings may differ from `DEFAULT_RUNTIME`."""
     return (
         bool(class_name(pod))
-        or wants_own_users(pod)
+        or has_user_namespace(pod)
         or any(mount.recursiveReadOnly for mount in _mounts(pod))
     )
 

@@ -23,7 +23,7 @@ from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.resource_claims import prepare_error
 from refkubelet.kuberuntime.results import SyncAction, SyncError
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import pod_ref, uid, uses_host_network
+from refkubelet.model.pod import has_user_namespace, pod_ref, uid, uses_host_network
 
 
 class NoSandboxError(Exception):
@@ -62,6 +62,9 @@ class PodSandboxes:
         for text in dns_problems(pod, self._options.dns):
             self._warn(pod, reasons.EVENT_DNS_CONFIG_FORMING, text)
         if actions.create_sandbox:
+            self._deps.metrics.started.pods.inc()
+            if has_user_namespace(pod):
+                self._deps.metrics.started.user_namespaced.inc()
             await self._prepare_claims(pod)
         runtime = await self._pod_runtime(pod)
         return SandboxPlan(self._config(pod, actions, runtime), runtime)
@@ -115,6 +118,7 @@ class PodSandboxes:
         terminating (LIFE-130)."""
         if self._deps.terminating(uid(pod)):
             return NoSandboxError(None)
+        self._deps.metrics.started.pod_errors.inc()
         message = f"Failed to create pod sandbox: {text}"
         self._warn(pod, reasons.EVENT_FAILED_CREATE_SANDBOX, message)
         reason, name = reasons.CREATE_POD_SANDBOX_ERROR, pod.metadata.name or ""

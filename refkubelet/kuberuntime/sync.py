@@ -41,7 +41,15 @@ from refkubelet.kuberuntime.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.kuberuntime.sandboxes import NoSandboxError, PodSandboxes
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import is_sidecar, log_fields, log_name, pod_ref, uid
+from refkubelet.model.pod import (
+    container_type,
+    has_user_namespace,
+    is_sidecar,
+    log_fields,
+    log_name,
+    pod_ref,
+    uid,
+)
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +92,8 @@ class PodSync:
             log.info("sync of %s: %s", log_name(self.pod), changes, extra=log_fields(self.pod))
         with suppress(_Stop):
             await self._steps(on_sandbox_ready)
+        if self.actions.create_sandbox and self.errors and has_user_namespace(self.pod):
+            self.tools.deps.metrics.started.user_namespaced_errors.inc()
         reset = self._resets() and not self.errors
         return PodSyncResult(
             tuple(self.errors), self.count, containers_reset=reset, resized=self.resized
@@ -112,6 +122,7 @@ class PodSync:
             started = await self._start(start, container)
             if not started and self._ends_sync(container):
                 return
+        self._note_inits()
         await self._resize()
         for container in actions.containers_to_start:
             await self._start(start, container)
@@ -130,12 +141,30 @@ class PodSync:
         self.count += 1
         self.resized = True
         shared = ResizeTools(tools.client, tools.deps, tools.options, tools.actuated)
+        clock, success = tools.deps.clock, False
+        began_s = clock.monotonic_s()
         try:
             await PodResize(shared, self.pod, self.status, actions).run()
+            success = True
         except ResizeError as error:
             reason = reasons.RESIZE_POD_ERROR
             target = pod_ref(self.pod)
             self.errors.append(SyncError(SyncAction.RESIZE_POD, target, reason, str(error)))
+        finally:
+            took_ms = float(int((clock.monotonic_s() - began_s) * 1000))
+            word = "true" if success else "false"
+            tools.deps.metrics.resizes.duration_ms.observe(took_ms, word)
+
+    def _note_inits(self) -> None:
+        """Tell who asks how long starts take of the init containers that have ended."""
+        latency = self.tools.deps.latency
+        if latency is None:
+            return
+        inits = {c.name for c in self.pod.spec.initContainers or () if not is_sidecar(c)}
+        for record in self.status.containers:
+            ended = record.state is ContainerState.EXITED and record.finished_at_ns
+            if ended and record.name in inits:
+                latency.init_ended(uid(self.pod), record.finished_at_ns)
 
     def _ends_sync(self, container: Container) -> bool:
         """Whether the failed start of this container ends the sync, as that of a plain init
@@ -242,6 +271,7 @@ class PodSync:
         except PodEndsError:
             raise _Stop from None
         except StartError as error:
+            self._count_failure(container, error)
             self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
             self.errors.append(
                 SyncError(
@@ -257,7 +287,16 @@ class PodSync:
             self._failed_to_start(container, error)
             return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
+        latency = self.tools.deps.latency
+        if latency is not None and self._ends_sync(container):
+            latency.init_began(uid(self.pod))
         return True
+
+    def _count_failure(self, container: Container, error: StartError) -> None:
+        """Count a start that was tried; one that is backed off was not."""
+        if error.reason != reasons.CRASH_LOOP_BACK_OFF:
+            kind = container_type(self.pod, container)
+            self.tools.deps.metrics.started.container_errors.inc(kind, error.reason)
 
     def _failed_to_start(self, container: Container, error: Exception) -> None:
         """Record an unexpected exception like a failed start; the next container follows

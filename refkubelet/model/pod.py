@@ -3,6 +3,7 @@
 Upstream: pkg/api/v1/pod/util.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/container/helpers.go.
 """
 
+from datetime import datetime
 from typing import Final
 
 from lightkube.models.core_v1 import EphemeralContainer
@@ -122,6 +123,21 @@ def uses_host_network(pod: Pod) -> bool:
     return bool(pod.spec.hostNetwork)
 
 
+def has_user_namespace(pod: Pod) -> bool:
+    """Whether the pod's users are not the host's."""
+    return pod.spec.hostUsers is False
+
+
+def first_seen_ns(pod: Pod) -> int | None:
+    """When this kubelet first saw the pod, in ns since 1970 (to a microsecond); None: that is not
+    known (SRC-065)."""
+    try:
+        seen = datetime.fromisoformat(annotations(pod)[CONFIG_SEEN])
+    except (KeyError, ValueError):
+        return None
+    return int(seen.timestamp() * 1_000_000) * 1000
+
+
 # -- phases of its life --------------------------------------------------------------------------
 
 
@@ -178,6 +194,15 @@ def sidecars(pod: Pod) -> list[Container]:
 def is_plain_init(pod: Pod, name: str) -> bool:
     """Whether `name` is an init container that is not a sidecar."""
     return any(c.name == name and not is_sidecar(c) for c in pod.spec.initContainers or ())
+
+
+def container_type(pod: Pod, container: Container | EphemeralContainer) -> str:
+    """What metrics call the kind of a container of the pod."""
+    if any(c.name == container.name for c in pod.spec.containers):
+        return "container"
+    if any(c.name == container.name for c in pod.spec.initContainers or ()):
+        return "init_container"
+    return "ephemeral_container"
 
 
 def resolve_port(port: int | str, container: Container) -> int:

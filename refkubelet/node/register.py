@@ -110,6 +110,8 @@ class NodeRegistrar:
 
     async def _try_register(self) -> None:
         body = self._initial_node()
+        if self._settings.startup is not None:
+            self._settings.startup.tried()
         try:
             node: Node = msgspec.convert(body, Node)
             made = await self._api.create_node(node)
@@ -119,6 +121,8 @@ class NodeRegistrar:
             await self._adopt(await self._api.get_node(self._settings.facts.name), body)
             return
         log.info("registered node %s", self._settings.facts.name)
+        if self._settings.startup is not None:
+            self._settings.startup.registered()
         self._conditions = body["status"]["conditions"]
         self._latest.answered(made)
 
@@ -176,6 +180,8 @@ class NodeRegistrar:
         self._complaints.over(self._what)
         self._conditions = after["status"]["conditions"]
         self._written_at_s = self._clock.monotonic_s()
+        if self._settings.startup is not None and self._is_ready():
+            self._settings.startup.ready()
         self._latest.answered(written)
         self._show_volumes(after["status"])
 

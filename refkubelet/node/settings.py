@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.model.objects import Node
+from refkubelet.node.startup import NodeStartup
 from refkubelet.node.status import Condition, NodeFacts
 
 NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -60,6 +61,9 @@ class NodeSettings:
     """Told the Node's pod CIDRs; returns whether they are new to the runtime (NODE-014)."""
     look: Callable[[], Awaitable[None]] = _no_look
     """Asks the runtime for its status, outside of the usual period."""
+
+    startup: NodeStartup | None = None
+    """Told of the steps to the first Ready; None: nobody asks how long they take."""
 
     def not_ready(self) -> list[str]:
         """Why the node is not ready, the runtime's reasons first; empty: it is ready (NODE-022)."""

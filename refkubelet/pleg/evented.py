@@ -99,7 +99,6 @@ class EventedPLEG:
         self._cache = cache
         self._clock = clock
         self.errors = 0
-        self.streams = 0
         self.in_use = True
         self._opened = asyncio.Event()
         self._open_s = math.inf  # the stream reports every change after this time
@@ -130,12 +129,13 @@ class EventedPLEG:
         while self.errors < MAX_STREAM_ERRORS:
             why = await self._read_until_it_breaks()
             self.errors += 1
+            self._generic.metrics.stream_errors.inc()
             log.warning("the stream of events broke (%d): %s", self.errors, why)
             self._generic.hurry()  # for the changes that the stream did not report
 
     async def _read_until_it_breaks(self) -> str:
         try:
-            self.streams += 1
+            self._generic.metrics.streams.inc()
             self._open_s = math.inf
             self._opened.set()
             async with aclosing(self._stream()) as events:
@@ -152,7 +152,7 @@ class EventedPLEG:
         """Handle one event: write the cache, then send events to the sync loop (PLEG-005,
         PLEG-302)."""
         latency_s = (self._clock.wall_ns() - event.created_at_ns) / NANOSECONDS
-        self._generic.metrics.event_latency.add(max(latency_s, 0.0))
+        self._generic.metrics.event_latency.observe(max(latency_s, 0.0))
         pod_uid, at_s = event.status.uid, self._made_s(event)
         verdict = judge(event, at_s, self._cache.known(pod_uid))
         if verdict is EventVerdict.OLD:

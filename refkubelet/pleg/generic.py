@@ -170,7 +170,7 @@ class GenericPLEG:
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
         listed = await self._runtime.get_pods(all_states=True)
         if self._relist_s is not None:
-            self.metrics.relist_interval.add(now_s - self._relist_s)
+            self.metrics.relist_interval.observe(now_s - self._relist_s)
         self._relist_stamp_s, self._relist_s = stamp_s, now_s
         self._complete = False
         if listed is not self._settled or self._reinspect or self._options.evented:
@@ -185,7 +185,7 @@ class GenericPLEG:
         self._complete = True
         self._owed.settled(now_s)
         self._cache.update_time(stamp_s)
-        self.metrics.relist_duration.add(self._clock.monotonic_s() - now_s)
+        self.metrics.relist_duration.observe(self._clock.monotonic_s() - now_s)
 
     async def relist_pod(self, uid: str) -> None:
         """Relist one pod; one that the runtime does not list is left to the next global relist
@@ -197,7 +197,7 @@ class GenericPLEG:
             await self._handle(uid, pod, stamp_s)
         if pod is not None and not self._options.evented:
             self._cache.observed(uid, stamp_s)
-        self.metrics.pod_relist_duration.add(self._clock.monotonic_s() - now_s)
+        self.metrics.pod_relist_duration.observe(self._clock.monotonic_s() - now_s)
 
     async def _handle(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> None:
         """Compare the listed pod (None: it is not listed) with its record; if it has changed, read
@@ -278,6 +278,7 @@ class GenericPLEG:
                 self.events.put_nowait(event)
             except asyncio.QueueFull:
                 self.dropped += 1
+                self.metrics.discarded.inc()
                 log.warning("the event queue is full; dropped %s", event)
 
     async def _next_request(self) -> str | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.readiness import ProbeFacts
+from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
 from simclock import Clock
 
 
@@ -134,6 +135,8 @@ class StepDeps:
     root_dir: Path
     """Directories of pods are `root_dir/pods/<uid>`."""
     volumes: Volumes  # sets up and removes volumes
+    metrics: KubeletMetrics = field(default_factory=KubeletMetrics)
+    """Counts starts."""
     host_ips: tuple[str, ...] = ()
     """The node's addresses, primary first; empty standalone."""
     cgroups: PodCgroups | None = None

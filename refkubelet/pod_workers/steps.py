@@ -24,6 +24,7 @@ from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
 from refkubelet.model.pod import (
+    first_seen_ns,
     generation_of,
     is_static,
     is_terminal,
@@ -34,7 +35,13 @@ from refkubelet.model.pod import (
 )
 from refkubelet.pod_workers.requeue import NETWORK_NOT_READY
 from refkubelet.pod_workers.step_deps import PodCgroups, StepDeps
-from refkubelet.pod_workers.sync_status import PodStatusFn, StepCancelled, StepContext, StepError
+from refkubelet.pod_workers.sync_status import (
+    PodStatusFn,
+    StepCancelled,
+    StepContext,
+    StepError,
+    SyncPodType,
+)
 from refkubelet.status.conditions import (
     is_true,
     with_condition,
@@ -50,11 +57,18 @@ from refkubelet.status.generate import (
 from refkubelet.status.merge import illegal_transition
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
+from refkubelet.telemetry.metrics import HistogramVec
 from refkubelet.volumes.manager import VolumesNotReady, WaitCancelled
+from simclock.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
 
 RUNTIME_POD_GRACE_S = 1
+
+
+def _runs_now(before: PodStatus | None, now: PodStatus) -> bool:
+    """Whether a pod was just found to run, or is new to this kubelet (as upstream counts them)."""
+    return before is None or (before.phase == "Pending" and now.phase == "Running")
 
 
 class PodSteps:
@@ -71,11 +85,16 @@ class PodSteps:
         containers, in this order (LIFE-070). True: the phase is terminal, and only the status was
         updated. Raises `StepError` and `StepCancelled`."""
         deps = self._deps
+        if context.update_type is SyncPodType.CREATE:
+            self._observe_since_seen(deps.metrics.workers.start_duration, pod)
         if deps.resizes is not None:
             deps.resizes.before_sync(pod, status)
+        before = deps.statuses.get(uid(pod))
         api_status = self._publish(pod, status, at_end=False)
         if is_terminal(api_status):
             return True
+        if _runs_now(before, api_status):
+            self._observe_since_seen(deps.metrics.starts.running, pod)
         self._check_network(pod)
         terminating = deps.hooks.is_terminating(uid(pod))
         if deps.objects is not None and not terminating:
@@ -99,6 +118,12 @@ class PodSteps:
         restarting_all = is_true(api_status, ALL_RESTARTING)
         await self._sync_in_runtime(pod, seen, restarting_all=restarting_all)
         return False
+
+    def _observe_since_seen(self, histogram: HistogramVec, pod: Pod) -> None:
+        """Add how long ago the kubelet first saw the pod, if that is known (SRC-065)."""
+        seen_ns = first_seen_ns(pod)
+        if seen_ns is not None:
+            histogram.observe((self._deps.clock.wall_ns() - seen_ns) / NANOSECONDS)
 
     async def _mirror(self, pod: Pod, mirror: Pod | None) -> None:
         """Create or update the pod's mirror. An error is only logged: a static pod runs without

@@ -49,6 +49,9 @@ class UpdatePodOptions:
     mirror: Pod | None = None
     running_pod: RuntimePod | None = None
     kill: KillPodOptions | None = None
+    told_s: float | None = None
+    """When the sync loop learned of it, by the monotonic clock; None: it was no update of a
+    source."""
 
     def uid(self) -> str:
         if self.pod is not None:

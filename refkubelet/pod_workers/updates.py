@@ -89,11 +89,22 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
         note_why(record, options, from_runtime=from_runtime)
     grace_before_s = record.grace_s
     kill = _kill_options(record, options)
-    record.pending = options if kill is options.kill else replace(options, kill=kill)
+    told_s = _oldest(record, options)
+    if kill is not options.kill or told_s is not options.told_s:
+        options = replace(options, kill=kill, told_s=told_s)
+    record.pending = options
     shortened = grace_before_s != 0 and record.grace_s != grace_before_s
     if became_terminating or shortened:
         record.cancelled.set()
     return row.action
+
+
+def _oldest(record: PodSyncStatus, options: UpdatePodOptions) -> float | None:
+    """When the sync loop learned of the oldest update that `options` replace or are."""
+    before = record.pending.told_s if record.pending is not None else None
+    if before is None or options.told_s is None:
+        return options.told_s
+    return min(before, options.told_s)
 
 
 def note_why(record: PodSyncStatus, options: UpdatePodOptions, *, from_runtime: bool) -> None:

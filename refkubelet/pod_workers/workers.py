@@ -16,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
@@ -46,11 +47,13 @@ from refkubelet.pod_workers.updates import (
     requeue_last,
 )
 from refkubelet.pod_workers.work_queue import WorkQueue
+from refkubelet.telemetry.pod_metrics import WorkerMetrics
 from simclock import Clock, Rng
 
 log = logging.getLogger(__name__)
 
 DEFAULT_SYNC_FREQUENCY_S = 60.0
+TERMINATED: Final = "terminated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class WorkerSettings:
     """How often a healthy pod is synced (syncFrequency)."""
     allocated: Callable[[Pod], Pod] = lambda pod: pod
     """The pod with its allocated resources, which is what workers use (CG-060)."""
+    metrics: WorkerMetrics = field(default_factory=WorkerMetrics)
+    """Counts steps."""
     after_failure: Callable[[str], float] = lambda pod_uid: 0.0
     """Called with the UID when a step failed; returns by how many seconds the status for the next
     step must be newer than the end of the failed step."""
@@ -197,11 +202,15 @@ class PodWorkers(WorkerQuestions):
         if not record.started and options.pod is not None and is_static(options.pod):
             if record.termination_requested:
                 record.pending = None
+                self._count(options, TERMINATED)
                 self._finish(record, WorkInput.NEVER_STARTED)
                 return None
             if not self._turns.take(record.full_name, record.uid, self._may_still_start):
                 self.work_queue.enqueue(record.uid, start_retry_s(self._random.random))
                 return None
+        if not record.started and options.pod is not None:
+            count = float(len(options.pod.spec.containers))
+            self._settings.metrics.containers_per_pod.observe(count)
         record.started = True
         record.pending = None
         record.cancelled.clear()
@@ -215,7 +224,7 @@ class PodWorkers(WorkerQuestions):
     async def _step(self, record: PodSyncStatus, options: UpdatePodOptions) -> None:
         """Run one step, take its state change, and enqueue or wake the worker for the next. No
         error leaves this method, only the cancellation of the task itself."""
-        outcome = StepOutcome()
+        outcome, of_state = StepOutcome(), record.state
         record.stepping = True
         try:
             done = await self._steps.run(record, options)
@@ -236,11 +245,19 @@ class PodWorkers(WorkerQuestions):
             outcome = self._failed(record, error)
         finally:
             record.stepping = False
+            over = of_state is WorkState.TERMINATED and record.finished
+            self._count(options, TERMINATED if over else options.update_type.value)
         if record.finished:
             return
         self._requeue(record, outcome)
         if record.pending is not None:
             record.wake.set()
+
+    def _count(self, options: UpdatePodOptions, operation: str) -> None:
+        """Count a step that is over, from when the sync loop learned of its update."""
+        if options.told_s is not None:
+            took_s = self._settings.clock.monotonic_s() - options.told_s
+            self._settings.metrics.duration.observe(took_s, operation)
 
     def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
         """Log an unexpected error, once and then once a minute while it lasts, and settle the step

@@ -21,6 +21,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.pods.merge import merge_pod_sources
+from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from simclock import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class Source(Protocol):
 
 class PodConfig:
     """Runs `sources`, compares each delivered set with the last one, and queues the operations in
-    `updates`."""
+    `updates`. `latency` is told of every pod of the API server."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class PodConfig:
         recorder: EventRecorder,
         clock: Clock,
         feature_gates: Mapping[str, bool] = NO_GATES,
+        latency: PodStartupLatency | None = None,
     ) -> None:
         self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue(maxsize=QUEUE_SIZE)
         self._sources = tuple(sources)
@@ -56,6 +58,7 @@ class PodConfig:
         self._recorder = recorder
         self._clock = clock
         self._gated = gated_fields(feature_gates)
+        self._latency = latency
         self._pods: dict[PodSource, Mapping[str, Pod]] = {}
 
     def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
@@ -82,6 +85,9 @@ class PodConfig:
 
     async def merge(self, source: PodSource, pods: Sequence[Pod]) -> None:
         """Merge one complete set of `source`; waits while the queue is full."""
+        if self._latency is not None and source is PodSource.API:
+            for pod in pods:
+                self._latency.observed(pod)
         result = merge_pod_sources(
             self._pods.get(source, {}),
             [self._gated(pod) for pod in pods],

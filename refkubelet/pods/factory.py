@@ -14,6 +14,7 @@ from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.config import PodConfig, Source
 from refkubelet.pods.file_source import FileSource
 from refkubelet.pods.url_source import UrlSettings, UrlSource
+from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from simclock import Clock, Rng
 
 
@@ -33,6 +34,7 @@ def build_pod_config(
     clock: Clock,
     rng: Rng,
     network: Network | None = None,
+    latency: PodStartupLatency | None = None,
 ) -> PodConfig:
     """The `PodConfig` of a node. Standalone (`api` None) has no API source (SRC-052); an empty
     staticPodPath no file source (SRC-001), an empty staticPodURL no HTTP source."""
@@ -61,4 +63,4 @@ def build_pod_config(
                 rng=rng,
             )
         )
-    return PodConfig(sources, recorder, clock, config.feature_gates)
+    return PodConfig(sources, recorder, clock, config.feature_gates, latency)

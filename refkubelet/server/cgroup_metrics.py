@@ -17,6 +17,7 @@ from refkubelet.cri.records import RuntimePod
 from refkubelet.host.machine import CgroupDir, Machine
 from refkubelet.server.resource_metrics import Sample, exposition
 from refkubelet.stats.cgroup_files import UNLIMITED_BYTES
+from refkubelet.telemetry.exposition import Kind
 
 NANO: Final = 10**9
 TICKS: Final = 100
@@ -157,7 +158,7 @@ def page(
             )
             found.append(Sample("container_last_seen", "gauge", labels, seen_ns // NANO))
             for metric, value in counted(machine, f"{cgroups[pod.uid]}/{name}"):
-                kind = "counter" if metric.endswith("_total") else "gauge"
+                kind: Kind = "counter" if metric.endswith("_total") else "gauge"
                 found.append(Sample(metric, kind, labels, value))
     return exposition(found)
 

@@ -11,6 +11,7 @@ from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.streams import StreamClient
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.server.health import Checks
+from refkubelet.telemetry.server_metrics import HttpMetrics
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from simclock import Clock
 
@@ -42,7 +43,7 @@ class ServerHost:
     streams: StreamClient
     checks: Checks
     """What /healthz asks: name -> why that is not healthy, None if it is."""
-    metrics: Callable[[], str]
+    metrics: Callable[[], Awaitable[str]]
     """/metrics, in the Prometheus text format."""
     probe_metrics: Callable[[], str]
     """/metrics/probes, in the Prometheus text format."""
@@ -60,5 +61,7 @@ class ServerHost:
     """What /logs/ shows."""
     spans: Spans = NO_SPANS
     """Where spans of requests go."""
+    counted: HttpMetrics = field(default_factory=HttpMetrics)
+    """Counts requests."""
     gates: Callable[[str, bool], bool] = field(default=lambda name, default: default)
     """Whether a feature gate is on; the default is given."""

@@ -44,7 +44,7 @@ class Pages:
             return text(f"Internal Error: {problem}", 500)
 
     async def metrics(self, request: Request, route: Route) -> Answer:
-        return _metrics(self.host.metrics())
+        return _metrics(await self.host.metrics())
 
     async def probe_metrics(self, request: Request, route: Route) -> Answer:
         return _metrics(self.host.probe_metrics())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.failures import Complaints
@@ -28,15 +29,22 @@ from refkubelet.server.routes import (
 )
 from refkubelet.server.spans_of_requests import request_attributes, tell_status
 from refkubelet.server.system_logs import SystemLogs
+from refkubelet.telemetry.server_metrics import HttpMetrics
 from refkubelet.telemetry.spans import HTTP_SERVER, NO_SPANS, Spans
 from simclock import Clock
 
 log = logging.getLogger(__name__)
+OTHER: Final = "other"
+METHODS: Final = frozenset(
+    ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE")
+)
+LONG_RUNNING: Final = frozenset(("exec", "attach", "portforward", "debug"))
+"""Upstream's words; ports are forwarded at `portForward`, which is none of them."""
 Handler = Callable[[Request, Route], Awaitable[Answer]]
 
 
 class Port:
-    """Answers requests. `gate` None: everybody may ask."""
+    """Answers requests. `gate` None: everybody may ask; `counted` None: nobody counts them."""
 
     def __init__(
         self,
@@ -45,7 +53,10 @@ class Port:
         clock: Clock,
         gate: Gate | None = None,
         spans: Spans = NO_SPANS,
+        counted: HttpMetrics | None = None,
     ) -> None:
+        self._counted = counted
+        self._clock = clock
         self._routes = routes
         self._handlers = handlers
         self._gate = gate
@@ -54,6 +65,19 @@ class Port:
 
     async def answer(self, request: Request) -> Answer:
         """The answer; never raises but when it is cancelled."""
+        if self._counted is None:
+            return await self._answered(request)
+        labels = labels_of(request, self._routes, read_only=self._gate is None)
+        counted = self._counted
+        counted.requests.inc(*labels)
+        counted.under_way.inc(*labels)
+        try:
+            with counted.duration.timed(self._clock, *labels):
+                return await self._answered(request)
+        finally:
+            counted.under_way.inc(*labels, by=-1)
+
+    async def _answered(self, request: Request) -> Answer:
         try:
             if self._gate is not None:
                 refusal = await self._gate.refusal(request)
@@ -81,16 +105,34 @@ class Port:
         return text(f"Internal Error: {problem!r}", 500)
 
 
+def labels_of(request: Request, routes: Routes, *, read_only: bool) -> tuple[str, str, str, str]:
+    """What metrics tell of a request: method, first part of the path, which port, and whether it
+    may last long; methods and paths that are not the kubelet's are `other` (SRV-038)."""
+    parts = request.path.removeprefix("/").split("/", 2)
+    root = "/".join(parts[:2]) if parts[0] == "metrics" else parts[0]
+    path = root if root in routes.roots else OTHER
+    method = request.method if request.method in METHODS else OTHER
+    long_running = "true" if path in LONG_RUNNING else "false"
+    return method, path, "readonly" if read_only else "readwrite", long_running
+
+
 def main_port(config: KubeletConfiguration, host: ServerHost, gate: Gate) -> Port:
     """The main port, 10250."""
     routes = main_routes(config, tuple(host.checks))
-    return Port(routes, handlers_of(host), host.clock, gate, host.spans)
+    return Port(
+        routes,
+        handlers_of(host),
+        clock=host.clock,
+        gate=gate,
+        spans=host.spans,
+        counted=host.counted,
+    )
 
 
 def read_only_port(host: ServerHost) -> Port:
     """The port 10255: pods, metrics and statistics for everybody (SRV-010)."""
     routes = read_only_routes(tuple(host.checks))
-    return Port(routes, handlers_of(host), host.clock, spans=host.spans)
+    return Port(routes, handlers_of(host), clock=host.clock, spans=host.spans, counted=host.counted)
 
 
 def healthz_port(clock: Clock) -> Port:

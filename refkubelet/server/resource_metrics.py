@@ -11,13 +11,32 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from refkubelet.telemetry import exposition as text_format
+
 Json = Mapping[str, Any]
+Part = tuple[str, str, str, text_format.Kind]
+"""Section and field of the summary, and the end of the metric's name with its kind."""
 NANO: Final = 10**9
 OF_CONTAINER: Final = ("container", "pod", "namespace")
 OF_POD: Final = ("pod", "namespace")
-_CPU: Final = ("cpu", "usageCoreNanoSeconds", "cpu_usage_seconds_total", "counter")
-_MEMORY: Final = ("memory", "workingSetBytes", "memory_working_set_bytes", "gauge")
-_SWAP: Final = ("swap", "swapUsageBytes", "swap_usage_bytes", "gauge")
+_CPU: Final[Part] = (
+    "cpu",
+    "usageCoreNanoSeconds",
+    "cpu_usage_seconds_total",
+    "counter",
+)
+_MEMORY: Final[Part] = (
+    "memory",
+    "workingSetBytes",
+    "memory_working_set_bytes",
+    "gauge",
+)
+_SWAP: Final[Part] = (
+    "swap",
+    "swapUsageBytes",
+    "swap_usage_bytes",
+    "gauge",
+)
 PARTS: Final = (_CPU, _MEMORY, _SWAP)
 HELP: Final = {
     "cpu_usage_seconds_total": "CPU time since the start, in core-seconds",
@@ -34,7 +53,7 @@ class Sample:
     """One value; `time_ms`: when it was measured, None: now."""
 
     name: str
-    kind: str
+    kind: text_format.Kind
     labels: tuple[tuple[str, str], ...]
     value: float
     time_ms: int | None = None
@@ -74,7 +93,9 @@ def _swap_limit(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterato
     swap = container.get("swap") or {}
     used, left = swap.get("swapUsageBytes"), swap.get("swapAvailableBytes")
     if used is not None and left is not None:
-        yield Sample("container_swap_limit_bytes", "gauge", labels, float(used + left), None)
+        yield Sample(
+            "container_swap_limit_bytes", "gauge", labels, float(used + left), _ms(swap.get("time"))
+        )
 
 
 def _ms(time: str | None) -> int | None:
@@ -93,24 +114,16 @@ def exposition(found: list[Sample]) -> str:
     by_name: dict[str, list[Sample]] = {}
     for sample in found:
         by_name.setdefault(sample.name, []).append(sample)
-    lines: list[str] = []
-    for name, rows in sorted(by_name.items()):
-        lines.append(f"# HELP {name} {_help(name)}")
-        lines.append(f"# TYPE {name} {rows[0].kind}")
-        lines.extend(_line(row) for row in rows)
-    return "".join(f"{line}\n" for line in lines)
+    return text_format.exposition(
+        text_format.Family(
+            name,
+            rows[0].kind,
+            _help(name),
+            [text_format.Sample(row.labels, row.value, time_ms=row.time_ms) for row in rows],
+        )
+        for name, rows in by_name.items()
+    )
 
 
 def _help(name: str) -> str:
     return next((text for end, text in HELP.items() if name.endswith(end)), name)
-
-
-def _line(row: Sample) -> str:
-    labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in row.labels)
-    shown = f"{{{labels}}}" if labels else ""
-    time = "" if row.time_ms is None else f" {row.time_ms}"
-    return f"{row.name}{shown} {row.value!r}{time}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

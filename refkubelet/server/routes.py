@@ -100,6 +100,13 @@ class Routes:
     plain: Mapping[str, str]
     disabled: Mapping[str, str]
 
+    @property
+    def roots(self) -> frozenset[str]:
+        """The first parts of all paths, and what is below /metrics."""
+        plain = (path.removeprefix("/") for path in self.plain)
+        single = (p if p.startswith("metrics") else p.partition("/")[0] for p in plain)
+        return frozenset((*single, *(service.root.removeprefix("/") for service in self.services)))
+
     def find(self, method: str, path: str) -> Route | Answer:
         """The handler of a request; an answer where there is none."""
         if (moved := _moved(path)) is not None:

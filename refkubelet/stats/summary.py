@@ -173,7 +173,7 @@ class SummaryProvider:
             "io": wire.container_io(row),
             "rootfs": wire.filesystem(self._layer_fs(row), layer, row.rootfs_time_ns),
             "logs": wire.filesystem(node_fs, usage.files.logs.get(row.name, DiskUse())),
-            "swap": wire.swap(row),
+            "swap": wire.swap(row, self._deps.clock.wall_ns()),
         }
 
     def _layer_fs(self, row: ContainerUsage) -> FilesystemStats | None:

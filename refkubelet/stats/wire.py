@@ -128,8 +128,11 @@ def container_memory(row: ContainerUsage) -> Json:
     }
 
 
-def swap(row: ContainerUsage) -> Json:
-    """The part `swap` of a container; the zero time if the runtime reports none."""
+def swap(row: ContainerUsage, now_ns: int) -> Json:
+    """The part `swap` of a container; of a runtime that tells nothing of swap nothing is used and
+    nothing left now (SRV-030.10)."""
+    if not row.swap_time_ns and row.swap_usage_bytes is row.swap_available_bytes is None:
+        return swap_of(now_ns, 0, 0)
     return swap_of(row.swap_time_ns, row.swap_usage_bytes, row.swap_available_bytes)
 
 

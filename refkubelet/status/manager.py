@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from typing import Final
 
 from msgspec.structs import replace as with_fields
 
@@ -32,6 +33,13 @@ from refkubelet.status.normalize import (
 from refkubelet.status.writer import StatusDeps, StatusWriter, VersionedStatus
 
 log = logging.getLogger(__name__)
+
+KINDS: Final = (
+    ("init_container", "initContainerStatuses"),
+    ("container", "containerStatuses"),
+    ("ephemeral_container", "ephemeralContainerStatuses"),
+)
+"""What metrics call kinds of containers, and where their statuses are."""
 
 
 class StatusManager:
@@ -128,10 +136,29 @@ class StatusManager:
         entry = self._statuses.get(uid(pod))
         if entry is not None and not force and statuses_equal(entry.status, status):
             return
+        self._count_ends(old, status)
         was_finished = entry is not None and entry.finished and not is_static(pod)
         version = entry.version + 1 if entry is not None else 1
-        self._statuses[uid(pod)] = VersionedStatus(pod, status, version, finished or was_finished)
+        is_written = entry is None or self.writer.is_written(uid(pod))
+        since_s = self._deps.clock.monotonic_s() if is_written or not entry else entry.since_s
+        self._statuses[uid(pod)] = VersionedStatus(
+            pod, status, version, finished or was_finished, since_s
+        )
         self.writer.changed.set()
+
+    def _count_ends(self, old: PodStatus | None, new: PodStatus) -> None:
+        """Count the containers that the old status did not show as ended."""
+        for kind, field_name in KINDS:
+            before = {s.name for s in getattr(old, field_name, None) or () if _has_ended(s)}
+            for status in getattr(new, field_name) or ():
+                ended = status.state.terminated if status.state is not None else None
+                if ended is not None and status.name not in before:
+                    code, reason = str(ended.exitCode), ended.reason or ""
+                    self._deps.metrics.terminated.inc(kind, code, reason)
+
+
+def _has_ended(status: ContainerStatus) -> bool:
+    return status.state is not None and status.state.terminated is not None
 
 
 def _change_one(

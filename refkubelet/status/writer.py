@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from refkubelet.api.client import ApiClient, ApiError
@@ -32,6 +32,8 @@ from refkubelet.model.pod import (
 from refkubelet.status.merge import merge_pod_status
 from refkubelet.status.normalize import normalize_status, statuses_equal
 from refkubelet.status.patch import status_patch
+from refkubelet.telemetry.pod_metrics import StatusMetrics
+from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -60,16 +62,21 @@ class StatusDeps:
     pods: KnownPods
     could_run: Callable[[str], bool]
     api: ApiClient | None = None
+    metrics: StatusMetrics = field(default_factory=StatusMetrics)
+    latency: PodStartupLatency | None = None
+    """Told of statuses that are written; None: nobody asks how long starts take."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionedStatus:
-    """A cached status; `finished`: the pod's termination is complete (STAT-030)."""
+    """A cached status; `finished`: the pod's termination is complete (STAT-030); `since_s`: when
+    the oldest change in it was made that is not written yet, by the monotonic clock."""
 
     pod: Pod
     status: PodStatus
     version: int
     finished: bool = False
+    since_s: float = 0.0
 
 
 class StatusWriter:
@@ -88,6 +95,16 @@ class StatusWriter:
     def forget(self, pod_uid: str) -> None:
         """The pod with that UID has no status any more."""
         self._complaints.over(pod_uid)
+        if self._deps.latency is not None:
+            self._deps.latency.forget(pod_uid)
+
+    def is_written(self, pod_uid: str) -> bool:
+        """Whether the API server has the newest version of that pod's status."""
+        entry = self._statuses.get(pod_uid)
+        if entry is None:
+            return True
+        mirror = self._deps.pods.mirror_of(entry.pod)
+        return self._confirmed.get(uid(mirror) if mirror else pod_uid, 0) >= entry.version
 
     async def run(self) -> None:
         """Write statuses until cancelled: at each change, and everything every 10 s (STAT-020)."""
@@ -178,13 +195,22 @@ class StatusWriter:
                 self._statuses.pop(pod_uid, None)  # STAT-024
                 return
             live = await self._patch(api, live, entry)
-            self._confirmed[uid(live)] = entry.version
+            self._note_written(live, entry)
             if _can_be_deleted(live, entry.finished):
                 await api.delete_pod(namespace, name, grace_period_s=0, uid=uid(live))
                 self._statuses.pop(pod_uid, None)
         except ApiError as error:
             if not error.not_found:
                 log.warning("status of %s_%s not written: %s", name, namespace, error)
+
+    def _note_written(self, live: Pod, entry: VersionedStatus) -> None:
+        """The API server has this version now; `live`: the pod as it has it."""
+        if self._confirmed.get(uid(live), 0) < entry.version:
+            took_s = self._deps.clock.monotonic_s() - entry.since_s
+            self._deps.metrics.sync_duration.observe(took_s)
+        self._confirmed[uid(live)] = entry.version
+        if self._deps.latency is not None:
+            self._deps.latency.written(live)
 
     async def _patch(self, api: ApiClient, live: Pod, entry: VersionedStatus) -> Pod:
         merged = merge_pod_status(

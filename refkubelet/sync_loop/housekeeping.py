@@ -45,6 +45,7 @@ from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.orphan_directories import CleanableVolumes, OrphanDirectories
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.metrics import HousekeepingMetrics
+from refkubelet.telemetry.volume_metrics import VolumeMetrics
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simclock import Clock
 
@@ -100,6 +101,8 @@ class CleanupDeps:
     """None: pods have no user IDs of their own."""
     mounts: Mounts = field(default_factory=NoMounts)
     """Unmounts the volumes of removed pods."""
+    volume_metrics: VolumeMetrics = field(default_factory=VolumeMetrics)
+    """Counts directories of pods that are gone."""
     volumes: CleanableVolumes | None = None
     """None: no volume is of a driver."""
 
@@ -137,7 +140,11 @@ class Housekeeping:
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
         self._directories = OrphanDirectories(
-            deps.root_dir, deps.mounts, volumes=deps.volumes, clock=deps.clock
+            deps.root_dir,
+            deps.mounts,
+            volumes=deps.volumes,
+            clock=deps.clock,
+            metrics=deps.volume_metrics,
         )
         self._wanted = _Wanted()
         self._running = _Running()
@@ -245,7 +252,7 @@ class Housekeeping:
         for pod in missing:
             with self._guarded(f"worker of {pod_ref(pod)}"):
                 self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)
-                self.metrics.restarted["true" if is_static(pod) else ""] += 1
+                self.metrics.restarted.inc("true" if is_static(pod) else "")
         return frozenset(uid(p) for p in missing)
 
     def _end_deleted(
@@ -269,7 +276,7 @@ class Housekeeping:
             if pod.uid in working or pod.uid in created:
                 continue
             log.warning("pod %s/%s (%s) is orphaned; killing it", pod.namespace, pod.name, pod.uid)
-            self.metrics.orphaned += 1
+            self.metrics.orphaned.inc()
             kill = KillPodOptions(grace_override_s=RUNTIME_POD_GRACE_S)
             with self._guarded(f"end of {pod.name}_{pod.namespace}({pod.uid})"):
                 self._deps.workers.update_pod(

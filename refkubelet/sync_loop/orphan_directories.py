@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import anything_mounted_below
 from refkubelet.model.names import safe_join
+from refkubelet.telemetry.volume_metrics import VolumeMetrics
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.plan import LOCAL_MOUNTS, OWN_MOUNTS
 from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
@@ -37,15 +38,22 @@ class CleanableVolumes(Protocol):
 
 
 class OrphanDirectories:
-    """The directories below `root_dir/pods`. `volumes` None: no volume is of a driver."""
+    """The directories below `root_dir/pods`. `volumes` None: no volume is of a driver. `metrics`
+    tell how many were found in the last round, and how many of these have to stay."""
 
     def __init__(
-        self, root_dir: Path, mounts: Mounts, volumes: CleanableVolumes | None, clock: Clock
+        self,
+        root_dir: Path,
+        mounts: Mounts,
+        volumes: CleanableVolumes | None,
+        clock: Clock,
+        metrics: VolumeMetrics,
     ) -> None:
         self._pods_dir = str(root_dir / "pods")
         self._mounts = mounts
         self._volumes = volumes
         self._complaints = Complaints(log, clock)
+        self._metrics = metrics
         self._looked_at: tuple[object, ...] = ()
         self._removals: dict[str, asyncio.Task[None]] = {}
 
@@ -70,27 +78,30 @@ class OrphanDirectories:
         except (FileNotFoundError, NotADirectoryError):
             return
         self._looked_at = look if keep.issuperset(names) else ()
-        for name in names:
-            if name not in keep and name not in self._removals and may_go(name):
-                self._try(name)
+        orphans = [n for n in names if n not in keep and n not in self._removals and may_go(n)]
+        begun = [self._begin(name) for name in orphans]
+        self._metrics.orphans_cleaned.set(float(len(begun)))
+        self._metrics.orphan_errors.set(float(begun.count(False)))
 
-    def _try(self, name: str) -> None:
+    def _begin(self, name: str) -> bool:
+        """Begin to remove one directory; False: it has to stay."""
         path = safe_join(self._pods_dir, name)
         try:
             # Volumes and mounts are left by a kubelet that ended before the pod did.
             if self._volumes is not None and self._volumes.is_left(name):
-                return
+                return False
             for own in (*OWN_MOUNTS, LOCAL_MOUNTS):
                 self._mounts.unmount_below(os.path.join(path, own))
             if self.has_volumes(name):  # mounts of others: the kubelet must not delete them
-                return
+                return False
             remove_empty_volumes(path, OWN_MOUNTS)
             going = self._renamed(name)
         except OSError as error:
             self._failed(name, error)
-            return
+            return False
         task = asyncio.create_task(self._remove(name, going), name=f"removes {path}")
         self._removals[going] = task
+        return True
 
     def _renamed(self, name: str) -> str:
         """Give the directory a name that no pod has; returns that. Raises OSError."""

@@ -137,7 +137,7 @@ class PodHandlers:
         """Take pods of which only the status changed at the source: sync a pod whose readiness is
         outdated, remove the containers of an evicted one (LIFE-014)."""
         deps = self._deps
-        room = False
+        room = ""
         for pod in pods:
             with self._guarded("status change", pod):
                 old = deps.pods.get(uid(pod))
@@ -152,7 +152,7 @@ class PodHandlers:
                 if _was_evicted(target.status):
                     self._delete_containers(uid(target), "", remove_all=True)
         if deps.resizes is not None and room:
-            await deps.resizes.room_was_made()
+            await deps.resizes.room_was_made(room)
 
     def handle_pod_syncs(self, pods: Iterable[Pod]) -> None:
         """Let the workers of these pods sync them (LIFE-013)."""
@@ -183,7 +183,10 @@ class PodHandlers:
         deps = self._deps
         if uid(pod) == self.new_pods.asked_about:
             return
-        deps.workers.update_pod(UpdatePodOptions(update_type, pod, deps.pods.mirror_of(pod)))
+        kill = update_type is SyncPodType.KILL
+        told_s = None if kill else deps.clock.monotonic_s()
+        mirror = deps.pods.mirror_of(pod)
+        deps.workers.update_pod(UpdatePodOptions(update_type, pod, mirror, told_s=told_s))
 
     def sync_due(self) -> None:
         """Sync pods that are due in the work queue, or past their active deadline (LIFE-004)."""
@@ -261,7 +264,9 @@ class PodHandlers:
         if gone and self._deps.workers.is_finished(uid(static)):
             self._deps.restore_mirror(static)  # its worker does nothing any more
             return
-        self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))
+        told_s = self._deps.clock.monotonic_s()
+        options = UpdatePodOptions(SyncPodType.UPDATE, static, mirror, told_s=told_s)
+        self._deps.workers.update_pod(options)
 
     def _delete_containers(self, pod_uid: str, exited_id: str, *, remove_all: bool) -> None:
         try:

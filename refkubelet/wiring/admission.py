@@ -7,7 +7,7 @@ from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
-from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes
+from refkubelet.allocation.feasibility import ResizeLimits, counted, feasible_resizes
 from refkubelet.container_manager.topology.manager import allocated
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.node import Node
@@ -22,9 +22,12 @@ def build_admission(
     """In the order of LIFE-221..229."""
     config, facts = base.config, base.deps.node_facts
     return (
-        feasible_resizes(
-            ResizeLimits.of(config, base.deps.machine.cgroup_version()),
-            resources.allocation.manager.allocated,
+        counted(
+            feasible_resizes(
+                ResizeLimits.of(config, base.deps.machine.cgroup_version()),
+                resources.allocation.manager.allocated,
+            ),
+            base.metrics.resizes.infeasible.inc,
         ),
         lambda asked: upkeep.eviction.admit(asked.pod),
         sysctls_allowed(config.allowed_unsafe_sysctls),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
 
 from refkubelet.api.client import ApiClient
 from refkubelet.certificates.following import SigningApi
@@ -17,6 +18,7 @@ from refkubelet.container_manager.devices.plugins import PluginDirectory
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.list_streaming import GATE as LIST_STREAMING
 from refkubelet.cri.list_streaming import StreamedLists
+from refkubelet.cri.operations import Operations
 from refkubelet.cri.target import CriTarget
 from refkubelet.cri.traced import traced
 from refkubelet.events.queued_recorder import QueuedEventRecorder, SendLimits
@@ -32,6 +34,9 @@ from refkubelet.plugin_manager.registration import RegistrationSockets
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
+from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
+from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
+from refkubelet.telemetry.server_metrics import RequestMetrics
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.csi.client import CsiSockets
 from refkubelet.volumes.manager import PodVolumes
@@ -109,9 +114,26 @@ class KubeletDeps:
     """None: no certificates are asked for, whatever the configuration says."""
     spans: Spans = NO_SPANS
     """Who keeps spans of syncs, CRI calls and garbage collection."""
+    has_runtime_config: bool = True
+    """Whether the runtime has the call that tells its cgroup driver (CRI-133)."""
     mounts: Mounts = field(default_factory=NoMounts)
     """How volumes are mounted; by default subPaths are not held (NODE-211) and emptyDirs in memory
     are refused."""
+
+
+STATS_FROM_CRI: Final = "PodAndContainerStatsFromCRI"
+LAST_WITHOUT_DRIVER: Final = "1.37.0"
+"""The version of Kubernetes that will not work with runtimes which cannot tell their cgroup
+driver (CRI-133)."""
+
+
+@runtime_checkable
+class CountsRequests(Protocol):
+    """An API client that can tell how many requests it makes."""
+
+    def count(self, metrics: RequestMetrics, clock: Clock) -> None:
+        """Count every request from now on."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +184,12 @@ class Base:
     recorder: QueuedEventRecorder
     client: CriClient
     later: Later
+    metrics: KubeletMetrics
+    """What the parts count."""
+    started_ns: int
+    """When this kubelet was made, in ns since 1970."""
+    latency: PodStartupLatency
+    """How long pods take to start."""
 
     def gate(self, name: str, *, default: bool) -> bool:
         """Whether that feature gate is on."""
@@ -179,5 +207,27 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
     target = traced(deps.target, deps.spans)
     if config.feature_gates.get(LIST_STREAMING, False):
         target = StreamedLists(target)
-    client = CriClient(target, config.runtime_request_timeout_s)
-    return Base(config, deps, recorder=recorder, client=client, later=later)
+    metrics = KubeletMetrics()
+    metrics.node.name.set(1.0, deps.node_name)
+    metrics.node.cgroup_version.set(float(deps.machine.cgroup_version()))
+    by_sandbox = config.feature_gates.get(STATS_FROM_CRI, False)
+    metrics.node.provider.set(1.0, "cri" if by_sandbox else "cadvisor")
+    if not deps.has_runtime_config:
+        metrics.node.losing_support.set(1.0, LAST_WITHOUT_DRIVER)
+    if isinstance(deps.api, CountsRequests):
+        deps.api.count(metrics.requests, deps.clock)
+    client = CriClient(
+        target,
+        config.runtime_request_timeout_s,
+        Operations(metrics.operations, deps.clock),
+    )
+    return Base(
+        config,
+        deps,
+        recorder=recorder,
+        client=client,
+        later=later,
+        metrics=metrics,
+        started_ns=deps.clock.wall_ns(),
+        latency=PodStartupLatency(metrics.starts, deps.clock),
+    )

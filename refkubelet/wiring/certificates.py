@@ -15,12 +15,12 @@ from refkubelet.certificates.requests import CLIENT, SERVING, client_of, server_
 from refkubelet.certificates.store import CertificateError, CertificateStore
 from refkubelet.failures import Part
 from refkubelet.node.status import node_addresses
-from refkubelet.telemetry.metrics import Durations, Numbers, one
+from refkubelet.telemetry.metrics import Histograms, Metric, Numbers, one
 from refkubelet.wiring.base import Base, CertificateDeps
 
 ROTATED: Final = "RotateKubeletServerCertificate"
 NAMES_SUFFICE: Final = "AllowDNSOnlyNodeCSR"
-LIVES: Final = "certificate_manager_server_rotation_seconds"
+LIVES: Final = "kubelet_certificate_manager_server_rotation_seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +41,23 @@ class Certificates:
         if self.serving is not None:
             yield Part("serving certificate", self.serving.run)
 
-    def numbers(self) -> Iterator[Numbers]:
+    def metrics(self) -> Iterator[Metric]:
         """Of the page at /metrics (SRV-006.6)."""
         if self.client is not None:
-            errors = "certificate_manager_client_expiration_renew_errors"
+            errors = "kubelet_certificate_manager_client_expiration_renew_errors"
             yield from self._numbers(self.client, "client", errors)
         if self.serving is not None:
-            yield from self._numbers(self.serving, "server", "server_expiration_renew_errors")
-
-    def durations(self) -> dict[str, Durations]:
-        """Of the page at /metrics."""
-        return {} if self.serving is None else {LIVES: self.serving.metrics.lives}
+            errors = "kubelet_server_expiration_renew_errors"
+            yield from self._numbers(self.serving, "server", errors)
+            lives, text = self.serving.metrics.lives, "How old replaced certificates became."
+            yield Histograms(LIVES, text, lambda: {(): lives})
 
     def _numbers(self, manager: CertificateManager, kind: str, errors: str) -> Iterator[Numbers]:
         clock = self.base.deps.clock
         failed = one(lambda: manager.metrics.failures)
         left = one(lambda: seconds_left(manager.last, clock.now()))
-        yield Numbers(errors, "Failures to renew the certificate.", failed, kind="unknown")
-        name = f"certificate_manager_{kind}_ttl_seconds"
+        yield Numbers(errors, "Failures to renew the certificate.", failed, kind="counter")
+        name = f"kubelet_certificate_manager_{kind}_ttl_seconds"
         yield Numbers(name, "Seconds until the certificate expires.", left)
 
 

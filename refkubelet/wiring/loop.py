@@ -80,7 +80,9 @@ class _Given:
                 deletor=self.runtime.deletions,
                 new_pods=new_pods,
                 sources_ready=sources.seen.ready,
-                resizes=ResizeTriggers(allocation.manager, allocation.conditions),
+                resizes=ResizeTriggers(
+                    allocation.manager, allocation.conditions, self.base.metrics.resizes
+                ),
                 show_death=lambda pod, record: work.steps.show_death(
                     allocation.manager.allocated(pod), record
                 ),
@@ -106,6 +108,7 @@ class _Given:
                 users=self.runtime.users,
                 mounts=deps.mounts,
                 volumes=work.volumes,
+                volume_metrics=self.base.metrics.volumes,
             )
         )
 

@@ -1,11 +1,15 @@
-"""The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036,
-EVIC-096, CG-084, SRV-006, SRV-035)."""
+"""The page at /metrics: what the parts have counted, and what is read from them (PLEG-013,
+PLEG-303, MIRR-036, EVIC-096, CG-084, SRV-006, SRV-035 to SRV-039)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
+from typing import Final
 
+from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.container_manager.devices.allocator import DeviceMetrics
 from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.evictor import EvictionMetrics
@@ -14,7 +18,6 @@ from refkubelet.kuberuntime.images.gc import ImageGC
 from refkubelet.kuberuntime.images.plugins import PluginMetrics
 from refkubelet.model.pod import is_mirror, is_static, uid
 from refkubelet.node.shutdown_manager import NodeShutdownManager
-from refkubelet.pleg.evented import EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
@@ -22,23 +25,32 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.stats.volumes import VolumeStats
 from refkubelet.sync_loop.housekeeping import Housekeeping
 from refkubelet.sync_loop.pod_handlers import PodHandlers
+from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
 from refkubelet.telemetry.metrics import (
-    Durations,
-    Histograms,
+    Metric,
     MetricsPage,
     Numbers,
     Values,
     counts,
     one,
+    timings,
 )
 from refkubelet.wiring.certificates import Certificates
 from refkubelet.wiring.volume_numbers import volume_numbers
+
+STATIC: Final = ("", "true")
+OF_WORKERS: Final = (
+    *product(("desired", "orphan"), STATIC),
+    ("runtime_only", "unknown"),
+)
+"""`config` and `static` of kubelet_working_pods, as far as they go together."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredParts:
     """The parts that the page is about."""
 
+    counted: KubeletMetrics  # what parts count
     pods: PodManager  # how many there should be
     workers: PodWorkers  # what they do with their pods
     handlers: PodHandlers  # pods that count, refusals
@@ -48,10 +60,9 @@ class MeasuredParts:
     evictions: EvictionMetrics  # evicted pods, age of measurements
     images: ImageGC  # collected images
     volumes: VolumeStats  # sizes of volumes of claims
+    resizes: ResizeConditions  # pending ones, and those under way
     shutdown: NodeShutdownManager | None = None
     """None: shutdowns are not noticed."""
-    evented: EventedPLEG | None = None
-    """None: the gate EventedPLEG is off."""
     devices: DeviceMetrics | None = None
     """None: no plugin can register."""
     login_plugins: PluginMetrics | None = None
@@ -62,89 +73,101 @@ class MeasuredParts:
 
 def metrics_page(parts: MeasuredParts) -> MetricsPage:
     """The page; it is read anew at each scrape."""
-    counted = parts.pleg.metrics
-    durations = {
-        "pleg_relist_duration_seconds": counted.relist_duration,
-        "pleg_relist_interval_seconds": counted.relist_interval,
-        "pleg_pod_relist_duration_seconds": counted.pod_relist_duration,
-    }
-    numbers = [*_of_the_runtime(parts.pleg), *_of_pods(parts), *volume_numbers(parts.volumes)]
-    if parts.evented is not None:
-        numbers += _of_events(parts.evented)
-        durations["evented_pleg_connection_latency_seconds"] = counted.event_latency
-    numbers += [
-        counts("evictions", "Evicted pods.", "eviction_signal", parts.evictions.evictions),
-        counts(
-            "admission_rejections_total",
-            "Pods that were refused.",
-            "reason",
-            parts.handlers.new_pods.rejections,
-        ),
-        counts(
-            "image_garbage_collected_total",
-            "Images that were removed.",
-            "reason",
-            parts.images.removed,
-        ),
-    ]
-    if (certificates := parts.certificates) is not None:
-        numbers += certificates.numbers()
-        durations |= certificates.durations()
-    numbers += _of_shutdowns(parts.shutdown) if parts.shutdown is not None else []
-    histograms = [_ages(parts.evictions)]
-    if parts.devices is not None:
-        name, text = "device_plugin_registration_total", "Registrations of device plugins."
-        numbers.append(counts(name, text, "resource_name", parts.devices.registrations))
-        histograms.append(_of_allocations(parts.devices))
-    if parts.login_plugins is not None:
-        name, text = "credential_provider_plugin_errors", "Runs of plug-ins that failed."
-        numbers.append(counts(name, text, "plugin_name", parts.login_plugins.errors))
-        histograms.append(_of_login_plugins(parts.login_plugins))
-    return MetricsPage(numbers, dict[str, Durations](durations), histograms)
-
-
-def _of_allocations(counted: DeviceMetrics) -> Histograms:
-    return Histograms(
-        "device_plugin_alloc_duration_seconds",
-        "How long device plugins took to allocate.",
-        "resource_name",
-        lambda: counted.allocations,
+    return MetricsPage(
+        [
+            *parts.counted.metrics(),
+            *parts.pleg.metrics.metrics(),
+            *parts.housekeeping.metrics.metrics(),
+            *_of_the_runtime(parts.pleg),
+            *_of_pods(parts),
+            *_of_upkeep(parts),
+            *volume_numbers(parts.volumes),
+            *_of_resizes(parts.resizes),
+            *_of_shutdowns(parts.shutdown),
+            *_not_everywhere(parts),
+        ]
     )
 
 
-def _of_login_plugins(counted: PluginMetrics) -> Histograms:
-    return Histograms(
-        "credential_provider_plugin_duration",
-        "How long credential provider plug-ins ran.",
-        "plugin_name",
-        lambda: counted.durations,
-    )
-
-
-def _of_shutdowns(shutdown: NodeShutdownManager) -> list[Numbers]:
-    def began_s() -> float:
-        return (shutdown.times.began_ns or 0) // 1_000_000_000
-
-    def ended_s() -> float:
-        return (shutdown.times.ended_ns or 0) // 1_000_000_000
-
-    name = "graceful_shutdown_{}_time_seconds"
-    return [
-        Numbers(name.format("start"), "When the last shutdown began.", one(began_s)),
-        Numbers(name.format("end"), "When its pods had ended.", one(ended_s)),
-    ]
-
-
-def _ages(counted: EvictionMetrics) -> Histograms:
-    return Histograms(
-        "eviction_stats_age_seconds",
+def _of_upkeep(parts: MeasuredParts) -> Iterator[Metric]:
+    refused = parts.handlers.new_pods.rejections
+    preempted = parts.preemptor.preempted
+    evictions = parts.evictions
+    yield counts("kubelet_evictions", "Evicted pods.", "eviction_signal", evictions.evictions)
+    yield timings(
+        "kubelet_eviction_stats_age_seconds",
         "How old the measurements were that pods were evicted for.",
         "eviction_signal",
-        lambda: counted.stats_age,
+        evictions.stats_age,
     )
+    name = "kubelet_admission_rejections_total"
+    yield counts(name, "Pods that were refused.", "reason", refused)
+    yield counts(
+        "kubelet_preemptions",
+        "Pods that ended for critical ones, by the resource that was short first.",
+        "preemption_signal",
+        preempted,
+    )
+    name = "kubelet_image_garbage_collected_total"
+    yield counts(name, "Images that were removed.", "reason", parts.images.removed)
 
 
-def _of_the_runtime(pleg: GenericPLEG) -> list[Numbers]:
+def _not_everywhere(parts: MeasuredParts) -> Iterator[Metric]:
+    """Those that the configuration or the machine may leave out."""
+    if (certificates := parts.certificates) is not None:
+        yield from certificates.metrics()
+    if (devices := parts.devices) is not None:
+        name, text = "kubelet_device_plugin_registration_total", "Registrations of device plugins."
+        yield counts(name, text, "resource_name", devices.registrations)
+        yield timings(
+            "kubelet_device_plugin_alloc_duration_seconds",
+            "How long device plugins took to allocate.",
+            "resource_name",
+            devices.allocations,
+        )
+    if (logins := parts.login_plugins) is not None:
+        name, text = "kubelet_credential_provider_plugin_errors_total", "Runs that failed."
+        yield counts(name, text, "plugin_name", logins.errors)
+        yield timings(
+            "kubelet_credential_provider_plugin_duration",
+            "How long credential provider plug-ins ran.",
+            "plugin_name",
+            logins.durations,
+        )
+        yield Numbers(
+            "kubelet_credential_provider_config_info",
+            "The configuration of credential provider plug-ins, by its hash; always 1.",
+            lambda: {(logins.config_hash,): 1.0},
+            ("hash",),
+        )
+
+
+def _of_shutdowns(shutdown: NodeShutdownManager | None) -> Iterator[Metric]:
+    """0: there was none."""
+
+    def began_s() -> float:
+        return (shutdown.times.began_ns or 0) // 1_000_000_000 if shutdown is not None else 0
+
+    def ended_s() -> float:
+        return (shutdown.times.ended_ns or 0) // 1_000_000_000 if shutdown is not None else 0
+
+    name = "kubelet_graceful_shutdown_{}_time_seconds"
+    yield Numbers(name.format("start"), "When the last shutdown began.", one(began_s))
+    yield Numbers(name.format("end"), "When its pods had ended.", one(ended_s))
+
+
+def _of_resizes(resizes: ResizeConditions) -> Iterator[Metric]:
+    def pending() -> Values:
+        return Counter((reason.lower(),) for reason in resizes.pending_reasons())
+
+    name = "kubelet_pod_pending_resizes"
+    yield Numbers(name, "Resizes that are pending.", pending, ("reason",))
+    under_way = one(lambda: resizes.in_progress_count())
+    name = "kubelet_pod_in_progress_resizes"
+    yield Numbers(name, "Resizes that are under way.", under_way)
+
+
+def _of_the_runtime(pleg: GenericPLEG) -> Iterator[Metric]:
     def running_pods() -> float:
         ready = SandboxState.READY
         return sum(any(s.state is ready for s in pod.sandboxes) for pod in pleg.pods())
@@ -152,79 +175,57 @@ def _of_the_runtime(pleg: GenericPLEG) -> list[Numbers]:
     def containers() -> Values:
         return Counter((c.state.value,) for pod in pleg.pods() for c in pod.containers)
 
-    return [
-        Numbers("running_pods", "Pods with a ready sandbox.", one(running_pods)),
-        Numbers("running_containers", "Containers by state.", containers, ("container_state",)),
-        Numbers("pleg_last_seen_seconds", "Last successful relist.", one(pleg.last_seen_s)),
-        Numbers(
-            "pleg_discard_events", "Events without room.", one(lambda: pleg.dropped), kind="unknown"
-        ),
-    ]
+    yield Numbers("kubelet_running_pods", "Pods with a ready sandbox.", one(running_pods))
+    name = "kubelet_running_containers"
+    yield Numbers(name, "Containers by state.", containers, ("container_state",))
+    yield Numbers(
+        "kubelet_pleg_last_seen_seconds", "Last successful relist.", one(pleg.last_seen_s)
+    )
 
 
-def _of_events(evented: EventedPLEG) -> list[Numbers]:
-    broken, opened = one(lambda: evented.errors), one(lambda: evented.streams)
-    return [
-        Numbers("evented_pleg_connection_error_count", "Broken streams.", broken, kind="unknown"),
-        Numbers("evented_pleg_connection_success_count", "Opened streams.", opened, kind="unknown"),
-    ]
-
-
-def _of_pods(parts: MeasuredParts) -> list[Numbers]:
+def _of_pods(parts: MeasuredParts) -> Iterator[Metric]:
     def desired() -> Values:
-        return Counter((_true(is_static(pod)),) for pod in parts.pods.pods())
+        return _by_static(is_static(pod) for pod in parts.pods.pods())
 
     def active() -> Values:
-        return Counter((_true(is_static(pod)),) for pod in parts.handlers.new_pods.active_pods())
+        return _by_static(is_static(pod) for pod in parts.handlers.new_pods.active_pods())
 
     def mirrors() -> float:
         return sum(is_mirror(pod) for pod in parts.pods.pods_and_mirrors())
 
-    counted = parts.housekeeping.metrics
-    return [
-        Numbers("desired_pods", "Pods of all sources.", desired, ("static",)),
-        Numbers("active_pods", "Pods that count at admission.", active, ("static",)),
-        Numbers("mirror_pods", "Mirror pods.", one(mirrors)),
-        Numbers(
-            "working_pods",
-            "Pod workers by state and by what is known of their pods.",
-            lambda: _working(parts),
-            ("lifecycle", "config", "static"),
-        ),
-        counts(
-            "restarted_pods_total",
-            "Pods that came back with the same UID.",
-            "static",
-            counted.restarted,
-        ),
-        counts(
-            "preemptions",
-            "Pods that ended for critical ones, by the resource that was short first.",
-            "preemption_signal",
-            parts.preemptor.preempted,
-        ),
-        Numbers(
-            "orphaned_runtime_pods_total",
-            "Pods that only the runtime knew.",
-            one(lambda: counted.orphaned),
-            kind="counter",
-        ),
-    ]
+    def ephemeral() -> float:
+        return sum(len(pod.spec.ephemeralContainers or ()) for pod in parts.pods.pods())
+
+    yield Numbers("kubelet_desired_pods", "Pods of all sources.", desired, ("static",))
+    yield Numbers("kubelet_active_pods", "Pods that count at admission.", active, ("static",))
+    yield Numbers("kubelet_mirror_pods", "Mirror pods.", one(mirrors))
+    name = "kubelet_managed_ephemeral_containers"
+    yield Numbers(name, "Ephemeral containers of the pods of all sources.", one(ephemeral))
+    yield Numbers(
+        "kubelet_working_pods",
+        "Pod workers by state and by what is known of their pods.",
+        lambda: _working(parts),
+        ("lifecycle", "config", "static"),
+    )
+
+
+def _by_static(static: Iterator[bool]) -> Values:
+    found = Counter("true" if each else "" for each in static)
+    return {(word,): found[word] for word in STATIC}
 
 
 def _working(parts: MeasuredParts) -> Values:
+    """How many workers there are of each kind, of kinds without any, too."""
+    states = (WorkState.SYNCING, WorkState.TERMINATING, WorkState.TERMINATED)
+    found: dict[tuple[str, ...], float] = {
+        (state.value, *kind): 0.0 for kind in OF_WORKERS for state in states
+    }
     wanted = {uid(pod) for pod in parts.pods.pods()}
-    found: Counter[tuple[str, ...]] = Counter()
     for record in parts.workers.records():
         state = WorkState.TERMINATED if record.finished else record.state
-        orphan = record.uid not in wanted
+        config, static = "runtime_only", "unknown"
         if record.has_config:
-            config, static = "orphan" if orphan else "desired", _true(record.static)
-        else:
-            config, static = "runtime_only", "unknown"
+            config = "desired" if record.uid in wanted else "orphan"
+            static = "true" if record.static else ""
         found[state.value, config, static] += 1
     return found
-
-
-def _true(yes: bool) -> str:
-    return "true" if yes else ""

@@ -17,6 +17,7 @@ from refkubelet.node.settings import NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps
 from refkubelet.node.shutdown_state import FILE_NAME
+from refkubelet.node.startup import NodeStartup
 from refkubelet.node.status import runtime_fields
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.csi import Csi
@@ -72,6 +73,12 @@ def build_node(
             random=deps.rng.stream("node status").random,
             pod_cidrs=ranges.follow,
             look=runtime.watch.update_runtime_up,
+            startup=NodeStartup(
+                base.metrics.node,
+                deps.clock,
+                started_ns=base.started_ns,
+                booted_ns=deps.machine.boot_time_ns(),
+            ),
             seen=sources.informer.node if sources.informer is not None else lambda: None,
         )
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)

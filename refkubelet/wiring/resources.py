@@ -56,6 +56,7 @@ def build_resources(base: Base, sources: Sources) -> Resources:
             runtime=base.client,
             active=active,
             status=later.status,
+            metrics=base.metrics.exclusive,
         ),
         devices,
     )
@@ -111,6 +112,7 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
             admit=lambda pod: later.handlers().new_pods.admission.resize(pod),
             sync=lambda pod: later.handlers().handle_pod_syncs([pod]),
             sources_ready=sources.seen.ready,
+            metrics=base.metrics.resizes,
         ),
     )
     return Allocation(manager, actuated, conditions)

@@ -144,6 +144,8 @@ def _deps(
         runtimes=pod_runtimes,
         mounts=deps.mounts,
         claimed=lambda pod_uid: base.later.volumes().claimed(pod_uid),
+        metrics=base.metrics,
+        latency=base.latency,
     )
 
 
@@ -169,6 +171,7 @@ def _login_plugins(base: Base, objects: Objects | None) -> CredentialPlugins | N
             callers,
             bin_dir=given.config.bin_dir,
             environment=given.environment,
+            config_hash=given.config.config_hash,
         ),
     )
 

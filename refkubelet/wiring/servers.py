@@ -22,6 +22,7 @@ from refkubelet.server.reviews import Reviews
 from refkubelet.sync_loop.loop import SyncLoop
 from refkubelet.telemetry.metrics import MetricsPage
 from refkubelet.wiring.base import Base
+from refkubelet.wiring.log_numbers import container_log_sizes
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.stats import Stats
@@ -92,13 +93,13 @@ def _host(base: Base, parts: ServedParts) -> ServerHost:
         status=status,
         running_pods=running,
         client=base.client,
-        streams=StreamClient(deps.target, config.runtime_request_timeout_s),
+        streams=StreamClient(deps.target, config.runtime_request_timeout_s, base.client.operations),
         checks={
             "ping": lambda: None,
             "log": lambda: None,
             "syncloop": parts.loop.health_check,
         },
-        metrics=parts.metrics.text,
+        metrics=_MetricsPage(parts).text,
         probe_metrics=parts.work.probes.metrics.text,
         cadvisor_metrics=_CadvisorPage(base, parts).text,
         summary=parts.stats.summary.summary,
@@ -106,8 +107,22 @@ def _host(base: Base, parts: ServedParts) -> ServerHost:
         log_roots=(str(deps.root_dir), config.pod_logs_dir),
         checkpoints=str(Path(deps.root_dir) / "checkpoints"),
         spans=deps.spans,
+        counted=base.metrics.http,
         gates=gate,
     )
+
+
+class _MetricsPage:
+    """The page at /metrics, with what has to be asked for at each scrape."""
+
+    def __init__(self, parts: ServedParts) -> None:
+        self._parts = parts
+
+    async def text(self) -> str:
+        """In the Prometheus text format."""
+        parts = self._parts
+        logs = await container_log_sizes(parts.stats.pods, parts.sources.pods.pods())
+        return parts.metrics.text([logs])
 
 
 class _CadvisorPage:

@@ -42,6 +42,7 @@ def build_sources(base: Base) -> Sources:
         clock=deps.clock,
         rng=deps.rng,
         network=deps.network,
+        latency=base.latency,
     )
     mirrors = MirrorClient(api, deps.node_name, lambda: informer.node() if informer else None)
     return Sources(

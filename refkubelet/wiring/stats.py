@@ -11,7 +11,7 @@ from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.volumes import VolumeStats
 from refkubelet.volumes.metrics import VolumeMetrics
-from refkubelet.wiring.base import Base
+from refkubelet.wiring.base import STATS_FROM_CRI, Base
 from refkubelet.wiring.csi import Csi
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
@@ -52,7 +52,7 @@ def build_stats(
         pod_cgroup=pod_cgroup_of(config),
         files=files,
         volumes=volumes.of,
-        by_sandbox=base.gate("PodAndContainerStatsFromCRI", default=False),
+        by_sandbox=base.gate(STATS_FROM_CRI, default=False),
     )
     summary = SummaryDeps(
         clock=deps.clock,

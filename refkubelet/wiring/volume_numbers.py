@@ -36,6 +36,6 @@ def volume_numbers(volumes: VolumeStats) -> list[Numbers]:
         }
 
     return [
-        Numbers(f"volume_stats_{name}", f"Volumes of claims: {text}", reader(read), LABELS)
+        Numbers(f"kubelet_volume_stats_{name}", f"Volumes of claims: {text}", reader(read), LABELS)
         for name, text, read in NUMBERS
     ]

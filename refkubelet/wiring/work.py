@@ -67,6 +67,8 @@ def build_work(
             sources.pods,
             lambda pod_uid: workers.could_have_running_containers(pod_uid),
             deps.api,
+            metrics=base.metrics.statuses,
+            latency=base.latency,
         )
     )
     probes = _probes(base, statuses)
@@ -85,6 +87,7 @@ def build_work(
         cgroups=cgroups,
         resizes=_resize_reports(base, resources, runtime, cgroups),
         volumes=volumes,
+        metrics=base.metrics,
         objects=objects.of_pods if objects is not None else None,
     )
     steps = PodSteps(needs)
@@ -128,6 +131,7 @@ def _settings(base: Base, resources: Resources, runtime: RuntimeParts) -> Worker
         rng=base.deps.rng,
         sync_frequency_s=base.config.sync_frequency_s,
         allocated=resources.allocation.manager.allocated,
+        metrics=base.metrics.workers,
         after_failure=runtime.pleg.generic.after_failure,
     )
 
@@ -187,6 +191,7 @@ def _container_manager(base: Base, resources: Resources) -> ContainerManager | N
             base.recorder,
             active_pods=base.later.allocated_pods,
             has_exclusive_cpus=resources.managers.has_exclusive_cpus,
+            metrics=base.metrics.cgroups,
         ),
     )
 

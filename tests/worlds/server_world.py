@@ -80,7 +80,7 @@ def host(clock: Clock | None = None, pods: tuple[Pod, ...] = (POD,), **changes: 
         client=CriClient(target),
         streams=StreamClient(target, 10),
         checks={"ping": lambda: None, "syncloop": lambda: None},
-        metrics=lambda: "x 1\n",
+        metrics=AsyncMock(return_value="x 1\n"),
         probe_metrics=lambda: "p 1\n",
         cadvisor_metrics=AsyncMock(return_value="c 1\n"),
         summary=AsyncMock(return_value={"node": {}, "pods": []}),

@@ -7,7 +7,7 @@ NewContainerManager, validateSystemRequirements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
@@ -23,6 +23,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cgroups.names import words_of
 from refkubelet.model.objects import Pod
+from refkubelet.telemetry.node_metrics import CgroupMetrics
 from simclock import Clock
 
 REQUIRED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory")
@@ -42,6 +43,7 @@ class ManagerDeps:
     recorder: EventRecorder
     active_pods: Callable[[], Iterable[Pod]]
     has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
+    metrics: CgroupMetrics = field(default_factory=CgroupMetrics)
 
 
 def check_reservations(config: KubeletConfiguration, capacity: Mapping[str, int]) -> None:
@@ -62,7 +64,11 @@ def container_manager(
     )
     try:
         tree = CgroupTree(
-            machine.cgroup_root(), machine.cgroup_version(), config.cgroup_driver, node.page_sizes
+            machine.cgroup_root(),
+            version=machine.cgroup_version(),
+            driver=config.cgroup_driver,
+            page_sizes=node.page_sizes,
+            timed=lambda operation: deps.metrics.duration.timed(deps.clock, operation),
         )
     except OSError as error:
         raise ContainerManagerError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from refkubelet.container_manager.cgroups.removal import (
@@ -36,12 +37,19 @@ class CgroupTree:
     """The cgroups of a machine below `root`, /sys/fs/cgroup.
 
     `driver`: the scheme of cgroups' names (CG-010); systemd itself is never called. `page_sizes`:
-    of huge pages, in bytes. The constructor raises OSError if no cgroups are mounted.
+    of huge pages, in bytes; `timed`: a context for each operation: create, update, destroy. The
+    constructor raises OSError if no cgroups are mounted.
     """
 
     def __init__(
-        self, root: CgroupDir, version: Version, driver: str, page_sizes: Sequence[int] = ()
+        self,
+        root: CgroupDir,
+        version: Version,
+        driver: str,
+        page_sizes: Sequence[int] = (),
+        timed: Callable[[str], AbstractContextManager[None]] = lambda operation: nullcontext(),
     ) -> None:
+        self._timed = timed
         self.version = version
         self.driver = driver
         self._root = root
@@ -91,16 +99,17 @@ class CgroupTree:
         limit, or None: the cgroup exists all the same (CG-040). Raises `CgroupError` if it cannot
         be made."""
         words = [word for word in self.path(name).split("/") if word]
-        try:
-            for tree in self._trees:
-                if tree != self._mounts.get(OF_THE_RUNTIME):
-                    self._make(tree, words)
-        except OSError as error:
-            raise CgroupError(f"mkdir {error.filename}: {reason(error)}") from None
-        try:
-            self.update(name, config)
-        except CgroupError as error:
-            return str(error)
+        with self._timed("create"):
+            try:
+                for tree in self._trees:
+                    if tree != self._mounts.get(OF_THE_RUNTIME):
+                        self._make(tree, words)
+            except OSError as error:
+                raise CgroupError(f"mkdir {error.filename}: {reason(error)}") from None
+            try:
+                self._set(name, config)
+            except CgroupError as error:
+                return str(error)
         return None
 
     def _make(self, tree: CgroupDir, words: Sequence[str]) -> None:
@@ -131,6 +140,10 @@ class CgroupTree:
 
     def update(self, name: CgroupName, config: ResourceConfig) -> None:
         """Write the limits, up to the first that is refused. Raises `CgroupError`."""
+        with self._timed("update"):
+            self._set(name, config)
+
+    def _set(self, name: CgroupName, config: ResourceConfig) -> None:
         path = self.path(name)[1:]
         later: list[Write] = []
         for write in writes(config, self.version, self._page_sizes):
@@ -219,7 +232,8 @@ class CgroupTree:
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
         """Kill all processes in the cgroup and below, and remove it (CG-042). `kill` sends SIGKILL;
         waits up to a second for processes to go. Raises `CgroupError`."""
-        kept = await remove_all(self.directories(name), kill, clock)
+        with self._timed("destroy"):
+            kept = await remove_all(self.directories(name), kill, clock)
         if kept:
             raise CgroupError(
                 f"unable to destroy cgroup paths for cgroup {shown(name)} : "

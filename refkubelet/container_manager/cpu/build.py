@@ -29,6 +29,7 @@ from refkubelet.container_manager.topology.policies import SINGLE_NUMA_NODE
 from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import MachineTopology
 from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
+from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 
 NONE: Final = "none"
 STATIC: Final = "static"
@@ -50,6 +51,7 @@ def cpu_manager(
     root_dir: Path,
     affinities: Affinities,
     active: ActiveContainers,
+    metrics: ExclusiveMetrics | None = None,
 ) -> CpuManager:
     """Policy static. `reserved`: the reservations, in nano units. Raises ValueError."""
     if config.cpu_manager_policy != STATIC:
@@ -57,7 +59,14 @@ def cpu_manager(
     policy = _policy(config, cpu_topology(machine), reserved)
     file = _file(root_dir, STATIC)
     state = file.restore_checked(CpuState(), policy.checked)
-    return CpuManager(policy, state=state, store=file.store, affinities=affinities, active=active)
+    return CpuManager(
+        policy,
+        state=state,
+        store=file.store,
+        affinities=affinities,
+        active=active,
+        metrics=metrics,
+    )
 
 
 def _file(root_dir: Path, policy: str) -> StateFile[CpuStateFile, CpuState]:

@@ -17,7 +17,12 @@ from typing import Final
 from refkubelet.container_manager.cpu.state import CpuState
 from refkubelet.container_manager.cpu.static import StaticPolicy, exclusive_cpus, pod_exclusive_cpus
 from refkubelet.container_manager.providers.active import ActiveContainers
-from refkubelet.container_manager.providers.hints import NO_PREFERENCE, Affinities, Hints
+from refkubelet.container_manager.providers.hints import (
+    NO_PREFERENCE,
+    Affinities,
+    AllocationError,
+    Hints,
+)
 from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
@@ -25,6 +30,12 @@ from refkubelet.model.pod import (
     is_plain_init,
     log_name,
     uid,
+)
+from refkubelet.telemetry.node_metrics import (
+    CONTAINER,
+    PHYSICAL_CPU,
+    UNCORE_CACHE,
+    ExclusiveMetrics,
 )
 
 log = logging.getLogger(__name__)
@@ -42,13 +53,17 @@ class CpuManager:
         store: Callable[[CpuState], None],
         affinities: Affinities,
         active: ActiveContainers,
+        metrics: ExclusiveMetrics | None = None,
     ) -> None:
+        self._metrics = metrics or ExclusiveMetrics()
         self._policy = policy
         self._store = store
         self._affinities = affinities
         self._active = active
         self._reusable: tuple[str, CpuSet] = ("", EMPTY)
         self.state = state
+        self._metrics.with_exclusive_cpus()
+        self._show()
 
     def own_cpus(self, pod_uid: str, container_name: str) -> CpuSet:
         """The container's exclusive CPUs; empty: none."""
@@ -97,12 +112,28 @@ class CpuManager:
         count = exclusive_cpus(pod, container)
         if not count:
             return
+        self._metrics.cpu_requests.inc()
+        whole_cores = self._policy.options.full_pcpus_only
+        try:
+            self._assign(pod, container, count)
+        except AllocationError:
+            self._metrics.cpu_errors.inc()
+            if whole_cores:
+                self._metrics.not_aligned.inc(CONTAINER, PHYSICAL_CPU)
+            raise
+        if whole_cores:
+            self._metrics.aligned.inc(CONTAINER, PHYSICAL_CPU)
+
+    def _assign(self, pod: Pod, container: Container, count: int) -> None:
+        """Assign so many CPUs, unless it has them already. Raises `AllocationError`."""
         self._policy.check_alignment(self.state, count)
         cpus = self.state.of(uid(pod), container.name)
         if cpus is None:
             near = self._affinities.affinity(uid(pod), container.name).affinity
             cpus = self._policy.choose(self.state, count, near, self._reusable_by(pod))
             self._replace(self.state.given(uid(pod), container.name, cpus))
+            if self._policy.is_in_one_cache(cpus):
+                self._metrics.aligned.inc(CONTAINER, UNCORE_CACHE)
             log.info(
                 "container %s of pod %s has CPUs %s",
                 container.name,
@@ -132,3 +163,14 @@ class CpuManager:
     def _replace(self, state: CpuState) -> None:
         self.state = state
         self._store(state)
+        self._show()
+
+    def _show(self) -> None:
+        """Tell the metrics what is assigned."""
+        own, metrics = self.state.own_cpus(), self._metrics
+        metrics.shared_millicores.set(1000.0 * len(self._policy.assignable(self.state)))
+        metrics.exclusive_cpus.set(float(len(own)))
+        for node, cpus in self._policy.topology.units["node"].items():
+            count = len(cpus & own)
+            if count or (str(node),) in metrics.cpus_of_node.values:
+                metrics.cpus_of_node.set(float(count), str(node))

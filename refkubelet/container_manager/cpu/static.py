@@ -80,6 +80,10 @@ class StaticPolicy:
         except NotEnoughCpus as error:
             raise AllocationError(str(error)) from None
 
+    def is_in_one_cache(self, cpus: CpuSet) -> bool:
+        """Whether the CPUs share one last-level cache."""
+        return len(self.topology.split(cpus, "cache")) == 1
+
     def _near(self, affinity: NumaMask) -> CpuSet:
         cpus = self.topology.of_units("node", nodes_of(affinity))
         if not self.options.align_by_socket:

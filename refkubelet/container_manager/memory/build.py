@@ -26,6 +26,7 @@ from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import MachineTopology
+from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 
 NONE: Final = "None"
 STATIC: Final = "Static"
@@ -44,6 +45,7 @@ def memory_manager(
     root_dir: Path,
     affinities: Affinities,
     active: ActiveContainers,
+    metrics: ExclusiveMetrics | None = None,
 ) -> MemoryManager:
     """Policy Static. `reserved`: the reservations, in nano units. Raises ValueError."""
     name = config.memory_manager_policy
@@ -55,7 +57,9 @@ def memory_manager(
     fresh = machine_memory(machine.nodes, reservations, reserved)
     file = _file(root_dir, STATIC)
     state = file.restore_checked(MemoryState(), lambda restored: checked(restored, fresh))
-    return MemoryManager(state, file.store, affinities, active)
+    return MemoryManager(
+        state, store=file.store, affinities=affinities, active=active, metrics=metrics
+    )
 
 
 def _file(root_dir: Path, policy: str) -> StateFile[MemoryStateFile, MemoryState]:

@@ -23,7 +23,13 @@ from refkubelet.container_manager.memory.static import (
     memory_hints,
 )
 from refkubelet.container_manager.providers.active import ActiveContainers
-from refkubelet.container_manager.providers.hints import NO_PREFERENCE, Affinities, Hints, NumaMask
+from refkubelet.container_manager.providers.hints import (
+    NO_PREFERENCE,
+    Affinities,
+    AllocationError,
+    Hints,
+    NumaMask,
+)
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
     containers,
@@ -32,6 +38,7 @@ from refkubelet.model.pod import (
     log_name,
     uid,
 )
+from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +52,9 @@ class MemoryManager:
         store: Callable[[MemoryState], None],
         affinities: Affinities,
         active: ActiveContainers,
+        metrics: ExclusiveMetrics | None = None,
     ) -> None:
+        self._metrics = metrics or ExclusiveMetrics()
         self._store = store
         self._affinities = affinities
         self._active = active
@@ -99,6 +108,15 @@ class MemoryManager:
         requests = pinned_memory(pod, container)
         if not requests:
             return
+        self._metrics.memory_requests.inc()
+        try:
+            self._assign(pod, container, requests)
+        except AllocationError:
+            self._metrics.memory_errors.inc()
+            raise
+
+    def _assign(self, pod: Pod, container: Container, requests: Mapping[str, int]) -> None:
+        """Assign the memory, unless the container has it already. Raises `AllocationError`."""
         blocks = self.state.of(uid(pod), container.name)
         if blocks is not None:
             self._note_reuse(pod, container, blocks)

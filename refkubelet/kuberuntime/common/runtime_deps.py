@@ -16,6 +16,8 @@ from refkubelet.host.network import Network
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cpuset import Placement
 from refkubelet.model.objects import Container, Pod, PodStatus
+from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
+from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.claims import VolumeOnNode
 from refkubelet.volumes.mounting import Mounts, NoMounts
@@ -170,3 +172,7 @@ class RuntimeDeps:
     claimed: Callable[[str], Mapping[str, VolumeOnNode]] = lambda pod_uid: {}
     """Where the volumes of claims of the pod with that UID are, by the pod's names of them."""
     spans: Spans = NO_SPANS  # of garbage collection
+    metrics: KubeletMetrics = field(default_factory=KubeletMetrics)
+    """Counts starts, pulls, hooks and resizes."""
+    latency: PodStartupLatency | None = None
+    """Told of pulls and init containers; None: nobody asks how long starts take."""

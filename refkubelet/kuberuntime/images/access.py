@@ -29,6 +29,7 @@ from refkubelet.kuberuntime.images.pull_records import (
     secret_use,
     verify,
 )
+from refkubelet.telemetry.runtime_metrics import ImageMetrics
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -67,12 +68,18 @@ class ImageAccess:
     verifies = True
 
     def __init__(
-        self, client: CriClient, clock: Clock, root_dir: Path, policy: VerificationPolicy
+        self,
+        client: CriClient,
+        clock: Clock,
+        root_dir: Path,
+        policy: VerificationPolicy,
+        metrics: ImageMetrics | None = None,
     ) -> None:
         self._client = client
         self._clock = clock
         self._policy = policy
-        self._files = PullRecordFiles(root_dir)
+        self._metrics = metrics or ImageMetrics()
+        self._files = PullRecordFiles(root_dir, self._metrics)
         self._records: dict[str, PulledRecord | None] = {}
         self._pulling: Counter[str] = Counter()
         self._recovered = False
@@ -101,20 +108,31 @@ class ImageAccess:
     async def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
         """Whether the pod must pull a present image to prove that it may use it. `credentials_of`
         is called only if the answer depends on it."""
+        must_pull, result = await self._checked(image, image_ref, credentials_of)
+        self._metrics.checks.inc(result)
+        return must_pull
+
+    async def _checked(
+        self, image: str, image_ref: str, credentials_of: CredentialsOf
+    ) -> tuple[bool, str]:
+        """Whether the pod must pull, and what the metrics call that."""
         try:
             record = self._read(image_ref)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             log.error("cannot read the pull record of image %s: %s", image_ref, error)
-            return True
+            return True, "error"
         pulled = record is not None or self._is_being_pulled(image)
         if not self._policy.verifies(image, pulled_by_kubelet=pulled):
-            return False
+            return False, "credentialPolicyAllowed"
         credentials = await credentials_of() if needs_credentials(record, image) else ()
         secrets = [use for c in credentials if (use := secret_use(c)) is not None]
         verdict = verify(record, image, secrets, accounts_of(credentials))
         if verdict.learned is not None:
             self._record(image, image_ref, Access(secrets=(verdict.learned,)))
-        return verdict.must_pull
+        return (
+            verdict.must_pull,
+            "mustAuthenticate" if verdict.must_pull else "credentialRecordFound",
+        )
 
     def _is_being_pulled(self, image: str) -> bool:
         return self._pulling[image] > 0 or self._files.has_intent(image)

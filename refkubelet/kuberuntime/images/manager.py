@@ -43,6 +43,7 @@ from refkubelet.model.image_names import InvalidImageNameError, repository, with
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import uid
+from refkubelet.telemetry.runtime_metrics import size_label
 
 ALWAYS: Final = "Always"
 IF_NOT_PRESENT: Final = "IfNotPresent"
@@ -99,6 +100,19 @@ class _FoundOnce:
         return self._found
 
 
+@dataclass(slots=True)
+class _Need:
+    """What the metrics tell of one request; None: it is not known."""
+
+    policy: str = ""
+    present: bool | None = None
+    pull: bool | None = None
+
+
+def _word(known: bool | None) -> str:
+    return "unknown" if known is None else str(known).lower()
+
+
 class ImageManager:
     """Does the image step, and keeps the back-off of pulls."""
 
@@ -109,9 +123,13 @@ class ImageManager:
         self._puller = ImagePuller(client, deps.clock, options.images)
         self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_files)
         self._plugins = deps.login_plugins
+        self._counted = deps.metrics.images
+        self._latency = deps.latency
         policy = options.images.verification
         self.access = (
-            ImageAccess(client, deps.clock, options.root_dir, policy) if policy else EveryoneMay()
+            ImageAccess(client, deps.clock, options.root_dir, policy, deps.metrics.images)
+            if policy
+            else EveryoneMay()
         )
         self.backoff = BackoffTable(BackoffLimits.up_to(MAX_DELAY_S))
         self._last_failures: dict[str, tuple[str, str]] = {}
@@ -119,6 +137,16 @@ class ImageManager:
     async def ensure_image(self, request: ImageRequest) -> str:
         """Pull the image if needed; returns the reference for creating the container. Raises
         `ImageError`. Records all events but the final `Error: <reason>`."""
+        need = _Need()
+        try:
+            return await self._ensure(request, need)
+        finally:
+            words = _word(need.present), _word(need.pull)
+            self._counted.requests.inc(need.policy.lower(), *words)
+
+    async def _ensure(self, request: ImageRequest, need: _Need) -> str:
+        """The same; `need` becomes what the metrics tell of it (BACK-213)."""
+        need.policy = request.policy or default_policy(request.name)
         await self.access.recover()
         try:
             image = with_default_tag(request.name)
@@ -126,15 +154,21 @@ class ImageManager:
             message = reasons.invalid_image(request.name, str(error))
             self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.INVALID_IMAGE_NAME, message) from None
-        policy = request.policy or default_policy(image)
+        need.policy = policy = request.policy or default_policy(image)
         credentials = _FoundOnce(lambda: self._credentials(request, image))
-        present = await self._present(request, image) if policy != ALWAYS else None
-        if present is not None and not await self.access.must_pull(
-            request.name, present.id, credentials.get
-        ):
+        present = None
+        if policy != ALWAYS:
+            present = await self._present(request, image)
+            need.present = present is not None
+        if present is not None:
+            need.pull = await self.access.must_pull(request.name, present.id, credentials.get)
+        if present is not None and not need.pull:
+            if self._latency is not None:  # another pod has pulled it meanwhile
+                self._latency.pull_ended(uid(request.pod))
             message = reasons.already_present(request.name, verified=self.access.verifies)
             self._tell(request, reasons.EVENT_PULLED, message)
             return present.id
+        need.pull = True if policy != NEVER or present is not None else None
         if policy == NEVER:
             # The same message if it is present but not accessible: presence is a secret, too.
             message = reasons.not_present(request.name)
@@ -217,11 +251,16 @@ class ImageManager:
         self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]
     ) -> Pulled:
         asked_s = self._clock.monotonic_s()
+        if self._latency is not None:
+            self._latency.pull_began(uid(request.pod))
         self._tell(request, reasons.EVENT_PULLING, reasons.pulling(request.name))
         notes = pod_annotations(request.pod)
         pulled = await self._puller.pull(image, request.sandbox_config, notes, credentials)
-        took = whole_milliseconds(pulled.took_s)
-        in_all = whole_milliseconds(self._clock.monotonic_s() - asked_s)
+        if self._latency is not None:
+            self._latency.pull_ended(uid(request.pod))
+        in_all_s = self._clock.monotonic_s() - asked_s
+        self._counted.pull_duration.observe(in_all_s, size_label(pulled.size_bytes))
+        took, in_all = whole_milliseconds(pulled.took_s), whole_milliseconds(in_all_s)
         message = reasons.pulled(request.name, took, in_all, pulled.size_bytes)
         self._tell(request, reasons.EVENT_PULLED, message)
         return pulled

@@ -59,12 +59,15 @@ class PluginDeps:
     callers: Callers
     bin_dir: Path
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    config_hash: str = ""
 
 
 @dataclass(slots=True)
 class PluginMetrics:
-    """By plug-in: how many of its runs failed, and how long they took."""
+    """By plug-in: how many of its runs failed, and how long they took; `config_hash`: of the files
+    that name them."""
 
+    config_hash: str = ""
     errors: Counter[str] = field(default_factory=Counter)
     durations: dict[str, Durations] = field(default_factory=dict)
 
@@ -73,7 +76,7 @@ class CredentialPlugins:
     """All plug-ins, in the order of the configuration."""
 
     def __init__(self, providers: tuple[CredentialProvider, ...], deps: PluginDeps) -> None:
-        self.metrics = PluginMetrics()
+        self.metrics = PluginMetrics(deps.config_hash)
         self._complaints = Complaints(log, deps.clock)
         self._plugins = [CredentialPlugin(p, deps, self.metrics) for p in providers]
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.kuberuntime.images.keyring import ServiceAccountSource
 from refkubelet.kuberuntime.images.pull_records import Access, PulledRecord, SecretUse
+from refkubelet.telemetry.runtime_metrics import ImageMetrics
 from simclock import format_rfc3339
 from simclock.clock import NANOSECONDS
 
@@ -31,11 +32,14 @@ UNFINISHED: Final = ".tmp"  # left by a kubelet that was killed while writing
 
 
 class PullRecordFiles:
-    """The records below `root_dir`. Methods that write raise OSError."""
+    """The records below `root_dir`; `metrics`: how many there are. Methods that write raise
+    OSError."""
 
-    def __init__(self, root_dir: Path) -> None:
+    def __init__(self, root_dir: Path, metrics: ImageMetrics | None = None) -> None:
         self._pulling = root_dir / "image_manager" / "pulling"
         self._pulled = root_dir / "image_manager" / "pulled"
+        self._metrics = metrics or ImageMetrics()
+        self._count()
 
     def write_intent(self, image: str) -> None:
         """Write the intent of a pull of `image`, named as in the spec."""
@@ -43,6 +47,7 @@ class PullRecordFiles:
 
     def delete_intent(self, image: str) -> None:
         _path(self._pulling, image).unlink(missing_ok=True)
+        self._count()
 
     def has_intent(self, image: str) -> bool:
         return _path(self._pulling, image).exists()
@@ -64,6 +69,7 @@ class PullRecordFiles:
 
     def delete(self, image_ref: str) -> None:
         _path(self._pulled, image_ref).unlink(missing_ok=True)
+        self._count()
 
     def records(self) -> list[PulledRecord]:
         """All records; unreadable ones are logged and left out."""
@@ -81,16 +87,28 @@ class PullRecordFiles:
             directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
         text = json.dumps({"kind": kind, "apiVersion": API_VERSION, **fields}) + "\n"
         write_whole(_path(directory, key), text.encode())
+        self._count()
+
+    def _count(self) -> None:
+        self._metrics.intents.set(len(_files(self._pulling)))
+        self._metrics.records.set(len(_files(self._pulled)))
 
 
 def _path(directory: Path, key: str) -> Path:
     return directory / (PREFIX + hashlib.sha256(key.encode()).hexdigest())
 
 
+def _files(directory: Path) -> list[Path]:
+    """The files that are whole, by name; none if the directory cannot be read."""
+    try:
+        names = sorted(directory.iterdir())
+    except OSError:
+        return []
+    return [p for p in names if p.name.startswith(PREFIX) and not p.name.endswith(UNFINISHED)]
+
+
 def _objects(directory: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(directory.glob(f"{PREFIX}*")) if directory.is_dir() else ():
-        if path.name.endswith(UNFINISHED):
-            continue
+    for path in _files(directory):
         try:
             value = read_json(path)
         except (OSError, ValueError) as error:

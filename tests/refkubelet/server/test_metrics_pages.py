@@ -57,7 +57,7 @@ def test_what_is_used_of_node_pods_and_containers_SRV_031() -> None:
         f"container_cpu_usage_seconds_total{{{of_container}}} 2.5 {MS}",
         f"container_memory_working_set_bytes{{{of_container}}} 7.0 {MS}",
         f"container_start_time_seconds{{{of_container}}} 1767225601.5",
-        f"container_swap_limit_bytes{{{of_container}}} 25.0",
+        f"container_swap_limit_bytes{{{of_container}}} 25.0 {MS}",
         f"container_swap_usage_bytes{{{of_container}}} 5.0 {MS}",
         f"node_cpu_usage_seconds_total 1.0 {MS}",
         f"node_memory_working_set_bytes 1.0 {MS}",

@@ -274,7 +274,8 @@ async def test_the_pod_s_part_EVIC_029_SRV_030() -> None:
     assert rootfs["time"] == "1970-01-01T00:00:06Z"
     assert rootfs["capacityBytes"] == 100 << 30
     assert container["logs"]["usedBytes"] == 0
-    assert container["swap"] == {"time": None}
+    nothing = {"swapAvailableBytes": 0, "swapUsageBytes": 0}
+    assert container["swap"] == {"time": "2026-01-01T00:00:00Z", **nothing}
 
 
 async def test_cores_in_use_come_from_two_requests_EVIC_029() -> None:

@@ -136,8 +136,11 @@ def test_memory_of_a_cgroup_EVIC_027() -> None:
 def test_memory_and_swap_of_a_container_EVIC_029() -> None:
     assert wire.container_memory(BUSY) == {"time": FIRST, **MEMORY}
     assert wire.container_memory(IDLE) == {"time": None}
-    assert wire.swap(BUSY) == {"time": SECOND, "swapAvailableBytes": 8, "swapUsageBytes": 7}
-    assert wire.swap(IDLE) == {"time": None}
+    now_ns = 1_000_000_000
+    wanted = {"time": SECOND, "swapAvailableBytes": 8, "swapUsageBytes": 7}
+    assert wire.swap(BUSY, now_ns) == wanted
+    nothing = {"time": FIRST, "swapAvailableBytes": 0, "swapUsageBytes": 0}
+    assert wire.swap(IDLE, now_ns) == nothing
 
 
 def test_processes_of_the_node_EVIC_025() -> None:

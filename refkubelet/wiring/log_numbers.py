@@ -1,0 +1,39 @@
+"""How much room the logs of containers take (SRV-039.2), measured at each scrape.
+
+Upstream: pkg/kubelet/metrics/collectors/log_metrics.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from refkubelet.cri.target import CriCallError
+from refkubelet.host.disk_use import DiskUse
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import name_and_namespace, uid
+from refkubelet.stats.provider import PodStats
+from refkubelet.telemetry.exposition import Family, Sample
+
+log = logging.getLogger(__name__)
+NAME: Final = "kubelet_container_log_filesystem_used_bytes"
+
+
+async def container_log_sizes(stats: PodStats, pods: Sequence[Pod]) -> Family:
+    """A sample for each container that the runtime has statistics of; none if it has none now."""
+    samples: list[Sample] = []
+    try:
+        usages = await stats.of(pods, files=True)
+    except CriCallError as error:
+        log.warning("cannot measure the logs of containers: %s", error)
+        usages = {}
+    for pod in pods:
+        if (usage := usages.get(uid(pod))) is None:
+            continue
+        name, namespace = name_and_namespace(pod)
+        of_pod = (("namespace", namespace), ("pod", name), ("uid", uid(pod)))
+        for row in usage.containers:
+            used = usage.files.logs.get(row.name, DiskUse()).bytes
+            samples.append(Sample((("container", row.name), *of_pod), float(used)))
+    return Family(NAME, "gauge", "Bytes of the logs of a container.", samples)

@@ -26,6 +26,7 @@ PACKAGES = {
     "health": "health",
     "deviceplugin": "deviceplugin/v1beta1",
     "podresources": "podresources/v1",
+    "podresources_v1alpha1": "podresources/v1alpha1",
     "pluginregistration": "pluginregistration/v1",
     "csi": "csi/v1",
 }

@@ -165,7 +165,13 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps, certificates: 
         asked_for=serving.pair if serving is not None else None,
     )
     await servers.start()
-    monitors = PodResourcesServer(deps.root_dir, kubelet.resources.pod_resources, deps.clock)
+    monitors = PodResourcesServer(
+        deps.root_dir,
+        kubelet.resources.pod_resources,
+        deps.clock,
+        all_known=kubelet.sources.seen.ready,
+        metrics=kubelet.counted.pod_resources,
+    )
     await monitors.start()
     try:
         async with _stopped_by_signals(kubelet):

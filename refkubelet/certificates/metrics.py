@@ -11,21 +11,10 @@ from typing import Final
 from refkubelet.telemetry.metrics import Durations
 
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 24 * 3600.0
+_YEAR = 360 * _DAY
 LIVES_S: Final = (
-    _MINUTE,
-    _HOUR,
-    4 * _HOUR,
-    6 * _HOUR,
-    12 * _HOUR,
-    _DAY,
-    2 * _DAY,
-    4 * _DAY,
-    7 * _DAY,
-    30 * _DAY,
-    90 * _DAY,
-    180 * _DAY,
-    365 * _DAY,
-    4 * 365 * _DAY,
+    *(_MINUTE, _HOUR, 4 * _HOUR, _DAY, 7 * _DAY, 30 * _DAY, 90 * _DAY, 180 * _DAY, _YEAR),
+    4 * _YEAR,
 )
 """Bounds of the histogram of lives."""
 

@@ -1,7 +1,8 @@
 """Answers the pod-resources API: devices, exclusive CPUs and NUMA memory of containers (CG-085).
 
 The API is for monitoring: a call changes nothing. The values come from the managers.
-Upstream: pkg/kubelet/apis/podresources/server_v1.go; pkg/kubelet/cm/container_manager.go:
+Upstream: pkg/kubelet/apis/podresources/server_v1.go, server_v1alpha1.go;
+pkg/kubelet/cm/container_manager.go:
 containerDevicesFromResourceDeviceInstances.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kubecri.podresources import api_pb2 as api
+from kubecri.podresources_v1alpha1 import api_pb2 as alpha
 
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import name_and_namespace, sidecars, uid
@@ -60,7 +62,8 @@ class UnknownPod(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class PodResourcesLister:
-    """Makes the answers. `active_pods`: the pods for List; `pods`: all pods of the node, for Get. A
+    """Makes the answers. `active_pods`: the pods for List; `pods`: all pods of the node, for Get
+    and v1alpha1. A
     manager may be None: its part of the answers is empty."""
 
     active_pods: Callable[[], Iterable[Pod]]
@@ -73,6 +76,31 @@ class PodResourcesLister:
         """The answer to List, a ListPodResourcesResponse."""
         return api.ListPodResourcesResponse(
             pod_resources=[self._pod(pod) for pod in self.active_pods()]
+        )
+
+    def list_alpha(self) -> Any:
+        """The answer to List of v1alpha1: of all pods of the node, also those that are over, the
+        devices of regular containers, nothing else."""
+        return alpha.ListPodResourcesResponse(
+            pod_resources=[self._pod_alpha(pod) for pod in self.pods()]
+        )
+
+    def _pod_alpha(self, pod: Pod) -> Any:
+        name, namespace = name_and_namespace(pod)
+        given = self.devices.given if self.devices is not None else lambda pod_uid, name: ()
+        return alpha.PodResources(
+            name=name,
+            namespace=namespace,
+            containers=[
+                alpha.ContainerResources(
+                    name=container.name,
+                    devices=[
+                        alpha.ContainerDevices(resource_name=resource, device_ids=[device])
+                        for resource, device, _ in given(uid(pod), container.name)
+                    ],
+                )
+                for container in pod.spec.containers
+            ],
         )
 
     def get(self, name: str, namespace: str) -> Any:

@@ -11,6 +11,7 @@ from kubecri.csi import api_pb2 as csi_pb2
 from kubecri.deviceplugin import api_pb2 as deviceplugin_pb2
 from kubecri.pluginregistration import api_pb2 as pluginregistration_pb2
 from kubecri.podresources import api_pb2 as podresources_pb2
+from kubecri.podresources_v1alpha1 import api_pb2 as podresources_alpha_pb2
 from kubecri.v1 import api_pb2, api_pb2_grpc
 from kubecri.v1alpha2 import api_pb2 as alpha_pb2
 from kubecri.v1alpha2 import api_pb2_grpc as alpha_pb2_grpc
@@ -119,10 +120,11 @@ def normalised(blocks: Blocks) -> Blocks:
         ("cri-v1.tsv", api_pb2),
         ("deviceplugin-v1beta1.tsv", deviceplugin_pb2),
         ("podresources-v1.tsv", podresources_pb2),
+        ("podresources-v1alpha1.tsv", podresources_alpha_pb2),
         ("pluginregistration-v1.tsv", pluginregistration_pb2),
         ("csi-v1.tsv", csi_pb2),
     ],
-    ids=["cri", "deviceplugin", "podresources", "pluginregistration", "csi"],
+    ids=["cri", "deviceplugin", "podresources", "podresources-alpha", "pluginregistration", "csi"],
 )
 def test_every_message_field_value_and_method_is_as_in_the_wire_table(
     file: str, module: Any
@@ -139,6 +141,7 @@ def test_every_message_field_value_and_method_is_as_in_the_wire_table(
         ("cri-v1.tsv", {"enum": 11, "message": 170, "service": 2}),
         ("deviceplugin-v1beta1.tsv", {"message": 20, "service": 2}),
         ("podresources-v1.tsv", {"message": 15, "service": 1}),
+        ("podresources-v1alpha1.tsv", {"message": 5, "service": 1}),
         ("pluginregistration-v1.tsv", {"message": 4, "service": 1}),
         ("csi-v1.tsv", {"enum": 3, "message": 28, "service": 2}),
     ],

@@ -17,6 +17,7 @@ from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.deadlines import Wanted
 from refkubelet.config import KubeletConfiguration
+from refkubelet.telemetry.exposition import Sample
 from refkubelet.wiring.base import CertificateDeps
 from refkubelet.wiring.certificates import Certificates, build_certificates
 from simclock import Rng
@@ -108,17 +109,18 @@ async def test_metrics_are_those_of_the_certificates_that_are_asked_for_SRV_006(
     tmp_path: Path,
 ) -> None:
     world = World(tmp_path)
-    assert list(built(world, KubeletConfiguration()).numbers()) == []
+    assert list(built(world, KubeletConfiguration()).metrics()) == []
     config = KubeletConfiguration(rotate_certificates=True, server_tls_bootstrap=True)
-    parts = built(world, config)
-    assert [numbers.name for numbers in parts.numbers()] == [
-        "certificate_manager_client_expiration_renew_errors",
-        "certificate_manager_client_ttl_seconds",
-        "server_expiration_renew_errors",
-        "certificate_manager_server_ttl_seconds",
+    told = [metric.family() for metric in built(world, config).metrics()]
+    lives = told.pop()
+    assert lives.name == "kubelet_certificate_manager_server_rotation_seconds"
+    assert lives.samples[-1] == Sample((), 0.0, "_count")
+    assert [(family.name, family.kind, family.samples[0].value) for family in told] == [
+        ("kubelet_certificate_manager_client_expiration_renew_errors", "counter", 0),
+        ("kubelet_certificate_manager_client_ttl_seconds", "gauge", float("inf")),
+        ("kubelet_server_expiration_renew_errors", "counter", 0),
+        ("kubelet_certificate_manager_server_ttl_seconds", "gauge", float("inf")),
     ]
-    assert list(parts.durations()) == ["certificate_manager_server_rotation_seconds"]
-    assert [next(iter(n.read().values())) for n in parts.numbers()] == [0, float("inf")] * 2
 
 
 async def test_the_gate_and_an_api_server_are_needed_SRV_004(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 What is empty is left out, as upstream's fields are that may be: texts, lists, mappings and numbers
 without a value, and switches that are off unless they are on by default.
-What must never happen here: a password is shown; headers of requests for manifests are not.
+Headers of requests for manifests are shown as they are, as upstream shows them: whoever may read
+this page can make a configuration of it that works (SRV-040).
 Upstream: cmd/kubelet/app/server.go: setConfigz.
 """
 
@@ -18,14 +19,23 @@ from refkubelet.golang.duration import format_duration
 from refkubelet.model.quantity import format_binary
 
 Json = dict[str, Any]
-SECRET: Final = frozenset({"staticPodURLHeader"})
-POINTERS: Final = frozenset({"enabled"})
-"""Switches that are shown even when they are off, as they are by default."""
+POINTERS: Final = frozenset(
+    (
+        *("enabled", "mergeDefaultEvictionSettings", "enableSystemLogQuery", "seccompDefault"),
+        "resolvConf",
+    )
+)
+"""What is shown even when it is off or empty."""
+IMAGES: Final = "imageServiceEndpoint"
+RUNTIME: Final = "containerRuntimeEndpoint"
 
 
 def as_v1beta1(config: KubeletConfiguration) -> Json:
     """The whole configuration as the JSON object of its file, with `apiVersion` and `kind`."""
-    return {"kind": KIND, "apiVersion": API_VERSION, **_struct(config)}
+    found = {"kind": KIND, "apiVersion": API_VERSION, **_struct(config)}
+    if found.get(IMAGES) == found.get(RUNTIME):
+        found.pop(IMAGES, None)  # that is its default
+    return found
 
 
 def _struct(value: Any) -> Json:
@@ -33,7 +43,7 @@ def _struct(value: Any) -> Json:
     for field in dataclasses.fields(value):
         info = info_of(field)
         shown = _value(info, getattr(value, field.name))
-        if info.wire not in SECRET and not _left_out(info, shown, field.default):
+        if not _left_out(info, shown, field.default):
             found[info.wire] = shown
     return found
 
@@ -62,8 +72,10 @@ def _plain(value: Any) -> Any:
 
 
 def _left_out(info: FieldInfo, shown: Any, default: Any) -> bool:
+    if info.wire in POINTERS:
+        return shown is None
     if isinstance(shown, bool):
-        return not shown and default is not True and info.wire not in POINTERS
+        return not shown and default is not True
     if info.kind in (Kind.INT32, Kind.INT64, Kind.FLOAT) and shown == 0:
         return not default
     return shown in (None, "", []) or (shown == {} and info.kind is not Kind.STRUCT)

@@ -293,7 +293,6 @@ class KubeletConfiguration:
     )
     kubelet_cgroups: str = f.text("kubeletCgroups")
     system_cgroups: str = f.text("systemCgroups")
-    dra_manager_reconcile_period_s: float = f.duration("draManagerReconcilePeriod", 60.0)
     qos_reserved: Mapping[str, str] = f.string_map("qosReserved")
     hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
     run_once: bool = f.boolean("runOnce", False)

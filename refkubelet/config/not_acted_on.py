@@ -17,7 +17,6 @@ NOT_ACTED_ON: Final[Mapping[str, str]] = {
     "streamingConnectionIdleTimeout": "the runtime ends idle streams",
     "kubeletCgroups": "this process stays in its cgroup",
     "systemCgroups": "the system's processes stay in their cgroups",
-    "draManagerReconcilePeriod": "there are no drivers for resource claims",
     "qosReserved": "no memory is held back for QoS classes",
     "hairpinMode": "the network plug-in decides",
     "kubeAPIQPS": "requests to the API server are not held up",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 import pytest
 
 from refkubelet.config import KubeletConfiguration
+from refkubelet.config.decode import Decoder
 from refkubelet.config.encode import as_v1beta1
+from refkubelet.config.fields import FieldInfo, Kind, info_of
 from refkubelet.config.kubelet_config import MemoryReservation
 from refkubelet.config.load import parse_config
+from refkubelet.model.yaml.document import read_yaml
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
@@ -31,11 +35,49 @@ def test_what_is_shown_can_be_read_again() -> None:
     assert parse_config(json.dumps(shown).encode(), "/k.yaml") == config
 
 
-def test_headers_with_passwords_are_not_shown() -> None:
-    text = HEAD + "staticPodURL: http://a/\nstaticPodURLHeader: {Authorization: [secret]}\n"
-    shown = as_v1beta1(parse_config(text.encode(), "/k.yaml"))
-    assert shown["staticPodURL"] == "http://a/"
-    assert "secret" not in json.dumps(shown)
+@pytest.mark.parametrize("field", dataclasses.fields(KubeletConfiguration), ids=lambda f: f.name)
+def test_every_field_with_another_value_can_be_read_again_SRV_040(
+    field: dataclasses.Field[Any],
+) -> None:
+    """A configuration made of /configz is the kubelet's own."""
+    info = info_of(field)
+    config = parse_config(HEAD.encode(), "/k.yaml")
+    if (value := another(info, getattr(config, field.name))) is None:
+        return
+    config = replace(config, **{field.name: value})
+    shown = as_v1beta1(config)
+    assert info.wire in shown
+    decoder = Decoder("/k.yaml", read_yaml(json.dumps(shown).encode()))
+    ignore = frozenset({"apiVersion", "kind"})
+    again = decoder.struct(KubeletConfiguration, shown, (), ignore=ignore)
+    assert decoder.problems == []
+    assert getattr(again, field.name) == value
+
+
+def another(info: FieldInfo, value: Any) -> Any:
+    """Another value of that kind; None: parts of it are fields of their own."""
+    match info.kind:
+        case Kind.BOOL:
+            return not value
+        case Kind.INT32 | Kind.INT64 | Kind.UINT32:
+            return (value or 0) + 1
+        case Kind.FLOAT | Kind.DURATION | Kind.DURATION_OR_NS:
+            return (value or 0.0) + 1.0
+        case Kind.QUANTITY:
+            return (value or 0) + 1024
+        case Kind.STRING | Kind.PATH:
+            return "/other"
+        case Kind.STRINGS:
+            return ("a", "b")
+        case Kind.INTS:
+            return (3,)
+        case Kind.STRING_MAP:
+            return {"a": "b"}
+        case Kind.BOOL_MAP:
+            return {"a": True}
+        case Kind.STRINGS_MAP:
+            return {"Authorization": ("Bearer x", "y")}
+    return None
 
 
 @pytest.mark.parametrize(
@@ -54,6 +96,21 @@ def test_headers_with_passwords_are_not_shown() -> None:
         ("", "featureGates", None),
         ("", "memorySwap", {}),  # a part without anything is there
         ("", "protectKernelDefaults", None),
+        ("", "seccompDefault", False),  # off, and shown
+        ("", "mergeDefaultEvictionSettings", False),
+        ("", "enableSystemLogQuery", False),
+        ("resolvConf: ''", "resolvConf", ""),
+        ("containerRuntimeEndpoint: unix:///r", "imageServiceEndpoint", None),
+        (
+            "containerRuntimeEndpoint: unix:///r\nimageServiceEndpoint: unix:///i",
+            "imageServiceEndpoint",
+            "unix:///i",
+        ),
+        (
+            "staticPodURL: http://a/\nstaticPodURLHeader: {Authorization: [b]}",
+            "staticPodURLHeader",
+            {"Authorization": ["b"]},
+        ),
         ("protectKernelDefaults: true", "protectKernelDefaults", True),
         ("failSwapOn: false", "failSwapOn", False),  # on by default
         ("", "authentication.anonymous.enabled", False),

@@ -91,9 +91,11 @@ class RequestAuthenticator:
         now_s = self._clock.monotonic_s()
         found = self._cache.get(key, now_s)
         if found is None:
-            found = reviewed(await self._reviews.token(token))
-            ttl_s = self._config.webhook.cache_ttl_s
-            self._cache.put(key, found, now_s=self._clock.monotonic_s(), ttl_s=ttl_s)
+            status = await self._reviews.token(token)
+            found = reviewed(status)
+            if not status.get("error"):  # an error may be over at the next request (SRV-013.6)
+                ttl_s = self._config.webhook.cache_ttl_s
+                self._cache.put(key, found, now_s=self._clock.monotonic_s(), ttl_s=ttl_s)
         if isinstance(found, str):
             raise BadCredentials(found)
         return found

@@ -7,7 +7,6 @@ touched in it is `world.World`, what is recorded and disturbed `rules.instrument
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Unpack
 
@@ -62,7 +61,6 @@ class FakeCRI(Instrumented, World):
         """Make every part anew. Raises ScriptError for a script with rules that cannot be."""
         clock, ids, node, _, chosen, script = self._made_with
         parts = assemble(clock, ids or Ids(Rng(0)), node, chosen)
-        self._close_files = weakref.finalize(self, parts.files.closer())
         self.behaviors = parts.programming.behaviors
         Instrumented.__init__(
             self,
@@ -105,7 +103,6 @@ class FakeCRI(Instrumented, World):
         back."""
         self.crash(loses_state=True)
         await self.stop_streaming()
-        self._close_files()
         _, _, node, settings, _, _ = self._made_with
         node.restore(settings)
         self._put_together()

@@ -45,8 +45,6 @@ class Parts:
     """Sandboxes, containers and images, without I/O."""
     clockwork: Clockwork
     """Lets the core go on when something is due, and tells what waits for changes."""
-    files: HostFiles
-    """Writes logs and termination messages."""
     events: EventStreams
     """Subscribers of GetContainerEvents."""
     outage: Outage
@@ -142,7 +140,6 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
     return Parts(
         core=core,
         clockwork=clockwork,
-        files=files,
         events=events,
         outage=outage,
         under_way=CallsUnderWay(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 from kubecri.v1 import api_pb2 as pb
 from measure import Row
@@ -39,7 +40,7 @@ class Kubelet:
 
     def __init__(self, cri: FakeCRI, loop: VirtualLoop) -> None:
         deps = RuntimeDeps(loop.clock, Ids(Rng(1)), NoEvents())
-        runtime = RuntimeManager(CriClient(cri), deps, RuntimeOptions())
+        runtime = RuntimeManager(CriClient(cri), deps, RuntimeOptions(Path("/r"), Path("/l")))
         self.pleg = GenericPLEG(runtime, PodCache(loop.clock), loop.clock)
 
     async def relist_ms(self) -> float:

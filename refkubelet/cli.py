@@ -22,12 +22,12 @@ from refkubelet.command_flags import (
     VALUES,
     with_hyphens,
 )
+from refkubelet.host.places import ROOT_DIR
 from refkubelet.telemetry.log_format import FORMATS, log_to_stderr, verbosity_of
 from simclock.distribution import add_version, not_installed
 from simclock.start_up import many_imports
 
 USAGE_ERROR: Final = 2
-ROOT_DIR: Final = "/var/lib/kubelet"
 LABELS: Final = "key=value,...: labels of this node's Node object when it is registered"
 SECCOMP: Final = "RuntimeDefault for containers without a seccomp profile, as seccompDefault"
 FIELDS: Final = "flags of configuration fields"
@@ -94,7 +94,10 @@ def _parser() -> argparse.ArgumentParser:
         "--node-ip", metavar="IP", default="", help="address of this node, for hostNetwork pods"
     )
     run.add_argument(
-        "--root-dir", metavar="DIR", default=ROOT_DIR, help=f"state of pods (default {ROOT_DIR})"
+        "--root-dir",
+        metavar="DIR",
+        default=str(ROOT_DIR),
+        help=f"state of pods (default {ROOT_DIR})",
     )
     run.add_argument(
         "--cert-dir",

@@ -40,6 +40,7 @@ from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.own_process import allow_files, set_oom_score_adj
+from refkubelet.host.places import default_pod_logs_dir, logind_config
 from refkubelet.host.programs import Processes
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
@@ -57,6 +58,7 @@ from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.csi.sockets import GrpcCsiSockets
 from refkubelet.volumes.mounting import mounts_for
 from refkubelet.wiring.api_access import Asked, open_access
+from refkubelet.wiring.own_directories import own_directories, shared_cgroups
 from simclock import Clock, Ids, RealClock, Rng
 from simclock.distribution import not_installed
 
@@ -109,7 +111,9 @@ async def run(options: argparse.Namespace) -> int:
         runtime = await stack.enter_async_context(_runtime(config, spans))
         config, has_runtime_config = await with_cgroup_driver(config, runtime.client, clock)
         check_driver(config, systemd_is_here=SYSTEMD.is_dir())
-        root_dir = _root_dir(options.root_dir)
+        root_dir, links = own_directories(options.root_dir, config)
+        if problem := shared_cgroups(root_dir, config):
+            log.warning("%s", problem)
         ips = host_ips(options.node_ip, standalone=api is None)
         deps = KubeletDeps(
             target=runtime.client.target,
@@ -133,7 +137,8 @@ async def run(options: argparse.Namespace) -> int:
                 apparmor=apparmor_enabled(),
                 labels=labels,
             ),
-            shutdown_source=Logind() if shutdown_groups(config) else None,
+            container_logs_dir=links,
+            shutdown_source=Logind(logind_config(root_dir)) if shutdown_groups(config) else None,
             login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
             credential_plugins=plugins,
             device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
@@ -209,6 +214,7 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
         options.config or None,
         drop_ins=options.config_dir or None,
         flags=[Given(*words) for words in options.fields],
+        pod_logs_dir=default_pod_logs_dir(Path(options.root_dir).absolute()),
     )
     try:
         EvictionConfig.of(config)
@@ -280,16 +286,6 @@ def _spans(config: KubeletConfiguration, host: str, clock: Clock, rng: Rng) -> I
         yield spans
     finally:
         spans.close()
-
-
-def _root_dir(path: str) -> Path:
-    root = Path(path).absolute()
-    try:
-        (root / "pods").mkdir(parents=True, exist_ok=True, mode=0o750)
-    except OSError as e:
-        reason = (e.strerror or str(e)).lower()
-        raise ConfigError(f"--root-dir {path}: cannot be used: {reason}") from None
-    return root
 
 
 def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """For all tests: generated examples are the same ones at each run, so that a change is judged by
 what it changes; REFKUBELET_EXAMPLES=fresh draws others, and more of them. How long an example takes
 says nothing on a busy machine. What a machine could not run is told by its reason, and can be
-listed for a machine that can. Mounts that tests make do not outlive them. With
+listed for a machine that can. Mounts that tests make do not outlive them, nor do open files. With
 `@pytest.mark.manual_time` an `async def` test and its async fixtures run on a loop whose time
 stands still until the test advances it."""
 
@@ -18,11 +18,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from loops import virtual_loop
+from open_files import pytest_runtest_setup, pytest_runtest_teardown
 
 from conformance.harness.runs.garbage import collect_less
 from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
 from simclock import Clock, ManualLoop
+
+__all__ = ["pytest_runtest_setup", "pytest_runtest_teardown"]  # hooks
 
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("fresh", deadline=None, max_examples=1000)

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from refkubelet.config import fields as f
+from refkubelet.host.places import POD_LOGS
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 KIND: Final = "KubeletConfiguration"
@@ -181,7 +182,7 @@ class KubeletConfiguration:
     )
     image_service_endpoint: str = f.text("imageServiceEndpoint")
     runtime_request_timeout_s: float = f.duration("runtimeRequestTimeout", 120.0)
-    pod_logs_dir: str = f.path("podLogsDir", "/var/log/pods")
+    pod_logs_dir: str = f.path("podLogsDir", str(POD_LOGS))
     registry_pull_qps: int = f.int32("registryPullQPS", 5)
     registry_burst: int = f.int32("registryBurst", 10, zero_is_default=True)
     serialize_image_pulls: bool = f.boolean("serializeImagePulls", True)

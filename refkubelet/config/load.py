@@ -32,6 +32,7 @@ from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
 from refkubelet.config.resource_validation import with_named_cpus
 from refkubelet.config.validation import validate
 from refkubelet.golang.duration import format_duration
+from refkubelet.host.places import POD_LOGS
 from refkubelet.model.yaml.document import Document, YamlError, read_yaml
 
 log = logging.getLogger(__name__)
@@ -63,18 +64,22 @@ def load_config(
     *,
     drop_ins: str | Path | None = None,
     flags: Sequence[Given] = (),
+    pod_logs_dir: Path = POD_LOGS,
 ) -> KubeletConfiguration:
     """The configuration of a file, the drop-ins of a directory over it and flags over both, with
     all defaults, validated.
 
     Without `path`: the defaults without a file (CFG-004). Relative paths in the file are resolved
     against its directory (CFG-002), those in drop-ins and flags against the working directory; hard
-    eviction thresholds get their defaults (EVIC-006). Raises `ConfigErrors`, with a text for each
+    eviction thresholds get their defaults (EVIC-006). `pod_logs_dir` is podLogsDir where neither
+    file nor drop-in names one. Raises `ConfigErrors`, with a text for each
     mistake that begins with the file and, for a wrong field, its line.
     """
     source = _without_file() if path is None else _from_bytes(_read(path), str(path))
     if drop_ins is not None:
         source = _with_drop_ins(source, drop_ins)
+    if not source.value.get("podLogsDir"):
+        source = replace(source, config=replace(source.config, pod_logs_dir=str(pod_logs_dir)))
     return _checked(source, flags)
 
 

@@ -131,10 +131,17 @@ class ContainerGC:
             if may_go(names[2] if names else entry.name):
                 with suppress(OSError):  # what is left of it is looked at next time
                     await aside(f"the logs in {entry}", removed(str(entry)))
+        what, failed = f"cannot clean up {self._options.container_logs_dir}", False
         for link in _entries(self._options.container_logs_dir):
-            dangles = link.suffix == ".log" and link.is_symlink() and not link.exists()
-            if dangles and not await self._may_log_again(link.stem.rpartition("-")[2]):
-                link.unlink(missing_ok=True)
+            try:  # a link of another user keeps nothing else from being cleaned up
+                if _dangles(link) and not await self._may_log_again(link.stem.rpartition("-")[2]):
+                    link.unlink(missing_ok=True)
+            except OSError as error:
+                if not failed:
+                    self._complaints.failed(what, error, OSError)
+                failed = True
+        if not failed:
+            self._complaints.over(what)
 
     async def _may_log_again(self, container_id: str) -> bool:
         """Whether the container exists and has not exited; False if the runtime does not answer."""
@@ -148,6 +155,11 @@ class ContainerGC:
 def _no_pod(uid: str) -> bool:
     """For `may_go` while a source may still deliver any pod."""
     return False
+
+
+def _dangles(link: Path) -> bool:
+    """Whether it is a link to a log that is not there. Raises OSError where that cannot be seen."""
+    return link.suffix == ".log" and link.is_symlink() and not link.exists()
 
 
 def _entries(directory: Path | None) -> list[Path]:

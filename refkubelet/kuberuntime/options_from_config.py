@@ -40,10 +40,10 @@ CRIO_SOCKET: Final = "run/crio/crio.sock"
 class Surroundings:
     """Facts about the node and its directories."""
 
+    root_dir: Path
     node_name: str = ""
     node_ips: tuple[str, ...] = ()  # the primary one first
     has_api: bool = True
-    root_dir: Path = Path("/var/lib/kubelet")
     container_logs_dir: Path | None = None  # None: no links to container logs
     allocatable: Mapping[str, int] = field(default_factory=dict)  # for all pods, in nano units
     login_dirs: LoginDirs | None = None

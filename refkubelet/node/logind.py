@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from refkubelet.host.places import ROOT_DIR
 from refkubelet.node.shutdown_manager import ShutdownSourceError
 
 if TYPE_CHECKING:
@@ -32,9 +33,12 @@ MANAGER: Final = "org.freedesktop.login1.Manager"
 SIGNAL: Final = "PrepareForShutdown"
 SYSTEMD: Final = "org.freedesktop.systemd1"
 SIGHUP: Final = 1
-CONFIG: Final = Path("/etc/systemd/logind.conf.d/99-kubelet.conf")
 INHIBIT: Final = ("shutdown", "kubelet", "Kubelet needs time to handle node shutdown", "delay")
 RULES: Final = f"type='signal',interface='{MANAGER}',member='{SIGNAL}',path='{LOGIND_PATH}'"
+NOT_OURS: Final = (
+    "shutdowns cannot be delayed for {:.0f} s, as shutdownGracePeriod needs: only a kubelet whose "
+    f"--root-dir is {ROOT_DIR} changes the machine's logind; set InhibitDelayMaxSec in logind.conf"
+)
 TRY_THIS: Final = "install the extra refkubelet[logind]"
 
 
@@ -53,9 +57,10 @@ class DescriptorLock:
 
 class Logind:
     """A `ShutdownSource`. `config`: the file with which logind is configured for a longer delay,
-    written only by `set_longest_delay`. `address`: of the bus; None: the system bus."""
+    written only by `set_longest_delay`; None: logind's settings are left alone. `address`: of the
+    bus; None: the system bus."""
 
-    def __init__(self, config: Path = CONFIG, address: str | None = None) -> None:
+    def __init__(self, config: Path | None, address: str | None = None) -> None:
         self._config = config
         self._address = address
         self._bus: MessageBus | None = None
@@ -69,6 +74,8 @@ class Logind:
     async def set_longest_delay(self, delay_s: float) -> None:
         """Write the file unless it has this content already, and make logind read it. Raises
         `ShutdownSourceError`."""
+        if self._config is None:
+            raise ShutdownSourceError(NOT_OURS.format(delay_s))
         text = f"# Written by refkubelet\n[Login]\nInhibitDelayMaxSec={delay_s:.0f}\n"
         try:
             self._config.parent.mkdir(parents=True, exist_ok=True)

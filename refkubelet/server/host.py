@@ -53,10 +53,10 @@ class ServerHost:
     """Statistics of the node and its pods."""
     configz: Callable[[], Json]
     """The configuration as v1beta1."""
+    checkpoints: str
+    """Where checkpoints of containers are written."""
     log_roots: Sequence[str] = ()
     """Directories of the kubelet, whose own paths may have links."""
-    checkpoints: str = "/var/lib/kubelet/checkpoints"
-    """Where checkpoints of containers are written."""
     system_logs: str = "/var/log"
     """What /logs/ shows."""
     spans: Spans = NO_SPANS

@@ -94,7 +94,7 @@ class KubeletDeps:
     """None: only exec probes run."""
     host_ips: tuple[str, ...] = ()
     """The node's addresses, primary first; none standalone."""
-    container_logs_dir: Path | None = Path("/var/log/containers")
+    container_logs_dir: Path | None = None
     """None: no links to container logs are made."""
     node_facts: NodeFacts | None = None
     """None: this kubelet does not keep the Node object."""

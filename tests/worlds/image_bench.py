@@ -52,7 +52,7 @@ class Bench:
     def restart(self) -> None:
         """As a kubelet that starts again over the same directory."""
         deps = RuntimeDeps(self.clock, Ids(Rng(0)), self.events, login_plugins=self.plugins)
-        options = RuntimeOptions(root_dir=self.root, images=self.options)
+        options = RuntimeOptions(self.root, self.root / "logs", images=self.options)
         self.images = ImageManager(CriClient(self.target), deps, options)
 
     async def ensure(

@@ -85,6 +85,7 @@ def host(clock: Clock | None = None, pods: tuple[Pod, ...] = (POD,), **changes: 
         cadvisor_metrics=AsyncMock(return_value="c 1\n"),
         summary=AsyncMock(return_value={"node": {}, "pods": []}),
         configz=lambda: {"kind": "KubeletConfiguration"},
+        checkpoints="/nowhere/checkpoints",
     )
     return replace(made, **changes)
 

@@ -42,6 +42,11 @@ class NodePaths:
         return self.base / "containers"
 
     @property
+    def links_below_root(self) -> Path:
+        """Where refkubelet as a process makes them: it leaves the machine's directories alone."""
+        return self.root / "logs" / "containers"
+
+    @property
     def client_ca(self) -> Path:
         """The file of the authority that signs client certificates, in cases that make one."""
         return self.base / "clients" / "ca.crt"

@@ -64,6 +64,8 @@ class Program:
     fixed_plugins: Path | None = None
     """The only directory where it looks for device plugins, whatever its flags say; None: it
     follows its root directory."""
+    fixed_links: Path | None = None
+    """The only directory where it makes links to logs; None: it follows its root directory."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables beside those of this process."""
     prepare: Callable[[], None] | None = None
@@ -126,6 +128,7 @@ def external(path: Path, prefix: tuple[str, ...] = (), node_ip: str = "") -> Pro
         certificates=(path.absolute(), CERTIFICATES),
         device_plugins="device-plugins",
         fixed_plugins=DEVICE_PLUGINS,
+        fixed_links=LOG_LINKS,
         environment={COLLECTOR: os.environ.get(COLLECTOR, SELDOM)},
         in_empty_directory=True,
     )
@@ -151,11 +154,13 @@ def on_machine(
     program: Program, machine: GivenMachine, log_links: Path, plugins: Path | None
 ) -> Program:
     """The same program on a given machine, whose cgroups are its own. `log_links`: what it is to
-    see as the directory of links to logs, which all kubelets of a machine clean up; `plugins`: as
-    its directory for plugins, if that is fixed."""
+    see as the directory of links to logs, which all kubelets of a machine clean up, if that is
+    fixed; `plugins`: as its directory for plugins, if that is fixed."""
     fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
-    LOG_LINKS.mkdir(parents=True, exist_ok=True)
-    seen = {str(LOG_LINKS): str(log_links)}
+    seen = {}
+    if program.fixed_links is not None:
+        program.fixed_links.mkdir(parents=True, exist_ok=True)
+        seen[str(program.fixed_links)] = str(log_links)
     if plugins is not None and program.fixed_plugins is not None:
         for directory in (plugins, program.fixed_plugins):
             directory.mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,8 @@ class NodeMachine:
         below the pod's log directory: `main/0.log`. Links that lead nowhere are among them."""
         name = self._watch.runtime_name(pod)
         found = {}
-        for directory in (self._parts.paths.log_links, LOG_LINKS):
+        paths = self._parts.paths
+        for directory in (paths.log_links, paths.links_below_root, LOG_LINKS):
             for link in directory.glob(f"{name}_*.log") if directory.is_dir() else ():
                 target = os.readlink(link)
                 if target.startswith(f"{self._parts.paths.logs}/"):

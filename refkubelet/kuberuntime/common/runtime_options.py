@@ -73,9 +73,9 @@ class ResourceOptions:
 class RuntimeOptions:
     """Options of the runtime manager."""
 
-    root_dir: Path = Path("/var/lib/kubelet")  # the kubelet's own directory
-    pod_logs_dir: Path = Path("/var/log/pods")  # the root of the pods' log directories
-    container_logs_dir: Path | None = Path("/var/log/containers")  # links to logs; None: no links
+    root_dir: Path  # the kubelet's own directory
+    pod_logs_dir: Path  # the root of the pods' log directories
+    container_logs_dir: Path | None = None  # links to logs; None: no links
     node_name: str = ""  # of this node, lower case
     node_ips: tuple[str, ...] = ()  # the primary one first
     host_network_ips: tuple[str, ...] = ()

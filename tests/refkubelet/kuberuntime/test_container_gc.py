@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,7 +216,9 @@ async def run_gc(
     tmp_path: Path, target: ScriptedTarget, *, ready: bool, evict: bool = False
 ) -> list[str]:
     options = RuntimeOptions(
-        pod_logs_dir=tmp_path / "logs", container_logs_dir=tmp_path / "containers"
+        root_dir=tmp_path,
+        pod_logs_dir=tmp_path / "logs",
+        container_logs_dir=tmp_path / "containers",
     )
     deps = RuntimeDeps(RealClock(), Ids(Rng(0)), Events())
     collector = ContainerGC(CriClient(target), deps, options, Pods())
@@ -306,6 +309,35 @@ async def test_a_link_without_log_goes_unless_its_container_may_log_again_GC_011
     assert [r.container_id for r in target.requests("ContainerStatus")] == ["c1"]
 
 
+async def test_a_link_that_cannot_be_looked_at_or_removed_costs_one_sentence_GC_011(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = tmp_path / "containers"
+    links.mkdir()
+    names = [f"web_default_{n}-{n}.log" for n in "abcd"]
+    for name in names:
+        (links / name).symlink_to(tmp_path / f"to-{name}")
+    really_stat, really_unlink = Path.stat, Path.unlink
+
+    def stat(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if path.name == names[0] and follow_symlinks:  # leads into a directory of root's
+            raise PermissionError(13, "Permission denied", str(path))
+        return really_stat(path, follow_symlinks=follow_symlinks)
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.name == names[1]:
+            raise PermissionError(13, "Permission denied", str(path))
+        really_unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(Path, "unlink", unlink)
+    target = ScriptedTarget(ContainerStatus=Failure(grpc.StatusCode.NOT_FOUND, "gone"))
+    assert await run_gc(tmp_path, target, ready=True) == []
+    assert sorted(os.listdir(links)) == names[:2]  # the others went all the same
+    assert [(r.levelname, r.exc_info) for r in caplog.records] == [("WARNING", None)]
+    assert caplog.messages[0].startswith(f"cannot clean up {links}: [Errno 13] Permission denied")
+
+
 async def test_sandboxes_of_deleted_pods_go_before_all_sources_are_seen_GC_010(
     tmp_path: Path,
 ) -> None:
@@ -328,7 +360,7 @@ async def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:
 
 
 def deletor_of(target: ScriptedTarget) -> ContainerDeletor:
-    options = RuntimeOptions(container_logs_dir=None)
+    options = RuntimeOptions(root_dir=Path("/r"), pod_logs_dir=Path("/l"))
     return ContainerDeletor(CriClient(target), options, virtual_loop().clock)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.logind_bus import can_serve, serve_logind
+from refkubelet.host.places import ROOT_DIR, logind_config
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown_manager import ShutdownSourceError
 
@@ -31,13 +32,13 @@ async def address(fake: FakeLogind, tmp_path: Path) -> AsyncIterator[str]:
 
 
 async def test_the_longest_delay_is_read_NODE_060(address: str) -> None:
-    logind = Logind(address=address)
+    logind = Logind(None, address=address)
     assert await logind.longest_delay_s() == 7.5
     logind.disconnect()
 
 
 async def test_a_lock_holds_until_it_is_released_NODE_060(address: str, fake: FakeLogind) -> None:
-    logind = Logind(address=address)
+    logind = Logind(None, address=address)
     lock = await logind.inhibit()
     assert len(fake.locks) == 1
     await lock.release()
@@ -51,7 +52,7 @@ async def test_a_lock_holds_until_it_is_released_NODE_060(address: str, fake: Fa
 async def test_shutdowns_are_told_and_so_is_their_end_NODE_061(
     address: str, fake: FakeLogind
 ) -> None:
-    logind = Logind(address=address)
+    logind = Logind(None, address=address)
     signals = logind.signals()
     first = asyncio.ensure_future(anext(signals))
     await asyncio.sleep(0.3)
@@ -80,15 +81,23 @@ async def test_more_time_is_asked_for_in_a_file_of_its_own_NODE_064(
     logind.disconnect()
 
 
+async def test_only_the_machines_own_kubelet_changes_logind_NODE_064(address: str) -> None:
+    logind = Logind(logind_config(Path("/tmp/k")), address)
+    with pytest.raises(ShutdownSourceError, match=r"for 30 s, .* set InhibitDelayMaxSec in logind"):
+        await logind.set_longest_delay(30.0)
+    logind.disconnect()
+    assert logind_config(ROOT_DIR) == Path("/etc/systemd/logind.conf.d/99-kubelet.conf")
+
+
 async def test_a_bus_that_is_not_there_is_told(tmp_path: Path) -> None:
-    logind = Logind(address=f"unix:path={tmp_path}/none")
+    logind = Logind(None, address=f"unix:path={tmp_path}/none")
     with pytest.raises(ShutdownSourceError, match="the system bus cannot be reached"):
         await logind.inhibit()
 
 
 async def test_a_bus_that_goes_away_ends_the_signals(fake: FakeLogind, tmp_path: Path) -> None:
     async with serve_logind(fake, tmp_path) as where:
-        logind = Logind(address=where)
+        logind = Logind(None, address=where)
         heard = asyncio.ensure_future(anext(logind.signals()))
         await asyncio.sleep(0.3)
     with pytest.raises(ShutdownSourceError, match="broke off"):

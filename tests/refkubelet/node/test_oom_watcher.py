@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,7 +181,7 @@ def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
     options = runtime_options(
         KubeletConfiguration(single_process_oom_kill=single, resolv_conf=""),
         FakeNode(memory_bytes=8 * 10**9, cgroups_version=2 if version == 2 else 1),
-        Surroundings(),
+        Surroundings(Path("/k")),
     )
     pod = make_pod()
     made = container_resources(pod.spec.containers[0], pod, options.resources)

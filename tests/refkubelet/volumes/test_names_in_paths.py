@@ -141,7 +141,9 @@ def test_no_seccomp_profile_lies_outside_its_directory_LIFE_141(odd: str) -> Non
     profile = {"type": "Localhost", "localhostProfile": ODD[odd]}
     pod = make_pod(container(securityContext={"seccompProfile": profile}))
     with pytest.raises(SecurityError, match="localhostProfile"):
-        container_security(pod.spec.containers[0], pod, ImageRecord("i", 1), RuntimeOptions())
+        container_security(
+            pod.spec.containers[0], pod, ImageRecord("i", 1), RuntimeOptions(Path("/r"), Path("/l"))
+        )
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ def pod(resources: dict[str, Any] | None = None, **spec: Any) -> Pod:
 
 
 def cgroup_parent(of: Pod, **config: Any) -> str:
-    options = RuntimeOptions(pod_cgroup=pod_cgroup_of(KubeletConfiguration(**config)))
+    options = RuntimeOptions(
+        Path("/r"), Path("/l"), pod_cgroup=pod_cgroup_of(KubeletConfiguration(**config))
+    )
     return str(sandbox_config(of, 0, options).linux.cgroup_parent)
 
 

@@ -27,7 +27,7 @@ from refkubelet.kuberuntime.options_from_config import read_resolv_conf
 
 ROOT_IMAGE = ImageRecord("id", 1)
 RESOURCES = ResourceOptions(memory=MemoryOptions(capacity_bytes=1000 << 20))
-OPTIONS = RuntimeOptions(root_dir=Path("/kubelet"), resources=RESOURCES)
+OPTIONS = RuntimeOptions(Path("/kubelet"), Path("/l"), resources=RESOURCES)
 
 
 def security(
@@ -184,7 +184,7 @@ def test_a_profile_without_a_name_is_an_error_LIFE_141(own: dict[str, Any], text
 # -- host names and the rest of the sandbox ------------------------------------------------------
 
 
-CLUSTER = RuntimeOptions(dns=DnsOptions(cluster_domain="cluster.local"))
+CLUSTER = RuntimeOptions(Path("/r"), Path("/l"), dns=DnsOptions(cluster_domain="cluster.local"))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@
 (exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
 verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json
 and fixtures.json, `docs/keep_runs.py` seeds.json and repeats.json, `docs/keep_node_suite.py`
-node-suite.json, `tox -e bench` benchmarks.json, `benchmarks/go_versions.py --results`
-go-versions.json, `tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep`
-suite-mutants.json.
+node-suite.json, `docs/keep_node_specs.py` node-specs.json, `tox -e bench` benchmarks.json,
+`benchmarks/go_versions.py --results` go-versions.json, `tox -e mutants` mutants.json,
+`tox -e mutants-suite -- --keep` suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYT
 
 from kubelet_tables import fixtures_table, minors_table
 from markdown_tables import by_version, duration, table
+from node_specs_table import node_specs_table
 from node_suite_table import node_suite_table
 
 HERE: Final = Path(__file__).parent
@@ -269,6 +270,7 @@ TABLES: Final[Mapping[str, Table]] = {
     "seeds": Table("verified.md", "seeds.json", seeds_table),
     "repeats": Table("verified.md", "repeats.json", repeats_table),
     "node suite": Table("verified.md", "node-suite.json", node_suite_table),
+    "node specs": Table("verified.md", "node-specs.json", node_specs_table),
     "runs": Table("verified.md", "verified.json", runs_table),
     "differences": Table("verified.md", "verified.json", differences_table),
     "apiserver": Table("verified.md", "verified.json", apiserver_table),

@@ -271,3 +271,33 @@ def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Pa
         "| Pods both fail | failed | failed | no module |\n",
     )
     assert hard + both_row in page
+
+
+def node_specs(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "docs/keep_node_specs.py"), "--docs", str(copy), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_single_specs_on_two_kubelets_become_a_table(copy: Path, tmp_path: Path) -> None:
+    """Run in lots, the ones of doubt several times; a lot that nobody ran on the other kubelet."""
+    (copy / "node-specs.json").write_text("{}")
+    first = report(tmp_path / "1.json", spec("good"), spec("left out", "skipped", run_time=0))
+    second = report(tmp_path / "2.json", spec("rare"), spec("both", "failed", "at /root/x | no"))
+    third = report(tmp_path / "3.json", spec("rare", "timedout", "30 s"), spec("host", "skipped"))
+    assert node_specs(copy, "keep", "real", first, second, third).returncode == 0
+    assert node_specs(copy, "keep", "ours", first).returncode == 0
+    assert node_specs(copy, "keep", "ours", first, second).returncode == 0
+    assert node_specs(copy, "because", "host", "no such device").returncode == 0
+    assert node_specs(copy, "because", "good", "it always passed").returncode == 2
+    assert node_specs(copy, "because", "left out", "nobody asked").returncode == 2
+    assert render("--docs", str(copy)).returncode == 0
+    page = (copy / "verified.md").read_text()
+    sums = "1 passed, 2 failed, 1 skipped | 2 passed, 1 failed, 0 skipped |\n"
+    assert f"| e2e_node/pods | {sums}| all | {sums}" in page
+    assert "\nreal: 6 min 30 s, 2030-01-02.\n\nours: 4 min 20 s, 2030-01-02.\n" in page
+    rows = (
+        "| Pods host | skipped | not run | no such device |\n",
+        "| Pods rare | failed 1 of 2 | passed | `30 s` |\n",
+        "| Pods both | failed | failed | `at x \\| no` |\n",
+    )
+    assert "".join(rows) in page

@@ -66,7 +66,7 @@ def _kills(
 ) -> list[str]:
     """Each stop has its reason: a probe of the very container that failed, a change, or the end of
     the pod, whose sidecars are stopped."""
-    if plan.may_be_stopped(name) or _ended_with_its_pod(node, name):
+    if plan.may_be_stopped(name):
         return []
     wrong = []
     for call in node.calls("StopContainer", container=name):
@@ -76,15 +76,16 @@ def _kills(
             for kind in ("startup", "liveness")
             for each in _failed_for_good(plan, name, kind, runs[kind], at_s)
         }
-        if stopped not in failed:
+        if stopped not in failed and not _at_the_end(node, name, at_s):
             wrong.append(f"{at_s:.3f}: {name} {stopped[:8]} is stopped, and no probe had failed")
     return wrong
 
 
-def _ended_with_its_pod(node: Node, name: str) -> bool:
+def _at_the_end(node: Node, name: str, at_s: float) -> bool:
+    """The pod is over, and the container was not started any more. (The event that tells of it may
+    be missing: of one pod only so many are sent.)"""
     over = node.api.phase(POD) in ("Succeeded", "Failed")
-    told = [event["message"] for event in node.events("Killing", pod=POD)]
-    return over and f"Stopping container {name}" in told
+    return over and not node.count("StartContainer", container=name, since_s=at_s)
 
 
 def _told_kills(

@@ -103,19 +103,20 @@ async def a_sidecar_that_starts_slowly_has_not_failed_its_startup_probe(node: No
 async def a_spec_is_observed_by_the_sync_that_takes_it(node: Node) -> None:
     """A pod is changed while the start of a container takes its time, and another container ends:
     observedGeneration stays that of the spec which is being synced."""
-    dies = container("dies", in_turn(exits(1, after_s=DIES_S), runs()))
+    dies = container("dies", in_turn(exits(1, after_s=2 * DIES_S), runs()))
+    slow = container("slow", in_turn(exits(1, after_s=1), runs()))
+    await node.api.create_pod(pod("web", dies, slow))
+    await node.wait_running("web", "dies", "slow")
     with node.runtime.on("StartContainer", container="slow").delays(SLOW_S):
-        await node.api.create_pod(pod("web", dies, container("slow")))
         await node.run_until(
-            lambda: node.count("StartContainer", container="slow") == 1,
-            within_s=limits.START_S,
+            lambda: node.count("StartContainer", container="slow") == 2,
+            within_s=limits.NOTICE_S,
             what="the slow start",
         )
-        await node.run_for(1)
         containers = (node.api.pod("web") or {})["spec"]["containers"]
         changed = [c | {"image": OTHER_IMAGE} if c["name"] == "dies" else c for c in containers]
         await node.api.patch_pod("web", {"spec": {"containers": changed}})
-        await node.run_for(SLOW_S - DIES_S)
+        await node.run_for(SLOW_S - 1)
         shown = ((node.pod("web") or {}).get("status") or {}).get("observedGeneration")
         expect_equal(node, shown, 1, "observedGeneration during the slow start")
     await node.run_until(

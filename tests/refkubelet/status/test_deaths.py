@@ -29,13 +29,15 @@ def test_only_the_container_that_ended_changes_STAT_012() -> None:
     after = with_death(POD, before, exited(1, code=3), "containerd")
     assert after is not None
     main, other = after.containerStatuses or ()
-    assert main.state is not None and main.state.terminated is not None
+    assert main.state is not None
+    assert main.state.terminated is not None
     assert main.state.terminated.exitCode == 3
     assert (main.ready, main.started, main.restartCount) == (False, False, 1)
     assert other == (before.containerStatuses or ())[1]
     for kind in (READY, CONTAINERS_READY):
         condition = find(after, kind)
-        assert condition is not None and condition.status == "False"
+        assert condition is not None
+        assert condition.status == "False"
         assert condition.message == "containers with unready status: [main]"
     kept = {"containerStatuses": None, "conditions": None}
     assert msgspec.structs.replace(after, **kept) == msgspec.structs.replace(before, **kept)

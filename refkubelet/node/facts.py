@@ -57,6 +57,12 @@ def node_name(override: str = "") -> str:
     return name
 
 
+def platform_name() -> str:
+    """This system as Go calls it: `linux/amd64`."""
+    machine = os.uname().machine
+    return f"linux/{_ARCHITECTURES.get(machine, machine)}"
+
+
 def node_facts(
     config: KubeletConfiguration,
     name: str,
@@ -73,7 +79,7 @@ def node_facts(
     `--node-labels`, which win over the machine's (CFG-011)."""
     capacity = _capacity(config, machine, root_dir)
     system = os.uname()
-    architecture = _ARCHITECTURES.get(system.machine, system.machine)
+    architecture = platform_name().partition("/")[2]
     return NodeFacts(
         name=name,
         internal_ip=node_ip,

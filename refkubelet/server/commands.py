@@ -28,6 +28,8 @@ from simclock import format_rfc3339
 NO_POD: Final = "pod does not exist"
 NO_STREAMS: Final = "you must specify at least 1 of stdin, stdout, stderr"
 TUNNEL_PREFIX: Final = "SPDY/3.1+"
+CLOSABLE: Final = "v5.channel.k8s.io"
+BY_WEBSOCKET: Final = "ExtendWebSocketsToKubelet"
 _RETRY_AFTER: Final = {"Retry-After": "60"}
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+\Z")
 
@@ -50,7 +52,9 @@ class Commands:
         async def address() -> str:
             wanted = _wanted(request)
             found = await self._running(self._pod(route), route.parts["container"])
-            return await self.host.streams.exec(found.id, request.every("command"), wanted)
+            url = await self.host.streams.exec(found.id, request.every("command"), wanted)
+            self._count(request, "exec", by_websocket=is_closable(request))
+            return url
 
         return await _joined(request, address)
 
@@ -66,7 +70,9 @@ class Commands:
                 raise _failure(f"pod {full_name(pod)} not found")
             tty = any(c.name == name and c.tty for c in all_containers(pod))
             wanted = Wanted(wanted.stdin, wanted.stdout, wanted.stderr, tty)
-            return await self.host.streams.attach(found.id, wanted)
+            url = await self.host.streams.attach(found.id, wanted)
+            self._count(request, "attach", by_websocket=is_closable(request))
+            return url
 
         return await _joined(request, address)
 
@@ -84,9 +90,16 @@ class Commands:
             if not ready:
                 raise _failure(f'failed to find sandboxID for pod "{full_name(pod)}"')
             newest = max(ready, key=lambda sandbox: sandbox.created_at_ns)
-            return await self.host.streams.port_forward(newest.id, ports)
+            url = await self.host.streams.port_forward(newest.id, ports)
+            self._count(request, "portforward", by_websocket=is_tunnelled(request))
+            return url
 
         return await _joined(request, address)
+
+    def _count(self, request: Request, subresource: str, *, by_websocket: bool) -> None:
+        """Count a stream of today's WebSocket protocols, unless their gate is off (SRV-038.5)."""
+        if by_websocket and self.host.gates(BY_WEBSOCKET, True):
+            self.host.counted.websockets.inc(subresource)
 
     async def run(self, request: Request, route: Route) -> Answer:
         """Run `cmd` to its end; the answer is its output, or 500 with why it failed."""
@@ -201,6 +214,11 @@ def _wanted(request: Request) -> Wanted:
     if not (wanted.stdin or wanted.stdout or wanted.stderr):
         raise Refusal(text(NO_STREAMS, 400))
     return wanted
+
+
+def is_closable(request: Request) -> bool:
+    """Whether a WebSocket has the protocol whose streams can be closed one by one."""
+    return request.is_websocket and CLOSABLE in request.websocket_protocols
 
 
 def is_tunnelled(request: Request) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,6 +48,8 @@ class PodFilesReader:
 
     root_dir: str
     logs_dir: str
+    timed: Callable[[], AbstractContextManager[None]] = nullcontext
+    """A context for each measurement of a volume."""
 
     def files(self, pod: Pod) -> PodFiles:
         """The pod's logs and /etc/hosts, without volumes (EVIC-029, EVIC-101)."""
@@ -69,7 +71,8 @@ class PodFilesReader:
         sizes: dict[str, VolumeSize] = {}
         for volume in measured_volumes(pod):
             try:
-                used = await measure(volume_dir(self.root_dir, pod, volume))
+                with self.timed():
+                    used = await measure(volume_dir(self.root_dir, pod, volume))
             except OSError as error:
                 log.warning("the size of a volume is unknown: %s", error)
                 continue

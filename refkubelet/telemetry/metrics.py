@@ -196,6 +196,8 @@ class HousekeepingMetrics(Group):
         self.restarted = CounterVec(
             "kubelet_restarted_pods_total", "Pods that came back with the same UID.", "static"
         )
+        for static in ("", "true"):
+            self.restarted.inc(static, by=0)
         self.orphaned = CounterVec(
             "kubelet_orphaned_runtime_pods_total", "Pods that only the runtime knew."
         )

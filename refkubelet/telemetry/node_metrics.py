@@ -10,6 +10,10 @@ from typing import Final
 from refkubelet.telemetry.metrics import CounterVec, GaugeVec, Group, HistogramVec, exponential
 
 ADMISSIONS_MS: Final = exponential(0.05, 2.0, 15)
+OF_BUILD: Final = (
+    *("major", "minor", "git_version", "git_commit", "git_tree_state", "build_date"),
+    *("go_version", "compiler", "platform"),
+)
 CONTAINER: Final = "container"
 POD: Final = "pod"
 PHYSICAL_CPU: Final = "physical_cpu"
@@ -31,6 +35,7 @@ class NodeMetrics(Group):
         self.provider = GaugeVec(
             "kubelet_metrics_provider", "Who tells what containers use.", "provider"
         )
+        self.build = GaugeVec("kubernetes_build_info", "The version; always 1.", *OF_BUILD)
         step = "kubelet_node_startup_{}duration_seconds"
         self.pre_kubelet = GaugeVec(
             step.format("pre_kubelet_"), "From the boot to the start of the kubelet."
@@ -45,6 +50,16 @@ class NodeMetrics(Group):
             step.format("post_registration_"), "From there to the condition Ready."
         )
         self.startup = GaugeVec(step.format(""), "From the boot to the condition Ready.")
+
+
+def build_labels(version: str, platform: str) -> tuple[str, ...]:
+    """The labels of a kubelet that no Go compiler has made.
+
+    >>> build_labels("v1.36.0", "linux/amd64")
+    ('1', '36', 'v1.36.0', '', '', '', '', '', 'linux/amd64')
+    """
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    return (major, minor, version, "", "", "", "", "", platform)
 
 
 class CgroupMetrics(Group):

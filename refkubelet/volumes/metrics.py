@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +18,8 @@ from refkubelet.host.disk_use import VolumeSize, used_of
 from refkubelet.host.machine import FilesystemStats
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
+from refkubelet.telemetry.metrics import HistogramVec
+from refkubelet.telemetry.volume_metrics import ASKED
 from refkubelet.volumes.claims import VolumeOnNode, claim_of
 from refkubelet.volumes.drivers import DriverVolumes
 from refkubelet.volumes.mount_errors import NotMeasured
@@ -36,7 +39,10 @@ class VolumeMetrics:
         filesystem: Callable[[str], FilesystemStats],
         clock: Clock,
         drivers: DriverVolumes | None = None,
+        measuring: HistogramVec | None = None,
     ) -> None:
+        self._clock = clock
+        self._measuring = measuring
         self._places = places
         self._filesystem = filesystem
         self._drivers = drivers
@@ -54,6 +60,12 @@ class VolumeMetrics:
                 found[volume.name] = replace(size, claim=claim_of(pod, volume) or "")
         return found
 
+    def _timed(self, source: str) -> AbstractContextManager[None]:
+        """A context for one measurement."""
+        if self._measuring is None:
+            return nullcontext()
+        return self._measuring.timed(self._clock, source)
+
     async def _measured(self, pod: Pod, name: str, place: VolumeOnNode) -> VolumeSize | None:
         """The size; None: it is not known."""
         what = f"the size of volume {name} of {pod_ref(pod)} is unknown"
@@ -61,10 +73,12 @@ class VolumeMetrics:
         try:
             if place.is_local:
                 read = partial(self._filesystem, place.path)
-                room = await call_aside(f"the filesystem of {place.path}", read)
+                with self._timed(ASKED):
+                    room = await call_aside(f"the filesystem of {place.path}", read)
                 size = VolumeSize(used_of(room), room.time_ns, local=False, room=room)
             elif place.driver and self._drivers is not None:
-                size = await self._drivers.measure(place)
+                with self._timed(place.driver):
+                    size = await self._drivers.measure(place)
         except Exception as error:
             self._complaints.failed(what, error, NotMeasured, OSError)
             return None

@@ -28,6 +28,7 @@ from refkubelet.host.programs import Programs
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.node.facts import KUBELET_VERSION, platform_name
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.plugin_manager.registration import RegistrationSockets
@@ -35,6 +36,7 @@ from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.telemetry.kubelet_metrics import KubeletMetrics
+from refkubelet.telemetry.node_metrics import build_labels
 from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from refkubelet.telemetry.server_metrics import RequestMetrics
 from refkubelet.telemetry.spans import NO_SPANS, Spans
@@ -209,6 +211,7 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
         target = StreamedLists(target)
     metrics = KubeletMetrics()
     metrics.node.name.set(1.0, deps.node_name)
+    metrics.node.build.set(1.0, *build_labels(KUBELET_VERSION, platform_name()))
     metrics.node.cgroup_version.set(float(deps.machine.cgroup_version()))
     by_sandbox = config.feature_gates.get(STATS_FROM_CRI, False)
     metrics.node.provider.set(1.0, "cri" if by_sandbox else "cadvisor")

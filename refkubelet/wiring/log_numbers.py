@@ -18,6 +18,7 @@ from refkubelet.telemetry.exposition import Family, Sample
 
 log = logging.getLogger(__name__)
 NAME: Final = "kubelet_container_log_filesystem_used_bytes"
+LABELS: Final = ("container", "namespace", "pod", "uid")
 
 
 async def container_log_sizes(stats: PodStats, pods: Sequence[Pod]) -> Family:
@@ -32,8 +33,9 @@ async def container_log_sizes(stats: PodStats, pods: Sequence[Pod]) -> Family:
         if (usage := usages.get(uid(pod))) is None:
             continue
         name, namespace = name_and_namespace(pod)
-        of_pod = (("namespace", namespace), ("pod", name), ("uid", uid(pod)))
         for row in usage.containers:
             used = usage.files.logs.get(row.name, DiskUse()).bytes
-            samples.append(Sample((("container", row.name), *of_pod), float(used)))
+            values = (row.name, namespace, name, uid(pod))
+            labels = tuple(zip(LABELS, values, strict=True))
+            samples.append(Sample(labels, float(used)))
     return Family(NAME, "gauge", "Bytes of the logs of a container.", samples)

@@ -10,6 +10,7 @@ from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.volumes import VolumeStats
+from refkubelet.telemetry.volume_metrics import COUNTED
 from refkubelet.volumes.metrics import VolumeMetrics
 from refkubelet.wiring.base import STATS_FROM_CRI, Base
 from refkubelet.wiring.csi import Csi
@@ -31,12 +32,18 @@ def build_stats(
     base: Base, sources: Sources, runtime: RuntimeParts, *, work: Work, csi: Csi | None
 ) -> Stats:
     config, deps, manager = base.config, base.deps, runtime.manager
-    files = PodFilesReader(str(deps.root_dir), config.pod_logs_dir)
+    measuring = base.metrics.volumes.measuring
+    files = PodFilesReader(
+        str(deps.root_dir),
+        config.pod_logs_dir,
+        lambda: measuring.timed(deps.clock, COUNTED),
+    )
     claimed = VolumeMetrics(
         work.volumes.claimed,
         deps.machine.filesystem,
         deps.clock,
         csi.volumes if csi is not None else None,
+        measuring,
     )
     volumes = VolumeStats(
         files=files,

@@ -160,7 +160,7 @@ class NodeRegistrar:
                 self._complaints.failed(self._what, e, ApiError)
             else:
                 if node is not None:
-                    return
+                    return  # else the informer has none (yet)
 
     async def _try_update(self, before: Mapping[str, Any], cidrs: Sequence[str]) -> None:
         """Write the status if the Node at the API server, `before`, is not as it shall be, or if it

@@ -164,13 +164,11 @@ class StatusWriter:
             return True
         if not everything or api_pod is None:
             return False
-        if self._differs(api_pod, entry):
-            self._confirmed.pop(api_uid, None)  # until it is written, each wake-up tries (STAT-021)
-            return True
-        return _can_be_deleted(api_pod, entry.finished)
+        return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
 
     def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
-        """Whether the API server's status differs in a field that the kubelet owns. Two objects
+        """Whether the API server's status differs in a field that the kubelet owns; if so, the
+        version is unconfirmed from then, so that each wake-up sends it (STAT-021). Two objects
         that were equal are not compared again: they are frozen."""
         api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
         equal = self._equal.get(api_uid)
@@ -178,6 +176,7 @@ class StatusWriter:
             return False
         seen = normalize_status(api_pod, api_pod.status or PodStatus())
         if not statuses_equal(seen, entry.status):
+            self._confirmed.pop(api_uid, None)
             return True
         self._equal[api_uid] = pair
         return False

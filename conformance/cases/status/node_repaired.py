@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from conformance.cases.status.node_ready import spoiled
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
 
 API, RESTART = Feature.API, Feature.RESTART
+NODES = r"/api/v1/nodes$"
 OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
 MANAGED = "volumes.kubernetes.io/controller-managed-attach-detach"
 UPDATE_S = 10.4  # NODE-010
@@ -88,25 +90,28 @@ async def conditions_of_the_kubelet_are_put_right(node: Node) -> None:
     now = await calm(node)
     told = node.event_count("NodeHasNoDiskPressure")
     mine = {"type": "example.com/Seen", "status": "True", "reason": "Mine", "message": "yes"}
-    now["conditions"] = with_condition(now, "DiskPressure", status="True", reason="X")
-    now["conditions"] = with_condition(now, "Ready", reason="Other", message="other")
-    left = [c for c in now["conditions"] if c["type"] != "PIDPressure"]
-    await change(node, conditions=[mine, *left])
-    wanted = {
-        "MemoryPressure": ("False", "KubeletHasSufficientMemory"),
-        "DiskPressure": ("False", "KubeletHasNoDiskPressure"),
-        "PIDPressure": ("False", "KubeletHasSufficientPID"),
-        "Ready": ("True", "KubeletReady"),
-        "example.com/Seen": ("True", "Mine"),
+    own = now["conditions"]
+    changes = {
+        "another DiskPressure": with_condition(now, "DiskPressure", status="True", reason="X"),
+        "another reason of Ready": with_condition(now, "Ready", reason="Other"),
+        "another message of Ready": with_condition(now, "Ready", message="other"),
+        "no PIDPressure": [c for c in own if c["type"] != "PIDPressure"],
+        "no Ready": [c for c in own if c["type"] != "Ready"],
     }
-    await node.run_until(
-        lambda: (
-            {c["type"]: (c["status"], c.get("reason")) for c in status(node)["conditions"]}
-            == wanted
-        ),
-        within_s=UPDATE_S + 1,
-        what=f"the conditions {wanted}",
-    )
+    wanted = {c["type"]: (c["status"], c["reason"], c["message"]) for c in [mine, *own]}
+    for what, changed in changes.items():
+        await change(node, conditions=[mine, *changed])
+        await node.run_until(
+            lambda: (
+                {
+                    c["type"]: (c["status"], c.get("reason"), c.get("message"))
+                    for c in status(node)["conditions"]
+                }
+                == wanted
+            ),
+            within_s=UPDATE_S + 1,
+            what=f"the conditions {wanted} after there was {what}",
+        )
     await node.run_for(limits.EVENTS_S)
     times = node.event_count("NodeHasNoDiskPressure")
     expect_equal(node, times, told + 1, "events NodeHasNoDiskPressure")
@@ -346,3 +351,28 @@ async def a_difference_is_told_with_each_try_to_write_it(node: Node) -> None:
     expect_equal(node, node.api.node_condition("Ready")["status"], "True", "status of Ready")
     times = node.event_count("NodeReady") - told
     expect(node, times in (5 + 1, 10 + 1), "an event for each try: five, and the last", times)
+
+
+@conformance(
+    id="node-made-written-at-once", rules=["NODE-010.5"], needs=[API, RESTART, Feature.FAULTS]
+)
+async def a_node_that_was_just_made_is_written_to_once_more(node: Node) -> None:
+    """The status of a Node that the kubelet has just made is written once more at once, although
+    nothing of it has changed: the runtime is not ready."""
+    await calm(node)
+    await node.kubelet.stop()
+    await node.api.delete_node()
+    with node.runtime.on("Status").changes_answer(spoiled("RuntimeReady")):
+        made = len(node.api.requests("POST", NODES))
+        await node.kubelet.start()
+        await node.run_until(
+            lambda: len(node.api.requests("POST", NODES)) > made,
+            within_s=REGISTER_S,
+            what="a new Node",
+        )
+        before = node.api.requests("POST", NODES)[-1].seq
+        await node.run_until(
+            lambda: [r for r in node.api.requests("PATCH", OF_THE_NODE) if r.seq > before],
+            within_s=1,
+            what="an update at once",
+        )

@@ -1,4 +1,4 @@
-"""Which places of the machine a kubelet takes for itself. Pure.
+"""Which places of the machine a kubelet takes for itself.
 
 Upstream keeps links to logs of containers in one fixed directory, whatever the flags say, and logs
 of pods by default in another; so two kubelets on one machine remove each other's. Here those places

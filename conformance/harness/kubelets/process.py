@@ -30,6 +30,7 @@ from conformance.harness.kubelets.base import (
     NodePaths,
 )
 from conformance.harness.kubelets.clients import client_context
+from conformance.harness.kubelets.last_words import last_words
 from conformance.harness.kubelets.mounts import mounted_below, unmount_below
 from conformance.harness.kubelets.ports import Ports
 from conformance.harness.kubelets.program import Program
@@ -40,7 +41,6 @@ STOP_WITHIN_S: Final = 15.0
 ASKS_WITHIN_S: Final = 15.0
 """A kubelet asks the API server for its pods within some seconds after it is healthy, or never, if
 it cannot reach the server."""
-LAST_WORDS_LINES: Final = 15
 SUMMARY_WITHIN_S: Final = 20.0
 SUMMARY_AGAIN_S: Final = 0.5
 ANSWER_WITHIN_S: Final = 60.0
@@ -93,6 +93,8 @@ class ProcessKubelet:
         self._process: asyncio.subprocess.Process | None = None
         self._http: aiohttp.ClientSession | None = None
         self._read_only_port = self._main_port = self._healthz_port = 0
+        self._log_begins = 0
+        """Where in the log file the present start begins, in bytes."""
         self._mounts_before = mounted_below(paths.base)
 
     @property
@@ -142,6 +144,7 @@ class ProcessKubelet:
             binary, directory = self._program.certificates
             certificates.lay(binary, self._paths.base / directory)
         with self._log.open("ab") as log:
+            self._log_begins = log.tell()
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(),
                 stdout=log,
@@ -226,8 +229,10 @@ class ProcessKubelet:
             )
 
     def _last_words(self) -> str:
-        lines = self._log.read_text(errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in lines[-LAST_WORDS_LINES:])
+        with self._log.open("rb") as log:
+            log.seek(self._log_begins)
+            lines = log.read().decode(errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in last_words(lines))
 
     async def stop(self) -> None:
         """Send SIGTERM, and SIGKILL after STOP_WITHIN_S seconds; returns when it has ended."""

@@ -1,0 +1,49 @@
+"""What is kept of the log of a kubelet that died: why, if its last words say so. Pure.
+
+A Go program that ends by a panic says so first and where it was last, as does one whose runtime
+gives up, klog when it ends its program, and a Python program whose error nobody caught.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+LAST_LINES: Final = 15
+"""Kept where no line tells why it died."""
+MOST_LINES: Final = 80
+"""Kept from the line that tells why. A fatal error shows where every goroutine was."""
+_ENDS_IT: Final = re.compile(r"panic: |fatal error: |Fatal Python error: |F\d{4} ")
+"""With such a line a program ends, whatever its other threads still write."""
+_UNCAUGHT: Final = "Traceback (most recent call last):"
+_ORDINARY: Final = re.compile(r"[IWED]\d{4} |\d{4}-\d\d-\d\d |\{\"")
+"""A line of a log: klog's, Python's, or one in JSON. After an error that it logs a program goes on."""
+
+
+def last_words(lines: Sequence[str]) -> list[str]:
+    """The end of a log, from the first line that tells why its program died; else LAST_LINES lines.
+
+    >>> last_words(["I1128 starting", "panic: no", "", "goroutine 1 [running]:", *"abc"])
+    ['panic: no', '', 'goroutine 1 [running]:', 'a', 'b', 'c']
+    """
+    first = _why(lines)
+    if first is None:
+        return list(lines[-LAST_LINES:])
+    kept = list(lines[first : first + MOST_LINES])
+    left = len(lines) - first - len(kept)
+    return [*kept, f"({left} more lines)"] if left else kept
+
+
+def _why(lines: Sequence[str]) -> int | None:
+    """The index of the first line that tells why it died; None: no line does."""
+    for number, line in enumerate(lines):
+        if _ENDS_IT.match(line):
+            return number
+    uncaught = None
+    for number in range(len(lines) - 1, -1, -1):
+        if _ORDINARY.match(lines[number]):
+            break
+        if lines[number] == _UNCAUGHT:
+            uncaught = number  # of errors that led to one another the first
+    return uncaught

@@ -106,6 +106,7 @@ class Kubelet:
             workers=lambda: self.work.workers,
             volumes=lambda: self.work.volumes,
             handlers=lambda: self.loop.handlers,
+            cache=lambda: self.runtime.pleg.cache,
         )
 
     def _measured(self) -> MeasuredParts:

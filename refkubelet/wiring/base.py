@@ -31,6 +31,7 @@ from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.node.facts import KUBELET_VERSION, platform_name
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
+from refkubelet.pleg.cache import PodCache
 from refkubelet.plugin_manager.registration import RegistrationSockets
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
@@ -149,6 +150,7 @@ class Later:
     workers: Callable[[], PodWorkers]
     volumes: Callable[[], PodVolumes]
     handlers: Callable[[], PodHandlers]
+    cache: Callable[[], PodCache]
 
     def active_pods(self) -> tuple[Pod, ...]:
         """All pods but those that are over (LIFE-012)."""

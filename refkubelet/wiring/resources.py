@@ -45,8 +45,9 @@ class Resources:
 def build_resources(base: Base, sources: Sources) -> Resources:
     """Raises `ConfigError`: policies that cannot be, or state files that cannot be used."""
     deps, later = base.deps, base.later
-    devices = _devices(base, sources, affinities=lambda: managers.topology)
-    active = ActiveContainers(later.allocated_pods, sources.seen.ready)
+    still_runs = _still_runs(base, sources)
+    devices = _devices(base, sources, still_runs, affinities=lambda: managers.topology)
+    active = ActiveContainers(later.allocated_pods, sources.seen.ready, still_runs)
     managers = ResourceManagers(
         base.config,
         ResourceDeps(
@@ -70,8 +71,29 @@ def build_resources(base: Base, sources: Sources) -> Resources:
     return Resources(devices, managers, pod_resources, _allocation(base, sources))
 
 
+def _still_runs(base: Base, sources: Sources) -> Callable[[str], bool]:
+    """Whether something of the pod with that UID may still run, although no source has it any more,
+    or it was refused after a restart of the kubelet: what it has alone is not free yet (CG-080.3).
+    Not where a static pod of the same name, which waits for its end, may take it over."""
+
+    def still_runs(pod_uid: str) -> bool:
+        record = base.later.workers().record(pod_uid)
+        if record is None:
+            known = base.later.cache().known(pod_uid)
+            return known is not None and bool(known.status.running())
+        name, _, namespace = record.full_name.rpartition("_")
+        waiting = record.static and sources.pods.by_name(namespace, name) is not None
+        return not record.terminated and not waiting
+
+    return still_runs
+
+
 def _devices(
-    base: Base, sources: Sources, affinities: Callable[[], Affinities | None]
+    base: Base,
+    sources: Sources,
+    still_runs: Callable[[str], bool],
+    *,
+    affinities: Callable[[], Affinities | None],
 ) -> DeviceManager | None:
     deps, later = base.deps, base.later
     if deps.device_plugins is None:
@@ -85,6 +107,7 @@ def _devices(
             sources_ready=sources.seen.ready,
             running=lambda: running_containers(later.runtime()),
             affinities=affinities,
+            still_runs=still_runs,
             health_changed=later.sync_by_uid,
             numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from chaos_plan import WORK, PodPlan
 from crash_runs import is_running
@@ -79,10 +79,16 @@ class Watcher(Tap):
             self.wrong.append(f"{self._node.clock.monotonic_s():.3f}: {text}")
 
 
+class Told(Protocol):
+    """What notes that something is wrong."""
+
+    def tell(self, text: str) -> None: ...
+
+
 class Tracebacks(logging.Handler):
     """An unexpected error is logged with its traceback: there must be none."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Told) -> None:
         super().__init__(logging.ERROR)
         self._watcher = watcher
 

@@ -23,7 +23,7 @@ CHANGING: Final = ("RunPodSandbox", "CreateContainer", "StartContainer", "StopPo
 def run_seed(seed: int) -> list[str]:
     """Run the plan of that seed, and return what was wrong."""
     plan = plan_of(seed)
-    with TemporaryDirectory(dir=_fast_directory()) as directory:
+    with TemporaryDirectory(dir=fast_directory()) as directory:
         return run_virtual(lambda: _run(plan, Path(directory), seed))
 
 
@@ -35,7 +35,7 @@ async def _run(plan: Plan, directory: Path, seed: int) -> list[str]:
         return await Course(node, plan).go()
 
 
-def _fast_directory() -> str | None:
+def fast_directory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 

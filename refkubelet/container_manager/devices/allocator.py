@@ -51,7 +51,8 @@ log = logging.getLogger(__name__)
 class AllocatorDeps:
     """What the allocator works with.
 
-    `active_pods`: LIFE-012. `sources_ready`: whether all sources have delivered their pods
+    `active_pods`: LIFE-012. `still_runs`: whether something of the pod with that UID, which is not
+    active any more, may still run. `sources_ready`: whether all sources have delivered their pods
     (SRC-070). `was_running`: whether the container (pod UID, name) ran when the kubelet started.
     `save`: writes the ledger to its file; raises OSError. `affinities`: returns None if nothing is
     aligned.
@@ -63,6 +64,7 @@ class AllocatorDeps:
     was_running: Callable[[str, str], Awaitable[bool]]
     save: Callable[[], None]
     affinities: Callable[[], Affinities | None] = lambda: None
+    still_runs: Callable[[str], bool] = lambda pod_uid: False
 
 
 @dataclass(slots=True)
@@ -115,11 +117,13 @@ class Allocator:
         return self._reusable.get(resource, frozenset()) if pod_uid == self._reusable_of else _NONE
 
     def release(self) -> None:
-        """Take back the devices of pods that are no longer active, if all sources are ready."""
+        """Take back the devices of pods that are no longer active and of which nothing runs, if all
+        sources are ready."""
         if not self._ledger.pods or not self._deps.sources_ready():
             return
         active = {uid(pod) for pod in self._deps.active_pods()}
-        over = [pod_uid for pod_uid in self._ledger.pods if pod_uid not in active]
+        still_runs = self._deps.still_runs
+        over = [each for each in self._ledger.pods if each not in active and not still_runs(each)]
         if over:
             log.info("devices of pods that have ended are free again: %s", ", ".join(over))
             self._ledger.remove(over)

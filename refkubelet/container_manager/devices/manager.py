@@ -57,13 +57,16 @@ class DeviceDeps:
     root_dir: Path
     """The kubelet's directory, with the checkpoint."""
     active_pods: Callable[[], tuple[Pod, ...]]
-    """The active pods (LIFE-012); devices of other pods are free again."""
+    """The active pods (LIFE-012)."""
     sources_ready: Callable[[], bool]
     """Whether all sources have delivered their pods (SRC-070)."""
     running: Callable[[], Awaitable[Iterable[tuple[str, str]]]]
     """The running containers, as (pod UID, container name)."""
     affinities: Callable[[], Affinities | None] = lambda: None
     """The merged hints; None: nothing is aligned."""
+    still_runs: Callable[[str], bool] = lambda pod_uid: False
+    """Whether something of the pod with that UID, which is not active any more, may still run; its
+    devices are free afterwards."""
     numa_nodes: Callable[[], tuple[int, ...]] = lambda: (0,)
     """The machine's NUMA nodes."""
     health_changed: Callable[[str], None] = lambda pod_uid: None
@@ -89,6 +92,7 @@ class DeviceManager:
                 was_running=self._was_running,
                 save=self._save,
                 affinities=deps.affinities,
+                still_runs=deps.still_runs,
             ),
         )
         self.metrics = self._allocator.metrics

@@ -35,10 +35,12 @@ A = TypeVar("A", bound=Assignments)
 @dataclass(frozen=True, slots=True)
 class ActiveContainers:
     """`pods`: the active pods (LIFE-012); `sources_ready`: whether all sources have delivered their
-    pods (SRC-070)."""
+    pods (SRC-070); `still_runs`: whether something of the pod with that UID, which is not active
+    any more, may still run."""
 
     pods: Callable[[], Sequence[Pod]]
     sources_ready: Callable[[], bool]
+    still_runs: Callable[[str], bool] = lambda pod_uid: False
 
     def names(self, also: Pod | None = None) -> Mapping[str, frozenset[str]] | None:
         """Pod UID -> names of its containers, also of the pod `also`; None: the sources are not
@@ -49,13 +51,15 @@ class ActiveContainers:
         return {uid(pod): frozenset(c.name for c in containers(pod)) for pod in pods}
 
     def without_stale(self, state: A, also: Pod | None = None) -> A:
-        """The state without assignments of containers of inactive pods; the same object if there
-        are none, or the sources are not ready. `also` counts as active."""
+        """The state without assignments of containers of inactive pods of which nothing runs; the
+        same object if there are none, or the sources are not ready. `also` counts as active."""
         names = self.names(also)
         if names is None:
             return state
         left = state
         for pod_uid, pod in state.entries.items():
+            if pod_uid not in names and self.still_runs(pod_uid):
+                continue
             for name in pod:
                 if name not in names.get(pod_uid, ()):
                     left = left.released(pod_uid, name)

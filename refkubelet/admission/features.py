@@ -20,6 +20,7 @@ from refkubelet.model.pod import uses_host_network
 from refkubelet.model.resources import has_pod_level_resources
 
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+POD_LEVEL_RESIZES: Final = "InPlacePodLevelResourcesVerticalScaling"
 USERS_ON_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 
@@ -38,7 +39,7 @@ NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
 # What this kubelet can do while the gate of that name is on; sorted. User namespaces on the host's
 # network are missing: no runtime supports them yet.
 HERE: Final = (
-    "InPlacePodLevelResourcesVerticalScaling",
+    POD_LEVEL_RESIZES,
     "InPlacePodVerticalScalingInitContainers",
     RESTART_ALL_CONTAINERS,
 )

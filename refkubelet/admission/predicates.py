@@ -47,6 +47,8 @@ class PredicateDeps:
     """The node as the API server has it now; None if that does not answer."""
     make_room: Callable[[Pod, Failures], Awaitable[Failures]] | None = None
     """Ends other pods and gives back the failures that remain; raises `RecoveryError`."""
+    pod_level_resizes: bool = True
+    """Whether pod-level resources can be resized (CG-061)."""
 
 
 def predicates(deps: PredicateDeps) -> AdmitHandler:
@@ -57,16 +59,17 @@ def predicates(deps: PredicateDeps) -> AdmitHandler:
         hopeless = operating_system(asked.pod) or supplemental_groups(asked.pod, view)
         if hopeless is not None:
             return hopeless
-        failures = misfits(asked, view, deps.allocatable())
+        failures = misfits(asked, view, deps)
         return _recover(asked, failures, deps) if failures else None
 
     return handler
 
 
-def misfits(asked: PodAdmitAttributes, view: NodeView, allocatable: Mapping[str, int]) -> Failures:
+def misfits(asked: PodAdmitAttributes, view: NodeView, deps: PredicateDeps) -> Failures:
     """All that does not fit: resources first, then the node."""
     pod, others = asked.pod, asked.others
-    return (*shortages(pod, others, allocatable), *mismatches(pod, others, view))
+    lacks = shortages(pod, others, deps.allocatable(), pod_level_resizes=deps.pod_level_resizes)
+    return (*lacks, *mismatches(pod, others, view))
 
 
 async def _recover(
@@ -77,7 +80,7 @@ async def _recover(
     if deps.fresh_node is not None and all(one.reason == AFFINITY for one in failures):
         fresh = await deps.fresh_node()
         if fresh is not None:
-            failures = misfits(asked, fresh, deps.allocatable())
+            failures = misfits(asked, fresh, deps)
     if failures and deps.make_room is not None:
         try:
             failures = await deps.make_room(asked.pod, failures)

@@ -47,20 +47,26 @@ class Shortage:
 
 
 def shortages(
-    pod: Pod, others: Sequence[Pod], allocatable: Mapping[str, int]
+    pod: Pod,
+    others: Sequence[Pod],
+    allocatable: Mapping[str, int],
+    *,
+    pod_level_resizes: bool = True,
 ) -> tuple[Shortage, ...]:
     """Everything the pod lacks on a node with these amounts (resource -> nano units).
 
     First the number of pods, then cpu, memory and storage, then the rest by name. Resources that
     `allocatable` does not have are not checked, except for huge pages. `others` also take what
-    their statuses show until a resize to less has happened (CG-061).
+    their statuses show until a resize to less has happened (CG-061); `pod_level_resizes`: as in
+    `requests_in_use`.
     """
     found: list[Shortage] = []
     if PODS in allocatable and (len(others) + 1) * NANO > allocatable[PODS]:
         found.append(Shortage(PODS, 1, len(others), allocatable[PODS] // NANO))
     wanted = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
     looked_at = [name for name in (*NATIVE, *_scalars(wanted)) if name in wanted]
-    used = [requests_in_use(other) for other in others] if looked_at else []
+    counted = others if looked_at else ()
+    used = [requests_in_use(other, pod_level_resizes=pod_level_resizes) for other in counted]
     for name in looked_at:
         if name not in allocatable and not name.startswith(HUGE_PAGES):
             continue

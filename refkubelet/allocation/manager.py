@@ -65,6 +65,8 @@ class AllocationDeps:
     sync: Callable[[Pod], None]
     sources_ready: Callable[[], bool]
     metrics: ResizeMetrics = field(default_factory=ResizeMetrics)
+    pod_level_resizes: bool = True
+    """Whether spec.resources can be resized (InPlacePodLevelResourcesVerticalScaling)."""
 
 
 class AllocationManager:
@@ -73,6 +75,7 @@ class AllocationManager:
     def __init__(self, state: ResourceState, deps: AllocationDeps) -> None:
         self._state = state
         self._deps = deps
+        self.pod_level_resizes = deps.pod_level_resizes
         self._pending: list[str] = []
         self._answers: dict[str, tuple[Pod, PodResources, Pod]] = {}
         self._due_s = deps.clock.monotonic_s() + FIRST_RETRY_S
@@ -89,13 +92,13 @@ class AllocationManager:
         last = self._answers.get(uid(pod))
         if last is not None and last[0] is pod and last[1] is known:
             return last[2]
-        answer = with_resources_of(pod, known)
+        answer = with_resources_of(pod, known, pod_level=self.pod_level_resizes)
         self._answers[uid(pod)] = (pod, known, answer)
         return answer
 
     def allocate(self, pod: Pod) -> None:
         """Allocate the resources of the pod's spec."""
-        self._state.set_pod(uid(pod), resources_of(pod))
+        self._state.set_pod(uid(pod), resources_of(pod, pod_level=self.pod_level_resizes))
         self._state.save_soon()
 
     def forget(self, pod_uid: str) -> None:

@@ -29,9 +29,10 @@ class PodResources:
     pod_level: ResourceRequirements | None = None
 
 
-def resources_of(pod: Pod) -> PodResources:
-    """The resources of the spec, in canonical form; ephemeral containers have none."""
-    own = pod.spec.resources
+def resources_of(pod: Pod, *, pod_level: bool = True) -> PodResources:
+    """The resources of the spec, in canonical form; ephemeral containers have none. `pod_level`
+    False: without spec.resources, which cannot be resized (CG-061)."""
+    own = pod.spec.resources if pod_level else None
     return PodResources(
         {c.name: canonical_resources(c.resources) for c in containers(pod)},
         canonical_resources(own) if own is not None else None,
@@ -53,10 +54,11 @@ def _canonical(amounts: Mapping[str, str] | None) -> dict[str, str] | None:
     return {name: canonical(amounts[name]) for name in sorted(amounts)} if amounts else None
 
 
-def with_resources_of(pod: Pod, known: PodResources) -> Pod:
-    """`pod` with the resources `known`; the same object if they equal its own."""
+def with_resources_of(pod: Pod, known: PodResources, *, pod_level: bool = True) -> Pod:
+    """`pod` with the resources `known`; the same object if they equal its own. `pod_level` False:
+    spec.resources stays as it is."""
     spec = pod.spec
-    same_own = same_resources(spec.resources, known.pod_level)
+    same_own = not pod_level or same_resources(spec.resources, known.pod_level)
     own = spec.resources if same_own else known.pod_level
     inits = _with_known(spec.initContainers, known)
     regular = _with_known(spec.containers, known)

@@ -89,8 +89,13 @@ class ResizeTriggers:
         uses less than before, or has ended (`is_over`); "": it does not."""
         if old is None or not self._allocations.has_pending:
             return ""
-        before = requests_in_use(self._allocations.allocated(old))
-        after = requests_in_use(self._allocations.allocated(new))
+        before, after = (
+            requests_in_use(
+                self._allocations.allocated(pod),
+                pod_level_resizes=self._allocations.pod_level_resizes,
+            )
+            for pod in (old, new)
+        )
         if any(after.get(name, 0) < before.get(name, 0) for name in COMPUTE):
             return RESIZED
         return TERMINATED if is_over(new) and not is_over(old) else ""

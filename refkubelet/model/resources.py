@@ -65,19 +65,20 @@ def limit_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quant
     return _plus(total, {k: v for k, v in _overhead(pod).items() if k in limited})
 
 
-def requests_in_use(pod: Pod) -> dict[str, int]:
+def requests_in_use(pod: Pod, *, pod_level_resizes: bool = True) -> dict[str, int]:
     """The requests that the pod occupies on the node, by its spec and status (CG-061).
 
     Of each request the greatest counts among that of the spec, the allocated and the actual one in
     the status; the spec's is left out while a resize is infeasible. Container statuses without
     `resources` are ignored, and so are init containers that end. Pod-level requests are compared
-    with status.resources in the same way."""
+    with status.resources in the same way, unless `pod_level_resizes` is off (the gate
+    InPlacePodLevelResourcesVerticalScaling): then the status is of an earlier kubelet."""
     status = pod.status
     if status is None:
         return pod_requests(pod)
     total = container_quantities(pod, "requests", _statuses(status))
     own = _of_pod(pod, "requests")
-    if own and status.resources is not None:
+    if own and pod_level_resizes and status.resources is not None:
         greatest = _in_use(
             own, status.resources.requests, status.allocatedResources, _is_infeasible(status)
         )

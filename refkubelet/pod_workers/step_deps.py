@@ -143,5 +143,7 @@ class StepDeps:
     """None: pods have no cgroups (cgroupsPerQOS false)."""
     resizes: ResizeReports | None = None
     """None: pods are never resized."""
+    pod_level_resizes: bool = True
+    """Whether spec.resources of pods can be resized, and statuses show them."""
     objects: PodReferences | None = None
     """None: standalone."""

@@ -322,6 +322,7 @@ class PodSteps:
             resize_conditions=resizes.of(pod) if resizes else (),
             actuated=resizes.actuated(pod) if resizes else nothing_actuated,
             cgroup_config=resizes.cgroup_config if resizes else no_cgroup,
+            pod_level_resizes=deps.pod_level_resizes,
         )
         return deps.hooks.with_devices(pod, generate_pod_status(pod, status, cached, inputs))
 

@@ -107,6 +107,8 @@ class StatusInputs:
     """The actuated resources of a container, by its name: those last sent to the runtime."""
     cgroup_config: Callable[[Pod], ResourceConfig | None] = no_cgroup
     """The limits of the pod's cgroup; called for running pods only."""
+    pod_level_resizes: bool = True
+    """The pod's own resources are shown (InPlacePodLevelResourcesVerticalScaling)."""
 
 
 def generate_pod_status(
@@ -117,6 +119,7 @@ def generate_pod_status(
 ) -> PodStatus:
     """The status to publish. `previous`: the last status, by default the object's (STAT-002)."""
     known = previous if previous is not None else pod.status
+    shown = inputs.pod_level_resizes
     status = _with_containers(pod, runtime_status, known, inputs)
     status = _with_phase(
         pod=pod, status=status, runtime_status=runtime_status, known=known, inputs=inputs
@@ -132,8 +135,8 @@ def generate_pod_status(
             previous=known,
             resizes=inputs.resize_conditions,
         ),
-        resources=pod_resources_shown(pod, known, _cgroup(pod, inputs)),
-        allocatedResources=own_resources(request_quantities(pod)),
+        resources=pod_resources_shown(pod, known, _cgroup(pod, inputs)) if shown else None,
+        allocatedResources=own_resources(request_quantities(pod)) if shown else None,
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
     )
     return stamp_times(status, known, inputs.now)

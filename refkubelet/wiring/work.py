@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refkubelet.admission.features import POD_LEVEL_RESIZES
 from refkubelet.admission.node_fit import NodeView, matches_terms, node_view
 from refkubelet.container_manager.cgroups.build import (
     ManagerDeps,
@@ -89,6 +90,7 @@ def build_work(
         volumes=volumes,
         metrics=base.metrics,
         objects=objects.of_pods if objects is not None else None,
+        pod_level_resizes=base.gate(POD_LEVEL_RESIZES, default=True),
     )
     steps = PodSteps(needs)
     workers = PodWorkers(

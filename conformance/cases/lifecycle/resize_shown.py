@@ -56,6 +56,27 @@ async def the_resize_in_progress_keeps_its_generation(node: Node) -> None:
         expect_equal(node, in_progress(node), (2, "Error", "busy 2"), "resize in progress")
 
 
+@conformance(
+    id="resize-pod-level-off", rules=["CG-061.7"], needs=[*NEEDS, Feature.RESTART], since="1.36"
+)
+async def without_the_gate_no_status_has_resources_of_a_pod(node: Node) -> None:
+    """A kubelet that does not resize pods as a whole shows no resources of theirs, and takes away
+    what an earlier kubelet has shown."""
+
+    def shown() -> list[bool]:
+        status = (node.api.pod("web") or {}).get("status") or {}
+        return [name in status for name in ("resources", "allocatedResources")]
+
+    await run_pod(node, pod("web", container("main"), resources=asking("200m", "128Mi")))
+    await until(node, lambda: shown() == [True, True], "the status has the pod's resources")
+    await node.kubelet.restart(featureGates={"InPlacePodLevelResourcesVerticalScaling": False})
+    await until(node, lambda: shown() == [False, False], "the status has them no more")
+    await run_pod(node, pod("new", container("main"), resources=asking("230m", "128Mi")))
+    await node.run_for(limits.NOTICE_S)
+    kept = node.machine.read_root_file("allocated_pods_state")
+    expect(node, "230m" not in kept, f"no resources of the pod in {kept!r}")
+
+
 @conformance(id="resize-status-of-memory", rules=["CG-063.4"], needs=NEEDS, since="1.34")
 async def the_memory_request_is_shown_as_it_was_sent(node: Node) -> None:
     """The kubelet sends the memory limit in bytes, as the runtime tells it; the memory request,

@@ -262,6 +262,23 @@ def cpus_in_use(pod: Pod) -> int:
     return requests_in_use(pod)["cpu"] // NANO
 
 
+@pytest.mark.parametrize(("gate", "in_use"), [(True, 2 << 20), (False, 1 << 20)])
+def test_what_a_status_says_of_a_pod_counts_with_the_gate_CG_061_7(gate: bool, in_use: int) -> None:
+    own = {"resources": {"requests": {"memory": "1Mi"}}, "allocatedResources": {"memory": "2Mi"}}
+    pod = make_pod(resources={"requests": {"memory": "1Mi"}}, status=own)
+    assert requests_in_use(pod, pod_level_resizes=gate)["memory"] // NANO == in_use
+
+
+def test_the_spec_holds_without_the_gate_CG_061_7() -> None:
+    before = make_pod(container(cpu="1"), resources={"requests": {"cpu": "1"}})
+    after = make_pod(container(cpu="2"), resources={"requests": {"cpu": "2"}})
+    known = resources_of(before, pod_level=False)
+    assert (known.pod_level, list(known.containers)) == (None, ["main"])
+    kept = with_resources_of(after, known, pod_level=False).spec
+    assert kept.resources == after.spec.resources
+    assert kept.containers[0].resources == before.spec.containers[0].resources
+
+
 def test_a_status_without_resources_says_nothing_CG_061() -> None:
     status = {"containerStatuses": [told("main", allocatedResources={"cpu": "5"})]}
     assert cpus_in_use(make_pod(container(cpu="2"), status=status)) == 2

@@ -50,7 +50,7 @@ class Kubelet:
         self.deps = deps
         base = build_base(config, deps, self._later())
         self.counted = base.metrics
-        self.recorder = base.recorder
+        self.recorder, self.awake = base.recorder, base.awake
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
         self.objects = objects = build_objects(base, sources)
@@ -166,6 +166,7 @@ class Kubelet:
         sources, runtime, work, upkeep = self.sources, self.runtime, self.work, self.upkeep
         after = runtime.watch.after_ready
         return [
+            Part("awake time", self.awake.run),
             # CG-035, NODE-050: without the cgroups above them no pod may start
             Part("runtime watch", runtime.watch.run, fatal=(ContainerManagerError,)),
             Part("pleg", (runtime.pleg.evented or runtime.pleg.generic).run),

@@ -102,6 +102,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual_s
 
+    def stand_still(self, duration_s: float) -> None:
+        """Let `duration_s` seconds pass in which nothing runs, as when a virtual machine is paused:
+        what became due meanwhile runs afterwards, all at once."""
+        self._virtual_s += duration_s
+
     def call_at(  # type: ignore[override]
         self,
         when: float,
@@ -173,7 +178,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 f"the next timer is at {when:.3f} s of virtual time, the limit is "
                 f"{self._limit_s:.3f} s:\n{describe_tasks(self)}"
             )
-        self._virtual_s = when
+        self._virtual_s = max(self._virtual_s, when)  # later already after `stand_still`
         self.jumps += 1
 
     @staticmethod

@@ -21,6 +21,7 @@ from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.golang.duration import format_duration
+from refkubelet.host.awake import Seconds
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (
     CHANGED,
@@ -54,10 +55,12 @@ class GenericPLEG:
         cache: PodCache,
         clock: Clock,
         options: PlegOptions | None = None,
+        awake: Seconds | None = None,
     ) -> None:
         self._runtime = runtime
         self._cache = cache
         self._clock = clock
+        self._awake: Seconds = awake or clock  # by which a relist gets old (NODE-054)
         self._options = options or PlegOptions()
         self.events: asyncio.Queue[PodLifecycleEvent] = asyncio.Queue(self._options.events_capacity)
         self.dropped = 0
@@ -70,6 +73,7 @@ class GenericPLEG:
         self._waiting: asyncio.Future[None] | None = None
         self._relist_stamp_s: float | None = None
         self._relist_s: float | None = None
+        self._relist_awake_s = 0.0
         self._due_s = 0.0
         self._hurried = False
         self._owed = Owed()
@@ -113,7 +117,7 @@ class GenericPLEG:
         """None, or why the PLEG is unhealthy (PLEG-201)."""
         if self._relist_s is None:
             return "pleg has yet to be successful"
-        age_s = self._clock.monotonic_s() - self._relist_s
+        age_s = self._awake.monotonic_s() - self._relist_awake_s
         if age_s <= self._options.relist_threshold_s:
             return None
         threshold = format_duration(self._options.relist_threshold_s)
@@ -168,10 +172,11 @@ class GenericPLEG:
     async def relist(self) -> None:
         """One global relist (PLEG-001..009). Raises `CriCallError` if the lists fail."""
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
+        awake_s = self._awake.monotonic_s()
         listed = await self._runtime.get_pods(all_states=True)
         if self._relist_s is not None:
             self.metrics.relist_interval.observe(now_s - self._relist_s)
-        self._relist_stamp_s, self._relist_s = stamp_s, now_s
+        self._relist_stamp_s, self._relist_s, self._relist_awake_s = stamp_s, now_s, awake_s
         self._complete = False
         if listed is not self._settled or self._reinspect or self._options.evented:
             pods = {pod.uid: pod for pod in listed}

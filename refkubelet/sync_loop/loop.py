@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from refkubelet.failures import Complaints
+from refkubelet.host.awake import Seconds
 from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent
@@ -62,6 +63,8 @@ class LoopDeps:
     """Runs one round of housekeeping; called every 2 s."""
     runtime_errors: Callable[[], str | None]
     """Why the runtime is not ready and the loop must wait; None: it may run."""
+    awake: Seconds
+    """By which an iteration of the loop gets old (NODE-054)."""
     sync_frequency_s: float = 60.0
     """How often a healthy pod is synced; a loop that takes twice as long is not healthy."""
 
@@ -85,7 +88,7 @@ class SeenSources:
 
 
 class SyncLoop:
-    """The loop itself: `run`. `entered_s`: monotonic time of the start of the last iteration
+    """The loop itself: `run`. `entered_s`: awake time of the start of the last iteration
     (NODE-053); None before the first."""
 
     def __init__(self, deps: LoopDeps, seen: SeenSources) -> None:
@@ -119,18 +122,17 @@ class SyncLoop:
         if self.entered_s is None:
             return None
         limit_s = max(2 * self._deps.sync_frequency_s, MAX_AGE_S)
-        age_s = self._deps.clock.monotonic_s() - self.entered_s
+        age_s = self._deps.awake.monotonic_s() - self.entered_s
         return f"sync loop took longer than expected: {age_s:.0f} s" if age_s > limit_s else None
 
     async def run(self) -> None:
         """Handle events until cancelled; the first when the runtime is ready."""
-        clock = self._deps.clock
         await self._wait_for_runtime()
         self._inputs.start_tickers()
         try:
             while True:
                 await self._wait_for_runtime()
-                self.entered_s = clock.monotonic_s()
+                self.entered_s = self._deps.awake.monotonic_s()
                 await self._sync_loop_iteration()
         finally:
             await self._inputs.close()

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from refkubelet.cri.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
+from refkubelet.host.awake import Seconds
 from simclock import Clock
 
 log = logging.getLogger(__name__)
@@ -26,11 +27,12 @@ SILENT: Final = "cannot get the runtime's status"
 class RuntimeState:
     """The last answer of the CRI's Status, and the health of the PLEG. `evented_error`, the health
     of the evented PLEG, counts for the node's condition only: its full queue must not stop the
-    loop that empties it (PLEG-303). `strict_groups` and `handlers` are those of the last answer."""
+    loop that empties it (PLEG-303). `clock`: by which an answer gets old (NODE-054).
+    `strict_groups` and `handlers` are those of the last answer."""
 
     def __init__(
         self,
-        clock: Clock,
+        clock: Seconds,
         pleg_error: Callable[[], str | None],
         evented_error: Callable[[], str | None] = lambda: None,
     ) -> None:

@@ -22,6 +22,7 @@ from refkubelet.cri.operations import Operations
 from refkubelet.cri.target import CriTarget
 from refkubelet.cri.traced import traced
 from refkubelet.events.queued_recorder import QueuedEventRecorder, SendLimits
+from refkubelet.host.awake import AwakeTime
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network
 from refkubelet.host.programs import Programs
@@ -194,6 +195,8 @@ class Base:
     """When this kubelet was made, in ns since 1970."""
     latency: PodStartupLatency
     """How long pods take to start."""
+    awake: AwakeTime
+    """By which is measured whether something has been silent for too long."""
 
     def gate(self, name: str, *, default: bool) -> bool:
         """Whether that feature gate is on."""
@@ -235,4 +238,5 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) ->
         metrics=metrics,
         started_ns=deps.clock.wall_ns(),
         latency=PodStartupLatency(metrics.starts, deps.clock),
+        awake=AwakeTime(deps.clock),
     )

@@ -39,6 +39,7 @@ def build_loop(
     housekeeping = given.housekeeping(handlers)
     loop = LoopDeps(
         clock=base.deps.clock,
+        awake=base.awake,
         rng=base.deps.rng,
         queues=given.queues(),
         handlers=handlers,

@@ -91,7 +91,7 @@ def build_runtime(base: Base, resources: Resources, objects: Objects | None) -> 
     manager = RuntimeManager(base.client, runtime_deps, options)
     pleg = _pleg(base, manager, options)
     healthy = pleg.evented.healthy if pleg.evented is not None else lambda: None
-    state = RuntimeState(deps.clock, pleg.generic.healthy, healthy)
+    state = RuntimeState(base.awake, pleg.generic.healthy, healthy)
     watch = RuntimeWatch(
         manager,
         state,
@@ -194,7 +194,8 @@ def _pleg(base: Base, manager: RuntimeManager, options: RuntimeOptions) -> Pleg:
     clock = base.deps.clock
     by_events = base.gate("EventedPLEG", default=False)
     cache = PodCache(clock)
-    generic = GenericPLEG(manager, cache, clock, RARELY if by_events else PlegOptions())
+    options_of_pleg = RARELY if by_events else PlegOptions()
+    generic = GenericPLEG(manager, cache, clock, options_of_pleg, base.awake)
     if not by_events:
         return Pleg(cache, generic, None)
     events = PodEventReader(base.client, options.own_directories).events

@@ -68,6 +68,7 @@ class LoopWorld:
         self.seen: frozenset[PodSource] = frozenset()
         deps = LoopDeps(
             clock=self.clock,
+            awake=self.clock,
             rng=Rng(1),
             queues=self.queues,
             handlers=cast(PodHandlers, self.recording),

@@ -18,6 +18,7 @@ from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.cri.target import CriCallError
+from refkubelet.cri.usage import ContainerUsage
 from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import ResizableCgroups, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
@@ -119,9 +120,19 @@ class PodResize:
         try:
             stats = await self._tools.client.list_container_stats(self._status.sandboxes[0].id)
             pod = cgroups.memory_usage_bytes(self._pod) if cgroups is not None else None
-        except (CriCallError, OSError):
+        except (CriCallError, OSError, ValueError):
             raise ResizeError(unreadable) from None
-        return MemoryUsage(pod, {row.name: row.memory_usage_bytes for row in stats})
+        return MemoryUsage(pod, {row.name: self._memory_of(row) for row in stats})
+
+    def _memory_of(self, row: ContainerUsage) -> int | None:
+        """The memory that the container uses: the runtime's figure; where it gives none, that of
+        the container's cgroup (CG-066.4). None: neither is known."""
+        if row.memory_usage_bytes is not None or self._cgroups is None:
+            return row.memory_usage_bytes
+        try:
+            return self._cgroups.container_memory_usage_bytes(self._pod, row.container_id)
+        except (OSError, ValueError):
+            return None
 
     # CG-065
 

@@ -1,6 +1,7 @@
 """In-place resize: running containers get other CPU and memory, or are restarted for it."""
 
 from functools import partial
+from typing import Any
 
 from conformance.cases.lifecycle.resizing import (
     IN_PROGRESS,
@@ -218,6 +219,37 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
         lambda: node.events("ResizeCompleted", pod="web"),
         within_s=limits.SYNC_ERROR_S + RESIZE_S,
     )
+    expect_pod_group(node, "web", quota_us=10_000, memory_mi=128)
+
+
+def _without_usage(answer: Any) -> None:
+    for each in answer.stats:
+        each.memory.ClearField("usage_bytes")
+
+
+@conformance(
+    id="resize-usage-untold",
+    rules=["CG-066.4"],
+    needs=[*NEEDS, Feature.FAULTS, Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES],
+    since="1.35",
+)
+async def memory_shrinks_though_the_runtime_tells_no_usage(node: Node) -> None:
+    """With a runtime whose statistics lack the memory that is used, the usage is read elsewhere: a
+    limit below it is refused as ever, and one above it is set."""
+    main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
+    with node.runtime.on("ListContainerStats").changes_answer(_without_usage):
+        await run_pod(node, pod("web", main))
+        await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
+        await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
+        error = message(node, "ResizeError", "web")[1]["error"]
+        wanted = f'attempting to set container "main" memory limit ({64 * MI}) below current'
+        expect(node, wanted in error, wanted, error)
+        await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
+        await node.run_until(
+            lambda: node.events("ResizeCompleted", pod="web"),
+            within_s=limits.SYNC_ERROR_S + RESIZE_S,
+            what="the resize is completed",
+        )
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=128)
 
 

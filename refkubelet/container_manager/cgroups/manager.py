@@ -263,6 +263,11 @@ class ContainerManager:
         """The memory usage of the pod's cgroup. Raises OSError."""
         return self._tree.memory_usage_bytes(self._name(pod))
 
+    def container_memory_usage_bytes(self, pod: Pod, container_id: str) -> int:
+        """The memory usage of the cgroup that the runtime made for the container below the pod's,
+        which has the ID in its name (`cri-containerd-<id>.scope`). Raises OSError."""
+        return self._tree.child_memory_usage_bytes(self._name(pod), container_id)
+
     # Cgroups of unknown pods
 
     def remove_orphans(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:

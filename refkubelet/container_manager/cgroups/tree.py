@@ -191,8 +191,18 @@ class CgroupTree:
 
     def memory_usage_bytes(self, name: CgroupName) -> int:
         """The memory usage of the cgroup and all below it. Raises OSError."""
-        file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
-        return int(self.read(name, "memory", file))
+        return int(self.read(name, "memory", self._memory_usage_file()))
+
+    def child_memory_usage_bytes(self, name: CgroupName, like: str) -> int:
+        """The memory usage of the first child that has `like` in its name. Raises OSError."""
+        children = self.children(name, like=like)
+        if not children:
+            raise FileNotFoundError(f"no cgroup of {like} in {self.path(name)}")
+        directory = self._directory("memory", self.path(name)[1:])
+        return int((directory / children[0] / self._memory_usage_file()).read_text())
+
+    def _memory_usage_file(self) -> str:
+        return "memory.usage_in_bytes" if self.version == 1 else "memory.current"
 
     def _number(self, path: str, file: str) -> int:
         try:

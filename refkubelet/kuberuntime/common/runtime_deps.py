@@ -116,6 +116,10 @@ class ResizableCgroups(Protocol):
         """The memory that the pod's cgroup uses now. Raises OSError."""
         ...
 
+    def container_memory_usage_bytes(self, pod: Pod, container_id: str) -> int:
+        """The memory that a container of the pod uses now, by its cgroup. Raises OSError."""
+        ...
+
 
 class PodRuntimeSource(Protocol):
     """Settings of the runtime for single pods (`pod_runtime.PodRuntimes`)."""

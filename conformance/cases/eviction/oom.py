@@ -233,3 +233,25 @@ async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> Non
     await oom_killed(node, "big")
     expect_equal(node, node.container("web", "small").get("restartCount"), 0, "restarts of small")
     expect(node, node.running("web", "small"), "the other container runs on")
+
+
+@conformance(id="oom-score-of-requests", rules=["EVIC-120"], needs=[API])
+async def a_limit_spares_nobody(node: Node) -> None:
+    """The score of a Burstable container follows what it requests, whatever its limit; a limit
+    alone counts as a request of that amount."""
+    total = await memory_bytes(node)
+    some, more = str(total // 8), str(total // 2)
+
+    def sized(name: str, requests: dict[str, str], limit: str) -> Container:
+        return container(
+            name, runs(), resources={"requests": requests, "limits": {"memory": limit}}
+        )
+
+    plan = pod(
+        "web",
+        sized("small", {"memory": some}, more),
+        sized("none", {"cpu": "10m"}, some),
+        sized("tiny", {"memory": "1"}, more),
+    )
+    wanted = {"small": 875, "none": 875, "tiny": 999}
+    expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")

@@ -45,9 +45,7 @@ async def what_happens_without_a_server_is_told_later(node: Node) -> None:
         expect(node, before_s - 1 <= at_s <= after_s, f"{field} in the outage", event[field])
 
 
-@conformance(
-    id="events-given-up", rules=["BACK-012.8"], level=Level.SHOULD, needs=[API, VIRTUAL]
-)
+@conformance(id="events-given-up", rules=["BACK-012.8"], level=Level.SHOULD, needs=[API, VIRTUAL])
 async def an_event_that_is_refused_is_not_sent_again(node: Node) -> None:
     """An event that the server refuses, or fails to store, is given up; later ones are sent."""
     await node.run_until(node.api.node_uid, within_s=limits.START_S, what="a Node object")

@@ -1,6 +1,7 @@
 """Sidecars after their start: kept running, killed by probes, stopped after the regular
 containers."""
 
+import itertools
 from typing import Any
 
 from conformance.harness import limits
@@ -184,3 +185,28 @@ async def a_sidecar_is_stopped_while_the_stop_of_another_hangs(node: Node) -> No
     expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "side stopped 4 s after main", waited_s)
     expect_equal(node, last.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
     rule.release()
+
+
+@conformance(id="sidecars-stop-in-turn", rules=["LIFE-144"], needs=[Feature.API])
+async def each_sidecar_waits_for_the_one_after_it(node: Node) -> None:
+    """Three sidecars of a deleted pod, each of which takes two seconds to end: the last one is
+    stopped when the regular container has ended, each other when the one after it has; one that has
+    ended before is waited for by nobody."""
+    slow = runs(stop_takes_s=2.0)
+    init = [sidecar(name, slow) for name in ("s1", "s2", "s3")]
+    await node.api.create_pod(pod("web", container("main"), init=init, grace_s=30))
+    await node.wait_running("web", "main", "s1", "s2", "s3")
+    await node.api.delete_pod("web")
+    await node.run_until(
+        lambda: node.api.pod("web") is None,
+        within_s=6 + 4 * limits.STOP_S,
+        what="the pod is gone",
+    )
+    calls = {c.container: c for c in node.calls("StopContainer", pod="web")}
+    order = sorted(calls, key=lambda name: node.time_s(calls[name]))
+    expect_equal(node, order, ["main", "s3", "s2", "s1"], "order of the stops")
+    for first, then in itertools.pairwise(order):
+        gap = node.time_s(calls[then]) - node.ended_s(calls[first])
+        expect(node, gap >= -1e-3, f"{then} is stopped when {first} has ended", gap)
+    span = node.time_s(calls["s1"]) - node.time_s(calls["s3"])
+    expect(node, span >= 3.9, "the first one 4 s after the last one", span)

@@ -238,3 +238,44 @@ async def lists_are_limited_by_uid_or_state(node: Node) -> None:
         if c.request.filter.HasField("state")
     }
     expect_equal(node, states, {cri.CONTAINER_RUNNING}, "states that containers are asked for")
+
+
+@conformance(id="short-life-noticed", rules=["PLEG-002.2", "PLEG-012.1"], needs=[STATUS])
+async def an_instance_that_no_relist_saw_running_is_noticed(node: Node) -> None:
+    """A container that starts again and ends before the next relist is noticed by that one, though
+    nothing else of its pod changes: the pod is over soon after."""
+    work = in_turn(exits(1, after_s=3), exits(0, after_s=0.05))
+    plan = pod(
+        "job", container("main", work), container("done", exits(0)), restartPolicy="OnFailure"
+    )
+    await node.apply_static(plan)
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=3 + limits.START_S + limits.NOTICE_S,
+        what="the second start of main",
+    )
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded", within_s=limits.NOTICE_S, what="the pod is over"
+    )
+
+
+@conformance(
+    id="deaths-noticed-at-any-time", rules=["PLEG-001", "PLEG-012.1"], needs=[STATUS, KILL]
+)
+async def every_death_is_noticed_within_two_seconds(node: Node) -> None:
+    """Of five containers that die at odd moments each is noticed by a relist within two seconds:
+    the next one, and the time that it and a sync take."""
+    names = ("a", "b", "c", "d", "e")
+    await node.apply_static(pod("web", *map(container, names)))
+    await node.wait_running("web", *names)
+    for name in names:
+        await node.run_for(3.7)
+        killed_s = node.now_s
+        await node.runtime.kill_container(name, pod="web")
+        await node.run_until(
+            lambda name=name: node.count("CreateContainer", container=name) == 2,  # type: ignore[misc]
+            within_s=limits.NOTICE_S,
+            what=f"{name} is made again",
+        )
+        took_s = node.times_s("CreateContainer", container=name)[1] - killed_s
+        expect(node, took_s <= 2.0 + node.slack_s, f"{name} again within 2 s", f"{took_s:.2f} s")

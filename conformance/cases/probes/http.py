@@ -302,3 +302,41 @@ async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> Non
     await says(node, "Unhealthy", f"Liveness probe errored and resulted in unknown state: {text}")
     await node.run_for(3)
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")
+
+
+@conformance(id="http-codes", rules=["PROBE-068.1", "PROBE-068.3"], needs=[STATUS, REACHED])
+async def codes_below_400_are_successes(node: Node) -> None:
+    """Every status from 200 to 399 makes a container ready, and none from 400 on, in probes of
+    every type: with 400 a liveness probe kills, and a startup probe never succeeds."""
+    codes = {"c200": 200, "c299": 299, "c399": 399, "c400": 400, "c404": 404, "c503": 503}
+    main = [
+        container(
+            name,
+            runs().with_port(Port(8080 + at, status=code)),
+            probes={"readiness": http_probe(8080 + at)},
+        )
+        for at, (name, code) in enumerate(codes.items())
+    ]
+    living = container(
+        "living",
+        runs().with_port(Port(9080, status=400)),
+        probes={"liveness": http_probe(9080)},
+    )
+    starting = container(
+        "starting",
+        runs().with_port(Port(9081, status=400)),
+        probes={"startup": http_probe(9081, probe={"failure_threshold": 1000})},
+    )
+    await node.apply_static(pod("web", *main, living, starting, grace_s=1))
+    await node.run_until(
+        lambda: (
+            all(node.container("web", name).get("ready") for name in ("c200", "c299", "c399"))
+            and node.count("StopContainer", container="living")
+        ),
+        within_s=limits.START_S + 4 * RUN_S + limits.NOTICE_S,
+        what="the first three are ready, living is killed",
+    )
+    await node.run_for(2 * RUN_S)
+    seen = {name: node.container("web", name).get("ready") for name in codes}
+    expect_equal(node, seen, {name: code < 400 for name, code in codes.items()}, "ready")
+    expect_equal(node, node.container("web", "starting").get("started"), False, "started")

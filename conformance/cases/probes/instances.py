@@ -1,4 +1,4 @@
-"""Probes and the instances of a container: nothing that one instance showed counts for the next, and
+"""Probes and the instances of a container: nothing that one instance showed counts for the next;
 what a container's end means for its `started` and `ready`."""
 
 from typing import Any
@@ -60,9 +60,7 @@ async def readiness_begins_anew_with_each_instance(node: Node) -> None:
     )
 
 
-@conformance(
-    id="liveness-of-each-instance", rules=["PROBE-012.1", "PROBE-012.2"], needs=[STATUS]
-)
+@conformance(id="liveness-of-each-instance", rules=["PROBE-012.1", "PROBE-012.2"], needs=[STATUS])
 async def a_failure_of_the_former_instance_does_not_kill_the_next(node: Node) -> None:
     """A container that was killed for its liveness starts again and runs on while its probe waits
     for the initial delay: the failure belongs to the instance before."""

@@ -218,3 +218,25 @@ async def pods_with_cpus_of_their_own_have_no_quota(node: Node) -> None:
     expect_equal(node, created(node, "part").cpu_quota, 20_000, "CFS quota of the container part")
     group = await cgroup_of(node, pod("other", guaranteed("fifth", "200m")))
     expect_equal(node, node.cgroups.cpu_quota_us(*group), 20_000, "CFS quota of the other cgroup")
+
+
+@conformance(id="cpus-given-again", rules=["CG-081"], needs=[STATUS, NODE], node_config=STATIC,
+    machine={"sockets": 1, "cores": 4, "threads": 1})  # fmt: skip
+async def cpus_of_a_pod_that_is_gone_can_be_given_again(node: Node) -> None:
+    """CPUs that a pod had, of its own or for an init container, are free for the next one when it
+    is gone, however often: of four CPUs one is shared, and pods of three follow each other."""
+    for name in ("one", "two", "three"):
+        first = guaranteed("first", "3", exits(0, after_s=0.5))
+        await node.apply_static(pod(name, guaranteed("main", "3"), init=[first], grace_s=1))
+        await node.wait_running(name, "main")
+        own = parse_cpuset(
+            node.calls("CreateContainer", pod=name)[-1].request.config.linux.resources.cpuset_cpus
+        )
+        expect_equal(node, len(own), 3, f"CPUs of {name}")
+        await node.remove_static(name)
+        await node.run_until(
+            lambda name=name: node.count("RemovePodSandbox", pod=name) or node.pod(name) is None,  # type: ignore[misc]
+            within_s=1 + limits.STOP_S + 2 * limits.HOUSEKEEPING_S,
+            what=f"{name} is gone",
+        )
+        await node.run_for(limits.HOUSEKEEPING_S + limits.NOTICE_S)

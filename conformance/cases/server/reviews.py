@@ -27,8 +27,8 @@ AGAIN_S = 6.0
 )
 async def a_token_is_reviewed_again_when_the_server_has_failed(node: Node) -> None:
     """While the API server answers 500, a TokenReview is made again after half a second and
-    later, and the client gets its answer when one succeeds. One that is refused, or finds no server,
-    is not made again: the client gets 401."""
+    later, and the client gets its answer when one succeeds. One that is refused, or finds no
+    server, is not made again: the client gets 401."""
     node.api.add_user("secret", "alice")
     with node.api.fails("POST", TOKEN_REVIEWS, status=500):
         asked = asyncio.ensure_future(node.kubelet.get("/pods", headers=bearer("secret")))

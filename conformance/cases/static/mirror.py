@@ -326,3 +326,73 @@ async def a_mirror_that_could_not_be_deleted_is_replaced_later(node: Node) -> No
     await node.run_until(
         lambda: mirror_uid(node, "web") not in ("", uid), within_s=120, what="another mirror"
     )
+
+
+@conformance(
+    id="mirror-fields-corrected", rules=["STAT-021.3", "MIRR-027.3", "SRC-062.1"], needs=[API]
+)
+async def every_field_of_a_mirrors_status_is_corrected(node: Node) -> None:
+    """Whatever another client writes into the status of a mirror pod, its addresses, containers or
+    conditions, and however often, the next pass puts back what was there."""
+    await node.apply_static(pod("web"))
+    await mirror_running(node, "web")
+    await node.run_for(limits.STATUS_PASS_S)
+    right = dict((node.api.pod("web") or {})["status"])
+    lies: list[dict[str, Any]] = [
+        {"podIP": "192.0.2.1", "podIPs": [{"ip": "192.0.2.1"}]},
+        {"containerStatuses": [{**right["containerStatuses"][0], "restartCount": 7}]},
+        {"conditions": [{"type": "Ready", "status": "False", "reason": "Lie"}]},
+        {"phase": "Succeeded"},
+    ]
+    for lie in lies:
+        await node.api.patch_pod("web", {"status": lie}, status=True)
+        await node.run_until(
+            lambda: without_times((node.api.pod("web") or {})["status"]) == without_times(right),
+            within_s=limits.STATUS_PASS_S + 2,
+            what=f"the status as it was before {sorted(lie)}",
+        )
+
+
+def without_times(status: dict[str, Any]) -> dict[str, Any]:
+    """The status without the times of its conditions, which begin anew when one was overwritten."""
+    words = [
+        {k: v for k, v in condition.items() if not k.endswith("Time")}
+        for condition in status["conditions"]
+    ]
+    return {**status, "conditions": sorted(words, key=lambda c: str(c["type"]))}
+
+
+@conformance(
+    id="mirror-of-the-finished",
+    rules=["MIRR-030.4", "MIRR-008.1", "STAT-008", "MIRR-031.4"],
+    needs=[API, RESTART],
+)
+async def the_mirror_of_a_finished_pod_stays_as_it_is(node: Node) -> None:
+    """A static pod that has finished keeps its mirror and shows how it ended: none is made again,
+    nothing is started, also after a restart of the kubelet; with its manifest it goes."""
+    done = container("main", exits(0, after_s=1, message="done"))
+    await node.apply_static(pod("web", done, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api.phase("web") == "Succeeded",
+        within_s=1 + limits.START_S + limits.STATUS_PASS_S + limits.NOTICE_S,
+        what="the mirror shows Succeeded",
+    )
+    await node.run_for(limits.STATUS_PASS_S)
+    uid, before = mirror_uid(node, "web"), dict((node.api.pod("web") or {})["status"])
+    posts = len(node.api.requests("POST", "/pods$"))
+    await node.run_for(2 * limits.STATUS_PASS_S)
+    await node.kubelet.restart()
+    await node.run_for(2 * limits.STATUS_PASS_S + 5)
+    expect_equal(node, mirror_uid(node, "web"), uid, "UID of the mirror")
+    after = dict((node.api.pod("web") or {})["status"])
+    for field in ("phase", "containerStatuses"):
+        expect_equal(node, after[field], before[field], f"{field} after the restart")
+    made = [r for r in node.api.requests("POST", "/pods$")[posts:] if r.status == 201]
+    expect_equal(node, made, [], "mirrors made")
+    expect_equal(node, node.count("StartContainer"), 1, "starts")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.api.pod("web") is None,
+        within_s=limits.STOP_S + 2 * limits.HOUSEKEEPING_S + limits.STATUS_PASS_S,
+        what="the mirror is gone",
+    )

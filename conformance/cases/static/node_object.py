@@ -93,3 +93,38 @@ async def mirrors_follow_as_soon_as_the_node_is_known(node: Node) -> None:
             within_s=2 * slow_s + limits.NOTICE_S,
             what="a mirror of web",
         )
+
+
+@conformance(
+    id="mirrors-soon-after-node",
+    rules=["MIRR-028.1", "MIRR-028.2"],
+    needs=[API, RESTART],
+    level=Level.SHOULD,
+    since="1.32",  # kubelet.go: fastStaticPodsRegistration
+)
+async def all_mirrors_follow_as_soon_as_the_node_is_known(node: Node) -> None:
+    """All static pods that started before the Node was known get their mirrors when it is; the
+    mirrors that are there already stay, and none is made twice."""
+    await node.apply_static(pod("old"))
+    await node.run_until(lambda: node.api.pod("old"), within_s=limits.START_S, what="a mirror")
+    uid = (node.api.pod("old") or {})["metadata"]["uid"]
+    await node.kubelet.stop()
+    slow_s = 3
+    names = ("one", "two", "three")
+    with node.api.slow("GET", "/api/v1/nodes$", slow_s):
+        for name in names:
+            await node.apply_static(pod(name))
+        await node.kubelet.start()
+        for name in names:
+            await node.wait_running(name)
+        await node.run_until(
+            lambda: all(node.api.pod(name) for name in names),
+            within_s=2 * slow_s + limits.NOTICE_S,
+            what="mirrors of all",
+        )
+    await node.run_for(limits.NOTICE_S)
+    posts = [r for r in node.api.requests("POST", "/pods$") if r.status == 201]
+    made = sorted(str(r.body["metadata"]["name"]) for r in posts)
+    wanted = sorted(node.runtime.pod_name(name) for name in (*names, "old"))
+    expect_equal(node, made, wanted, "mirrors made")
+    expect_equal(node, (node.api.pod("old") or {})["metadata"]["uid"], uid, "UID of the old one")

@@ -1,5 +1,5 @@
-"""What must not change: fields and conditions of a status while nothing happens, when something else
-happens, and over a restart of the kubelet."""
+"""What must not change: fields and conditions of a status while nothing happens, when something
+else happens, and over a restart of the kubelet."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,5 +1,5 @@
-"""How ConfigMaps and Secrets are kept up to date: watched, fetched when they are too old, or fetched
-at each read; and what serves while the server is silent."""
+"""How ConfigMaps and Secrets are kept up to date: watched, fetched when they are too old, or at
+each read; what serves while the server is silent."""
 
 from typing import Any
 
@@ -157,8 +157,8 @@ def variable(node: Node, number: int) -> Any:
 )
 async def an_object_that_nobody_reads_is_not_watched(node: Node) -> None:
     """An object that only variables use is read when containers start. When nobody has read it for
-    five times syncFrequency it is no longer watched; the next start reads it as it is then, and watches it
-    again."""
+    five times syncFrequency it is no longer watched; the next start reads it as it is then, and
+    watches it again."""
     await node.api.create_object("configmaps", config_map("settings", a="1"))
     work = in_turn(exits(1, after_s=800), runs())
     variables = [{"configMapRef": {"name": "settings"}}]

@@ -1,4 +1,4 @@
-"""Items of volumes: which keys become files, where and with which modes, in volumes of every kind."""
+"""Items of volumes: which keys become files, where and with which modes; to whom they belong."""
 
 import base64
 import stat

@@ -1,4 +1,4 @@
-"""Tokens of several pods, audiences and lives: what each is for, and what an expired one is worth."""
+"""Tokens of several pods, audiences and lives: what each is for, what an expired one is worth."""
 
 from conformance.cases.volumes.common import (
     UPDATE_S,

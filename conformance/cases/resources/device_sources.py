@@ -1,0 +1,79 @@
+"""Devices of pods that a kubelet has not heard of yet: before its sources are ready."""
+
+from __future__ import annotations
+
+from conformance.cases.resources.widgets import (
+    NEEDS,
+    UNEXPECTED,
+    rejected,
+    shows,
+    widgets,
+    with_widgets,
+)
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+
+@conformance(
+    id="device-before-the-sources",
+    rules=["CG-084.7"],
+    needs=[*NEEDS, Feature.RESTART],
+)
+async def devices_of_unheard_pods_are_not_given_away(node: Node) -> None:
+    """A kubelet that starts while the API server is slow does not know its pods yet: a static pod
+    that comes meanwhile gets none of the devices that they have, and no container loses one."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.api.create_pod(pod("first", with_widgets(2)))
+    await node.wait_running("first")
+    await node.kubelet.stop()
+    with node.api.slow("GET", "/api/v1/pods", 20):
+        await node.kubelet.start()
+        await node.plugins.plug_in(plugin)
+        await shows(node, "2")
+        await node.apply_static(pod("second", with_widgets(1)))
+        await node.run_for(8)
+        given = sorted(one for ids in plugin.allocated for one in ids)
+        expect_equal(node, given, ["w1", "w2"], "devices given before the sources are ready")
+        expect_equal(node, node.count("StartContainer", pod="second"), 0, "starts of second")
+    await node.run_for(20)
+    expect_equal(node, node.count("StopContainer", pod="first"), 0, "stops of first")
+    expect_equal(node, node.count("StartContainer", pod="second"), 0, "starts of second")
+    shown = await node.kubelet.pod_resources("List")
+    owners = {each.name for each in shown.pod_resources if any(c.devices for c in each.containers)}
+    expect_equal(node, owners, {"first"}, "pods that have devices")
+
+
+@conformance(
+    id="device-after-the-sources",
+    rules=["CG-084.7", "CG-084.6"],
+    needs=[*NEEDS, Feature.RESTART],
+)
+async def devices_of_pods_that_are_gone_are_free(node: Node) -> None:
+    """What a pod had that was deleted while the kubelet was away is free once its sources are
+    ready; what a pod has that is still there is not."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.api.create_pod(pod("first", with_widgets(1)))
+    await node.wait_running("first")
+    await node.api.create_pod(pod("second", with_widgets(1)))
+    await node.wait_running("second")
+    await node.kubelet.stop()
+    node.api.vanish_pod("first")
+    await node.kubelet.start()
+    await node.plugins.plug_in(plugin)
+    await shows(node, "2")
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="first"),
+        within_s=limits.START_S + limits.STOP_S + 2 * limits.HOUSEKEEPING_S + 10,
+        what="first is stopped",
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.api.create_pod(pod("third", with_widgets(1)))
+    await node.wait_running("third")
+    expect_equal(node, plugin.allocated[-1], plugin.allocated[0], "the device of the third")
+    await node.api.create_pod(pod("fourth", with_widgets(1)))
+    status = await rejected(node, "fourth")
+    expect(node, status["reason"] in (UNEXPECTED, "OutOfexample.com/widget"), "refused", status)
+    expect_equal(node, node.count("StopContainer", pod="second"), 0, "stops of second")

@@ -45,8 +45,6 @@ from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
 T = TypeVar("T")
 
 STATUS_REQUEST: Final = cri.StatusRequest()
-GONE_IS_DONE: Final = frozenset({"StopContainer", "StopPodSandbox"})
-"""Calls that have succeeded when what they stop does not exist (CRI-009.2)."""
 
 
 class CriClient:
@@ -304,8 +302,7 @@ class CriClient:
         self, method: str, request: Message, deadline_s: float | None, *, needed: str = ""
     ) -> Message:
         """`needed`: a field that the answer must have; "": none."""
-        gone_is_done = method in GONE_IS_DONE
-        with self.operations.of(method, gone_is_done=gone_is_done):
+        with self.operations.of(method):
             try:
                 answer = await self.target.call(method, request, timeout_s=deadline_s)
             except grpc.RpcError as error:

@@ -38,16 +38,14 @@ class Operations:
         self._names: dict[str, str] = {}
 
     @contextmanager
-    def of(self, method: str, *, gone_is_done: bool = False) -> Iterator[None]:
-        """One call. It has failed if the block raises `CriCallError`; with `gone_is_done` not for
-        an object that does not exist (CRI-009.2)."""
+    def of(self, method: str) -> Iterator[None]:
+        """One call. It has failed if the block raises `CriCallError`."""
         name, metrics = self._name(method), self._metrics
         began_s = self._clock.monotonic_s()
         try:
             yield
-        except CriCallError as error:
-            if not (gone_is_done and error.not_found):
-                metrics.errors.inc(name)
+        except CriCallError:
+            metrics.errors.inc(name)
             raise
         finally:
             metrics.total.inc(name)
@@ -81,7 +79,7 @@ class NotCounted(Operations):
         """Nothing is counted."""
 
     @contextmanager
-    def of(self, method: str, *, gone_is_done: bool = False) -> Iterator[None]:
+    def of(self, method: str) -> Iterator[None]:
         yield
 
     @contextmanager

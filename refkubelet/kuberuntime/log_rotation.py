@@ -76,6 +76,7 @@ class ContainerLogManager:
         self._queue: asyncio.Queue[ContainerRecord] = asyncio.Queue()
         self._busy: set[str] = set()  # queued or being rotated
         self._without_log: frozenset[str] = frozenset()  # reopening made no file
+        self._has_told = False  # of one of them
 
     async def run(self) -> None:
         """Check the logs at once and then every `period_s`, for ever; only wait if rotation is
@@ -126,11 +127,18 @@ class ContainerLogManager:
             await self._runtime.reopen_container_log(container.id)
             size_bytes = _size_bytes(container.log_path)
             if size_bytes is None:
-                self._without_log |= {container.id}
-                log.warning("container %s has no log at %s", container.name, container.log_path)
+                self._tell_of_no_log(container)
                 return
         if size_bytes >= self._policy.max_size_bytes:
             await self.rotate(container.id, container.log_path)
+
+    def _tell_of_no_log(self, container: ContainerRecord) -> None:
+        """Remember that the runtime writes no log of this container. That may be its way: it is
+        told once, of the first container."""
+        told = logging.DEBUG if self._has_told else logging.INFO
+        log.log(told, "container %s has no log at %s", container.name, container.log_path)
+        self._without_log |= {container.id}
+        self._has_told = True
 
     async def rotate(self, container_id: str, log_path: str) -> None:
         """Rotate a log now (GC-203). Raises `OSError`, and `CriCallError` if the runtime does not

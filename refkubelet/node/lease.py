@@ -50,6 +50,7 @@ class NodeLease:
         self._settings = settings
         self._clock = clock
         self._latest: Lease | None = None
+        self._waits_for_node = False
         self._complaints = Complaints(log, clock)
 
     async def run(self) -> None:
@@ -111,11 +112,20 @@ class NodeLease:
         try:
             lease = await self._owned(self._content(None))
         except ApiError as error:
-            self._complaints.failed(self._what, error, ApiError)
+            self._tell_of_no_owner(error)
             return None, False
         made = await self._within(self._api.create_lease(lease))
         self._complaints.over(self._what)
         return made, True
+
+    def _tell_of_no_owner(self, error: ApiError) -> None:
+        """The Node cannot be read. That it is not there is a trouble from the second time on: at
+        its first start a kubelet is about to make it."""
+        if error.not_found and not self._waits_for_node:
+            self._waits_for_node = True
+            log.info("no lease before there is the node %s", self._settings.node_name)
+        else:
+            self._complaints.failed(self._what, error, ApiError)
 
     def _content(self, base: Lease | None) -> Lease:
         settings = self._settings

@@ -78,6 +78,7 @@ class MirrorClient:
         self._node_name = node_name
         self._node = node
         self._restoring: set[asyncio.Task[None]] = set()
+        self._knew_node = False
 
     def restore(self, pod: Pod) -> None:
         """Make the mirror of a static pod that has finished, whose worker does not do it any more;
@@ -94,6 +95,7 @@ class MirrorClient:
         node = self._node()
         if node is None or node.metadata is None:
             raise MirrorError(f"node {self._node_name} is not known yet")
+        self._knew_node = True
         if node.metadata.deletionTimestamp is not None:
             raise MirrorError(f"node {self._node_name} is being deleted")
         if not node.metadata.uid:
@@ -130,11 +132,16 @@ class MirrorClient:
         except TimeoutError:
             log.warning("mirror of %s: %s", full_name(pod), NO_ANSWER)
         except (ApiError, MirrorError) as e:
-            # After a restart a static pod may be synced before the API source has its mirror.
-            exists = isinstance(e, ApiError) and e.conflict and mirror is None
-            log.log(
-                logging.DEBUG if exists else logging.WARNING, "mirror of %s: %s", full_name(pod), e
-            )
+            level = logging.WARNING if self._is_trouble(e, mirror) else logging.DEBUG
+            log.log(level, "mirror of %s: %s", full_name(pod), e)
+
+    def _is_trouble(self, error: Exception, mirror: Pod | None) -> bool:
+        """Whether somebody should look at that. Not at the start: the mirrors are made as soon as
+        the node is known, and after a restart a static pod may be synced before the API source has
+        its mirror."""
+        exists = isinstance(error, ApiError) and error.conflict and mirror is None
+        early = isinstance(error, MirrorError) and not self._knew_node
+        return not (exists or early)
 
 
 async def fast_static_pods_registration(

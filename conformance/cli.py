@@ -265,8 +265,13 @@ def run(words: Sequence[str]) -> int:
 def _wrong_files(files: Sequence[Path]) -> str:
     """What is wrong with these files, a line for each mistake; "" when nothing is."""
     missing = [f"kubelet-conformance: {file}: no such file" for file in files if not file.exists()]
-    if missing:
-        return "\n".join(missing)
+    empty = [
+        f"kubelet-conformance: {file}: a directory without scenarios (*.yaml)"
+        for file in files
+        if file.is_dir()
+    ]
+    if missing or empty:
+        return "\n".join([*missing, *empty])
     scenarios = [file for file in files if file.suffix in SUFFIXES]
     if not scenarios:
         return ""

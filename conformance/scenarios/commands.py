@@ -35,8 +35,13 @@ def check(options: argparse.Namespace) -> int:
     elif not options.files:
         print("kubelet-conformance check: wanted a FILE or --schema", file=sys.stderr)
         return EXIT_MISTAKES
+    files = in_files(options.files)
+    if empty := [file for file in files if file.is_dir()]:
+        for file in empty:
+            print(f"{file}: a directory without scenarios (*.yaml)", file=sys.stderr)
+        return EXIT_MISTAKES
     try:
-        found = load_scenarios(in_files(options.files))
+        found = load_scenarios(files)
     except ScriptError as error:
         print(error, file=sys.stderr)
         return EXIT_MISTAKES

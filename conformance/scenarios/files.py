@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -42,23 +41,24 @@ def _is_named(word: str) -> bool:
     path = Path(word)
     if word.startswith("-"):
         return False
-    return path.suffix in (*SUFFIXES, ".py") or (os.sep in word and path.is_dir())
+    return path.suffix in (*SUFFIXES, ".py") or path.is_dir()
 
 
 def _takes_value(word: str) -> bool:
     """Whether the next word may belong to this option: to a long one without `=`, or to one of
     pytest's with a letter."""
     long = word.startswith("--") and "=" not in word and word not in _ALONE
-    return long or word in ("-c", "-p", "-k", "-o")
+    return long or word in ("-c", "-p", "-k", "-o", "-m", "-n", "-W")
 
 
 def in_files(names: Iterable[str]) -> list[Path]:
-    """The files that are meant: those of a directory, sorted, and the others as they are."""
+    """The files that are meant: the scenarios of a directory, sorted, and the others as they are. A
+    directory without scenarios stays as it is, for the caller to tell."""
     found: list[Path] = []
     for name in names:
         path = Path(name)
         if path.is_dir():
-            found += sorted(p for p in path.iterdir() if p.suffix in SUFFIXES)
+            found += sorted(p for p in path.iterdir() if p.suffix in SUFFIXES) or [path]
         else:
             found.append(path)
     return found

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Final
 
 import pytest
+from places import ROOT
 
 OF_EXTRAS = ("lightkube", "httpx2", "prometheus_client", "rich", "pytest", "mfusepy", "dbus_fast")
 """Modules that a plain install does not bring."""
@@ -49,3 +57,60 @@ def test_a_command_names_the_extra_it_needs(module: str, words: str, extra: str)
     assert second == (
         f"  install it:  pip install 'refkubelet[{extra}]'  (a checkout: '.[{extra}]')"
     )
+
+
+OF_CONTAINERS: Final = frozenset({"testcontainers", "docker"})
+"""docs/conformance.md names the extra that brings them."""
+OF_AIOHTTP: Final = frozenset({"yarl"})
+"""Types that its functions take."""
+SUITE: Final = ("conformance", "fakecri/cgroupfs", "fakecri/machine", "timewarp")
+"""What runs cases: the harness, and the machine and the buses that it gives to kubelets."""
+
+
+def distributions_of(extra: str) -> set[str]:
+    """What `pip install '.[EXTRA]'` installs by name, the extras that it names included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted, found = [extra], set[str]()
+    asked = list(project["dependencies"])
+    while wanted:
+        asked += project["optional-dependencies"][wanted.pop()]
+        while asked:
+            name, extras = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", asked.pop()).groups()
+            if name == "refkubelet":
+                wanted += extras.split(",")
+            else:
+                found.add(plain_name(name))
+    return found
+
+
+def plain_name(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def modules_wanted(file: Path) -> Iterator[str]:
+    """The first words of what a module imports, and of what it asks `find_spec` for."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("find_spec"):
+            yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def test_the_extra_of_the_suite_brings_all_that_its_cases_need() -> None:
+    brought, providers = distributions_of("conformance"), packages_distributions()
+    missing = {
+        module
+        for folder in SUITE
+        for file in (ROOT / folder).rglob("*.py")
+        for module in modules_wanted(file)
+        if module in providers and module not in OF_CONTAINERS | OF_AIOHTTP
+        if not brought & {plain_name(name) for name in providers[module]}
+    }
+    assert missing - own_packages() == set()
+
+
+def own_packages() -> set[str]:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    return {Path(place).name for place in wheel["targets"]["wheel"]["packages"]}

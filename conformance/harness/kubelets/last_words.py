@@ -18,7 +18,7 @@ _ENDS_IT: Final = re.compile(r"panic: |fatal error: |Fatal Python error: |F\d{4}
 """With such a line a program ends, whatever its other threads still write."""
 _UNCAUGHT: Final = "Traceback (most recent call last):"
 _ORDINARY: Final = re.compile(r"[IWED]\d{4} |\d{4}-\d\d-\d\d |\{\"")
-"""A line of a log: klog's, Python's, or one in JSON. After an error that it logs a program goes on."""
+"""A line of a log: klog's, Python's, or one in JSON. Its program goes on."""
 
 
 def last_words(lines: Sequence[str]) -> list[str]:

@@ -146,3 +146,7 @@ def test_check_tells_mistakes_and_ends_with_2(
     assert lines[1].startswith(f"{wrong}:6:5: steps[0]: no pod 'wbe'")
     assert lines[-1].endswith("gone.yaml: no such file or directory")
     assert main(["check"]) == 2
+    (tmp_path / "empty").mkdir()
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "empty")]) == 2
+    assert capsys.readouterr().err.endswith("empty: a directory without scenarios (*.yaml)\n")

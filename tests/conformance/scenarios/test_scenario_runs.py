@@ -106,9 +106,21 @@ def test_a_case_and_a_scenario_with_one_id_are_a_mistake(tmp_path: Path) -> None
 def test_which_words_name_files(tmp_path: Path) -> None:
     words = ["--results", "x.yaml", "--long", "a.yaml", f"{tmp_path}", "-c", "b.yaml", "c.py", "-x"]
     assert named_files(words) == ["a.yaml", f"{tmp_path}", "c.py"]
+    assert in_files([str(tmp_path)]) == [tmp_path]  # none in it
     for name in ("b.yaml", "a.yml", "c.txt"):
         (tmp_path / name).touch()
     assert [path.name for path in in_files([str(tmp_path)])] == ["a.yml", "b.yaml"]
+
+
+@pytest.mark.parametrize("word", ["mine", "mine/", "./mine"])
+def test_a_directory_is_its_scenarios_and_nothing_else(tmp_path: Path, word: str) -> None:
+    (tmp_path / "mine").mkdir()
+    code, said, outcomes = run(tmp_path, word)
+    assert (code, outcomes) == (4, {})
+    assert said == "kubelet-conformance: mine: a directory without scenarios (*.yaml)\n"
+    (tmp_path / "mine" / "my-bug.yaml").write_text(BUG)
+    code, _, outcomes = run(tmp_path, word)
+    assert (code, outcomes) == (0, {"my-bug": "passed"})
 
 
 def test_fixtures_run_when_they_are_chosen() -> None:

@@ -30,6 +30,8 @@ class KnownBug:
     """The first version with it; "": no version is known to be older than the bug."""
     ends_kubelet: bool = False
     """Such a kubelet ends in the midst of the case."""
+    by_chance: bool = False
+    """It shows in some runs and not in others: a case that passes proves nothing."""
 
     def __post_init__(self) -> None:
         for text in (*self.fixed.split(","), self.since):

@@ -42,6 +42,9 @@ class Affected(Placed, kw_only=True):
     ends_kubelet: Annotated[
         bool, Meta(description="the bug ends the kubelet: that counts as the known bug, too")
     ] = False
+    by_chance: Annotated[
+        bool, Meta(description="the bug shows in some runs only: there to pass is no failure")
+    ] = False
 
     def known_bug(self, upstream: str, what: str) -> KnownBug:
         """The same for the register of cases; `upstream`: its number, `what`: a sentence."""
@@ -54,6 +57,7 @@ class Affected(Placed, kw_only=True):
             fixed=", ".join(versions),
             since=since,
             ends_kubelet=self.ends_kubelet,
+            by_chance=self.by_chance,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -21,6 +22,7 @@ from conformance.harness.runs.virtual import run_virtual_case
 from conformance.known_bugs import KnownBug, Release, release_of
 from conformance.registry import Case, CaseBody, Level, load_cases
 from conformance.results_file import read
+from conformance.sources import all_cases
 
 BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1.31.4, 1.32")
 
@@ -28,6 +30,8 @@ BUG = KnownBug("122890", "every pod gets the same grace", since="1.30", fixed="1
 async def nothing(node: object) -> None:
     """A case that does nothing."""
 
+
+ENDS = r"\b(ends?|stops?|panics?|crash(es)?|kills?) (a|the) kubelet\b"
 
 CASE = Case(
     id="x", area="a", title="t", rules=("LIFE-001",), level=Level.MUST, needs=frozenset(),
@@ -52,6 +56,24 @@ def test_only_kubelets_that_have_the_bug_are_expected_to_fail(
 ) -> None:
     result = Result(CASE, outcome, breach=Breach.EXPECTED)
     assert with_known_bugs(result, release).outcome is judged
+
+
+@pytest.mark.parametrize(
+    ("chances", "outcome", "judged"),
+    [
+        ([True], Outcome.PASSED, Outcome.PASSED),
+        ([True], Outcome.FAILED, Outcome.KNOWN_BUG),
+        ([True], Outcome.ERROR, Outcome.ERROR),
+        ([True, False], Outcome.PASSED, Outcome.FAILED),  # the other one shows always
+        ([True, True], Outcome.PASSED, Outcome.PASSED),
+    ],
+)
+def test_a_bug_that_shows_by_chance_may_stay_away(
+    chances: list[bool], outcome: Outcome, judged: Outcome
+) -> None:
+    bugs = tuple(replace(BUG, by_chance=chance) for chance in chances)
+    result = Result(replace(CASE, bugs=bugs), outcome, breach=Breach.EXPECTED)
+    assert with_known_bugs(result, (1, 31, 3)).outcome is judged
 
 
 @pytest.mark.parametrize(
@@ -187,6 +209,14 @@ def test_a_run_tells_known_bugs_apart(tmp_path: Path) -> None:
     assert cases["backoff-series"].messages == f"{told}\nlate"
     assert cases["start-order"].expected.startswith("a failure on kubelet 1.31.14")
     assert 'type="pytest.xfail"' in junit.read_text()
+
+
+def test_a_bug_that_ends_the_kubelet_says_so_in_its_data() -> None:
+    """The sentence is for readers; the verdict goes by `ends_kubelet`."""
+    named = [(case, bug) for case in all_cases() for bug in case.bugs]
+    says_so = [(case.id, bug) for case, bug in named if re.search(ENDS, bug.what)]
+    assert says_so
+    assert [name for name, bug in says_so if not bug.ends_kubelet] == []
 
 
 def test_every_known_bug_of_a_case_is_one_of_kubelets_that_run_it() -> None:

@@ -68,12 +68,14 @@ def is_deleted(node: Node, name: str) -> bool:
 async def a_finished_pod_has_no_cgroup(node: Node) -> None:
     """The cgroup of a pod that has succeeded is removed, although the pod stays at the API."""
     await node.api.create_pod(
-        pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never")
+        pod("job", container("main", exits(0, after_s=5)), restartPolicy="Never")
     )
     await node.wait_running("job")
     group = node.cgroups.of_pod("job")
     await node.run_until(
-        lambda: node.api.phase("job") == "Succeeded", within_s=3 * limits.STOP_S, what="Succeeded"
+        lambda: node.api.phase("job") == "Succeeded",
+        within_s=5 + 3 * limits.STOP_S,
+        what="Succeeded",
     )
     await gone(node, *group)
 

@@ -145,7 +145,7 @@ async def a_plugin_has_a_minute(node: Node) -> None:
     expect_equal(node, users(node, image, "late")[0], "", "user of the pull")
 
 
-@conformance(id="login-plugin-for-every-pod", rules=["BACK-214.5"], needs=NEEDS, since="1.35")
+@conformance(id="login-plugin-for-every-pod", rules=["BACK-214.5"], needs=NEEDS)
 async def an_image_pulled_for_the_node_is_for_every_pod(node: Node) -> None:
     """An image that was pulled with a plug-in's login may be used by other pods without a pull, and
     without asking the plug-in."""

@@ -333,7 +333,7 @@ async def a_pod_without_resources_of_its_own_can_get_some(node: Node) -> None:
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
-@conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.34")
+@conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS, since="1.35")
 async def a_resize_there_and_back_ends_where_it_began(node: Node) -> None:
     """After a resize up and one down there have been two updates, and the pod has what it had."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))

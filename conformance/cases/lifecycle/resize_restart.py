@@ -169,7 +169,7 @@ def noted(node: Node) -> list[Any]:
 
 
 @conformance(
-    id="resize-checkpoint-used", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART], since="1.34"
+    id="resize-checkpoint-used", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART], since="1.35"
 )
 async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
     """Checkpoints that another program wrote are read at the start: the pod has the resources that

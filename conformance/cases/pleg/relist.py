@@ -155,7 +155,7 @@ async def containers_that_end_between_two_relists_are_seen(node: Node) -> None:
 async def a_finished_pod_keeps_its_ip(node: Node) -> None:
     """The IP stays in the status after the sandbox has been stopped."""
     await node.apply_static(
-        pod("job", container("main", exits(0, after_s=2)), restartPolicy="Never")
+        pod("job", container("main", exits(0, after_s=5)), restartPolicy="Never")
     )
     await node.wait_running("job")
 
@@ -165,7 +165,7 @@ async def a_finished_pod_keeps_its_ip(node: Node) -> None:
     before = address()
     expect(node, before, "an IP address while the pod runs")
     await node.run_until(
-        lambda: node.count("StopPodSandbox", pod="job"), within_s=2 + limits.STOP_S
+        lambda: node.count("StopPodSandbox", pod="job"), within_s=5 + limits.STOP_S
     )
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, address(), before, "IP address after its end")

@@ -125,7 +125,12 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     level=Level.SHOULD,
     needs=[API, RESTART],
     bugs=[
-        KnownBug("135795", "A restarted kubelet takes back that a container is ready", fixed="1.35")
+        KnownBug(
+            "135795",
+            "A restarted kubelet takes back that a container is ready",
+            fixed="1.35",
+            by_chance=True,
+        )
     ],
 )
 async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:

@@ -184,7 +184,7 @@ async def the_api_server_is_asked_about_the_node(node: Node) -> None:
 
 
 @conformance(
-    id="access-fine-grained", rules=["SRV-012.2", "SRV-011.3"], needs=[API, STATUS], since="1.36",
+    id="access-fine-grained", rules=["SRV-012.2", "SRV-011.3"], needs=[API, STATUS], since="1.33",
     node_config=REVIEWED,
 )  # fmt: skip
 async def pods_and_health_have_subresources_of_their_own(node: Node) -> None:

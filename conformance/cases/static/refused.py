@@ -121,7 +121,10 @@ async def a_static_pod_may_not_use_api_objects(node: Node) -> None:
     needs=[STATUS],
     bugs=[
         KnownBug(
-            "131837", "A pull secret in a manifest ends a kubelet without API server", fixed="1.34"
+            "131837",
+            "A pull secret in a manifest ends a kubelet without API server",
+            fixed="1.34",
+            ends_kubelet=True,
         )
     ],
 )

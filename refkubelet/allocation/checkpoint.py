@@ -23,7 +23,7 @@ GO_TYPE: Final = "string"  # of the data, whose checksum covers its Go dump
 
 def encode(entries: Mapping[str, PodResources]) -> str:
     """The text of a file with the resources of these pods, by UID."""
-    return whole(data_of({uid: pod_text(pod) for uid, pod in entries.items()}))
+    return whole(data_of({uid: pod_text(pod, texts_of(pod)) for uid, pod in entries.items()}))
 
 
 def whole(data: str) -> str:
@@ -39,11 +39,22 @@ def data_of(texts: Mapping[str, str]) -> str:
     return '{"entries":{' + ",".join(entries) + "}}"
 
 
-def pod_text(pod: PodResources) -> str:
-    """The resources of one pod as JSON."""
-    containers = {name: resources_json(pod.containers[name]) for name in sorted(pod.containers)}
+def texts_of(pod: PodResources) -> dict[str, str]:
+    """The `container_text` of each container of the pod, by name."""
+    return {name: container_text(name, one) for name, one in pod.containers.items()}
+
+
+def container_text(name: str, resources: ResourceRequirements) -> str:
+    """The resources of one container as JSON, with its name."""
+    return f"{go_json(name)}:{go_json(resources_json(resources))}"
+
+
+def pod_text(pod: PodResources, texts: Mapping[str, str]) -> str:
+    """The resources of one pod as JSON, from the `container_text` of each of its containers: a pod
+    may have thousands, and each that starts changes its own only."""
     own = resources_json(pod.pod_level) if pod.pod_level is not None else None
-    return go_json({"ContainerResources": containers, "PodLevelResources": own})
+    containers = ",".join(map(texts.__getitem__, sorted(texts)))
+    return f'{{"ContainerResources":{{{containers}}},"PodLevelResources":{go_json(own)}}}'
 
 
 def decode(text: str) -> dict[str, PodResources]:

@@ -17,7 +17,14 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.allocation.checkpoint import data_of, decode, pod_text, whole
+from refkubelet.allocation.checkpoint import (
+    container_text,
+    data_of,
+    decode,
+    pod_text,
+    texts_of,
+    whole,
+)
 from refkubelet.allocation.resources import PodResources
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.checkpoints.content import (
@@ -32,6 +39,9 @@ log = logging.getLogger(__name__)
 
 ALLOCATED_FILE: Final = "allocated_pods_state"
 ACTUATED_FILE: Final = "actuated_pods_state"
+LARGE = 32_768
+"""The characters of a file that is written less often."""
+LARGE_DELAY_S: Final = 1.0
 DIRECTORY_MODE: Final = 0o777  # what the umask leaves of it
 
 
@@ -42,8 +52,10 @@ class ResourceState:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pods = _read(path)
-        self._texts = {pod_uid: pod_text(pod) for pod_uid, pod in self._pods.items()}
-        self._written = data_of(self._texts)
+        self._containers = {pod_uid: texts_of(pod) for pod_uid, pod in self._pods.items()}
+        """The texts of containers, by pod UID and name."""
+        self._texts: dict[str, str] = {}  # of pods, by UID; none of those that have changed
+        self._written = self._data()
         self._outdated = False  # the file lacks a change
         self._saving: asyncio.Future[None] | None = None
 
@@ -60,22 +72,31 @@ class ResourceState:
     def set_pod(self, pod_uid: str, resources: PodResources) -> None:
         """Set all resources of a pod."""
         if self._pods.get(pod_uid) != resources:
-            self._pods[pod_uid] = resources
-            self._texts[pod_uid] = pod_text(resources)
-            self._outdated = True
+            self._containers[pod_uid] = texts_of(resources)
+            self._change(pod_uid, resources)
 
     def set_container(self, pod_uid: str, name: str, resources: ResourceRequirements) -> None:
         known = self._pods.get(pod_uid) or PodResources()
-        self.set_pod(pod_uid, replace(known, containers={**known.containers, name: resources}))
+        if known.containers.get(name) != resources:
+            self._containers.setdefault(pod_uid, {})[name] = container_text(name, resources)
+            containers = {**known.containers, name: resources}
+            self._change(pod_uid, replace(known, containers=containers))
 
     def set_pod_level(self, pod_uid: str, resources: ResourceRequirements) -> None:
         known = self._pods.get(pod_uid) or PodResources()
-        self.set_pod(pod_uid, replace(known, pod_level=resources))
+        if known.pod_level != resources:
+            self._containers.setdefault(pod_uid, {})
+            self._change(pod_uid, replace(known, pod_level=resources))
+
+    def _change(self, pod_uid: str, resources: PodResources) -> None:
+        self._pods[pod_uid] = resources
+        self._texts.pop(pod_uid, None)
+        self._outdated = True
 
     def remove(self, pod_uid: str) -> None:
         """Forget the pod; the next write drops it from the file."""
-        self._pods.pop(pod_uid, None)
-        self._texts.pop(pod_uid, None)
+        for known in (self._pods, self._containers, self._texts):
+            known.pop(pod_uid, None)
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
         """Forget all pods but these."""
@@ -88,9 +109,15 @@ class ResourceState:
     async def saved(self) -> None:
         """Write the file if it lacks a change, and wait for that. Calls at the same time share one
         write, so that the many pods of a starting node do not write the file once each. Raises
-        OSError."""
-        if self._outdated:
+        OSError.
+
+        A large file is written a second later, and nobody waits: it is written as a whole, and a
+        pod of thousands of containers would write it for each. What a crash loses of it, the next
+        kubelet takes from the statuses (CG-064)."""
+        if self._outdated and len(self._written) < LARGE:
             await asyncio.shield(self._next_save())
+        elif self._outdated:
+            self.save_soon()
 
     def save_soon(self) -> None:
         """Like `saved`, without waiting; a failure is logged."""
@@ -101,7 +128,8 @@ class ResourceState:
         loop = asyncio.get_running_loop()
         if self._saving is None:
             self._saving = loop.create_future()
-            loop.call_soon(self._finish, self._saving)
+            delay_s = LARGE_DELAY_S if len(self._written) >= LARGE else 0.0
+            loop.call_later(delay_s, self._finish, self._saving)
         return self._saving
 
     def _finish(self, waiting: asyncio.Future[None]) -> None:
@@ -118,11 +146,17 @@ class ResourceState:
         if isinstance(error, Exception):
             log_failure(log, f"cannot write {self._path.name}", error, OSError)
 
+    def _data(self) -> str:
+        for pod_uid, pod in self._pods.items():
+            if pod_uid not in self._texts:
+                self._texts[pod_uid] = pod_text(pod, self._containers[pod_uid])
+        return data_of(self._texts)
+
     def save(self) -> None:
         """Write the file now if it lacks a change. Raises OSError."""
         if not self._outdated:
             return
-        data = data_of(self._texts)
+        data = self._data()
         if data != self._written:
             write_whole(self._path, whole(data).encode(), directory_mode=DIRECTORY_MODE)
         self._written = data

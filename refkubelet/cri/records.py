@@ -12,6 +12,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from refkubelet.model.by_identity import by_identity
+
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -123,10 +125,22 @@ class RuntimePodStatus:
 
     def newest(self, container_name: str) -> ContainerRecord | None:
         """The newest record of that container name, or None."""
-        return next((c for c in self.containers if c.name == container_name), None)
+        return next(iter(self.of(container_name)), None)
+
+    def of(self, container_name: str) -> tuple[ContainerRecord, ...]:
+        """All records of that container name, the newest first."""
+        return _by_name(self).get(container_name, ())
 
     def running(self) -> tuple[ContainerRecord, ...]:
         return tuple(c for c in self.containers if c.state is ContainerState.RUNNING)
+
+
+@by_identity
+def _by_name(status: RuntimePodStatus) -> dict[str, tuple[ContainerRecord, ...]]:
+    names: dict[str, list[ContainerRecord]] = {}
+    for record in status.containers:
+        names.setdefault(record.name, []).append(record)
+    return {name: tuple(records) for name, records in names.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from lightkube.models.core_v1 import PersistentVolumeClaim
 
+from refkubelet.model.by_identity import by_identity
 from refkubelet.model.objects import Pod
 
 EventType = Literal["Normal", "Warning"]
@@ -46,15 +47,22 @@ class ClaimRecorder(EventRecorder, Protocol):
 def field_path(pod: Pod, container_name: str) -> str:
     """`spec.containers{c}`, `spec.initContainers{c}` or `spec.ephemeralContainers{c}`; "" for a
     container that the spec does not have."""
-    kinds = (
-        ("containers", pod.spec.containers),
-        ("initContainers", pod.spec.initContainers),
-        ("ephemeralContainers", pod.spec.ephemeralContainers),
-    )
-    for kind, containers in kinds:
-        if any(c.name == container_name for c in containers or []):
-            return f"spec.{kind}{{{container_name}}}"
-    return ""
+    kind = _kinds(pod).get(container_name)
+    return f"spec.{kind}{{{container_name}}}" if kind is not None else ""
+
+
+@by_identity
+def _kinds(pod: Pod) -> dict[str, str]:
+    """The list of the spec that has a container, by its name; the first one of several."""
+    spec, kinds = pod.spec, dict[str, str]()
+    for kind, containers in (
+        ("containers", spec.containers),
+        ("initContainers", spec.initContainers),
+        ("ephemeralContainers", spec.ephemeralContainers),
+    ):
+        for container in containers or ():
+            kinds.setdefault(container.name, kind)
+    return kinds
 
 
 class ContainerEvents:

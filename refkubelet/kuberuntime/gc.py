@@ -10,13 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from refkubelet.cri.client import CriClient
-from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodStatus
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    ListedContainer,
+    RuntimePodStatus,
+)
 from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints, log_failure
@@ -218,6 +224,8 @@ class ContainerDeletor:
         self._options = options
         self._queue: asyncio.Queue[str] = asyncio.Queue(DELETOR_SLOTS)
         self._complaints = Complaints(log, clock)
+        self._emptied: RuntimePodStatus | None = None  # the last one of which all were to go
+        self._rest: deque[ContainerRecord] = deque()  # those that have found no room so far
         self.dropped = 0
 
     def delete_containers_in_pod(
@@ -226,14 +234,23 @@ class ContainerDeletor:
         """Queue the containers to remove after the death of `container_id`. While the queue is
         full, they are left to the garbage collector."""
         keep = max(self._options.gc.max_per_pod_container, 1)
-        for record in dead_to_delete(container_id, status, keep, remove_all=remove_all):
-            try:
-                self._queue.put_nowait(record.id)
-            except asyncio.QueueFull:
-                self.dropped += 1
-                times = self._complaints.again(NO_ROOM)
-                if times is not None:
-                    log.warning("%s%s: %s", NO_ROOM, times, record.name)
+        if remove_all and self._emptied is status:  # many died at once: go on with the rest
+            self._put(self._rest)
+            return
+        found = deque(dead_to_delete(container_id, status, keep, remove_all=remove_all))
+        self._put(found)
+        if remove_all:
+            self._emptied, self._rest = status, found
+        if found:
+            self.dropped += len(found)
+            times = self._complaints.again(NO_ROOM)
+            if times is not None:
+                log.warning("%s%s: %s", NO_ROOM, times, found[0].name)
+
+    def _put(self, records: deque[ContainerRecord]) -> None:
+        """Queue as many as there is room for; `records` has the others afterwards."""
+        while records and not self._queue.full():
+            self._queue.put_nowait(records.popleft().id)
 
     async def run(self) -> None:
         """Remove queued containers, one by one, for ever; failures are left to the garbage

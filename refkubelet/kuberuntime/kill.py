@@ -32,6 +32,7 @@ from refkubelet.kuberuntime.decisions.grace import (
 from refkubelet.kuberuntime.decisions.pod_actions import KillReason
 from refkubelet.kuberuntime.hooks import HookError, HookRunner, first_of
 from refkubelet.kuberuntime.results import SyncAction, SyncError
+from refkubelet.model.by_identity import by_identity
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import containers, log_fields, log_name, pod_ref, sidecars, uid
 
@@ -265,8 +266,14 @@ def kill_error(container_name: str, error: Exception) -> SyncError:
 
 def container_spec(pod: Pod, name: str) -> Container | None:
     """The container of that name in the spec: regular, init or ephemeral."""
-    candidates = (*containers(pod), *ephemeral_containers(pod.spec))
-    return next((c for c in candidates if c.name == name), None)
+    return _specs(pod).get(name)
+
+
+@by_identity
+def _specs(pod: Pod) -> dict[str, Container]:
+    """All containers of the spec by name; of several the first one."""
+    every = (*containers(pod), *ephemeral_containers(pod.spec))
+    return {container.name: container for container in reversed(every)}
 
 
 def noted_grace_s(container: ListedContainer) -> int:

@@ -132,10 +132,12 @@ def _environment_facts(
 def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:
     """Read the files that the container's variables come from (LIFE-137), except on volumes that no
     container of the pod mounts, which are not set up. Raises `MountError`."""
+    files: dict[FileKey, EnvFile] = {}
+    if not (references := referenced_files(container)):
+        return files
     volumes = {v.name: v for v in pod.spec.volumes or []}
     mounted = used_volumes(pod)
-    files: dict[FileKey, EnvFile] = {}
-    for name, path in referenced_files(container):
+    for name, path in references:
         if name not in volumes or name not in mounted:
             continue
         base = volume_path(volumes[name], pod, str(root_dir))

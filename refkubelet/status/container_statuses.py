@@ -68,11 +68,8 @@ def _container_status(
 ) -> ContainerStatus:
     """The status of one container, with the reason why it waits."""
     previous = sources.previous.get(container.name)
-    records = [
-        c
-        for c in sources.runtime_status.containers
-        if c.name == container.name and not _is_leftover(c, previous)
-    ]
+    every = sources.runtime_status.of(container.name)
+    records = [record for record in every if not _is_leftover(record, previous)]
     if records:
         status = _from_records(sources, container, records, previous)
     else:

@@ -21,6 +21,7 @@ from refkubelet.cri.records import (
     RuntimePodStatus,
     SandboxState,
 )
+from refkubelet.model.by_identity import by_identity
 from simclock.clock import NANOSECONDS
 
 MayGo: TypeAlias = Callable[[str], bool]
@@ -126,10 +127,13 @@ def dead_to_delete(
 ) -> tuple[ContainerRecord, ...]:
     """The records to remove after a container died: its EXITED instances beyond the newest `keep`;
     with `remove_all` all EXITED records of the pod; none for an unknown id."""
-    exited = tuple(c for c in status.containers if c.state is ContainerState.EXITED)
     if remove_all:
-        return exited
-    died = next((c for c in status.containers if c.id == container_id), None)
-    if died is None:
-        return ()
-    return tuple(c for c in exited if c.name == died.name)[keep:]
+        return tuple(c for c in status.containers if c.state is ContainerState.EXITED)
+    records = status.of(_names(status).get(container_id, ""))
+    return tuple(c for c in records if c.state is ContainerState.EXITED)[keep:]
+
+
+@by_identity
+def _names(status: RuntimePodStatus) -> dict[str, str]:
+    """The names of the containers by ID."""
+    return {record.id: record.name for record in status.containers}

@@ -8,6 +8,7 @@ from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 API = Feature.API
+RESYNC_S = 90.0 + limits.NOTICE_S  # LIFE-037: 60 s times [1, 1.5)
 PID_TARGET, PID_CONTAINER, PID_POD = 3, 1, 0  # NamespaceMode
 
 
@@ -45,6 +46,29 @@ async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
     status = (node.api.pod("web") or {})["status"]
     ready = {c["type"]: c["status"] for c in status["conditions"]}
     expect_equal(node, (status["phase"], ready["Ready"]), ("Running", "True"), "phase and Ready")
+
+
+@conformance(
+    id="ephemeral-removed", rules=["LIFE-112.3", "BACK-016.1"], needs=[API, Feature.STATUS]
+)
+async def an_ephemeral_container_that_was_removed_starts_anew(node: Node) -> None:
+    """An ephemeral container that has ended, and that somebody removes from the runtime, starts
+    once more: only an instance in the runtime keeps the kubelet from it."""
+    web = pod("web")
+    await node.api.create_pod(web)
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    await node.api.debug(web, container("debug", exits(0, after_s=1)))
+    await node.run_until(
+        lambda: "terminated" in node.api.container("web", "debug").get("state", {}),
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="debug has ended",
+    )
+    await node.runtime.forget("web", "debug")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="debug") == 2,
+        within_s=RESYNC_S,
+        what="debug starts once more",
+    )
 
 
 @conformance(id="ephemeral-target", rules=["LIFE-134"], needs=[API])

@@ -25,7 +25,7 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import ContainerRecord
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
-from refkubelet.host.untrusted_files import listed, open_regular
+from refkubelet.host.untrusted_files import NotRegularError, listed, open_regular
 from refkubelet.kuberuntime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan
 from simclock import Clock
 
@@ -147,7 +147,10 @@ class ContainerLogManager:
         for path in plan.remove:
             os.unlink(path)
         for path in plan.compress:
-            await compress(path)
+            try:
+                await compress(path)
+            except (NotRegularError, IsADirectoryError) as error:
+                log.warning("a log that is no file is left alone: %s", error)
         rotated = rotated_name(log_path, self._clock.local())
         os.rename(log_path, rotated)
         try:

@@ -22,7 +22,7 @@ LONGEST_NAME: Final = "n" * 255
 NO_TEXT: Final = os.fsdecode(b"no-utf-8-\xff\xfe\n")
 """A name that is no text, and has a line's end."""
 RACER: Final = """
-import ctypes, os, sys
+import ctypes, os, stat, sys
 
 os.chdir(sys.argv[1])
 libc = ctypes.CDLL(None, use_errno=True)
@@ -41,7 +41,10 @@ while os.getppid() == parent:
             file = os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError:
             continue  # a directory, a link, or a FIFO that nobody reads
+        is_fifo = stat.S_ISFIFO(os.fstat(file).st_mode)
         os.close(file)
+        if not is_fifo:
+            continue
         with open(sys.argv[2], "ab") as note:
             note.write(name + b"\\n")
     if not told:

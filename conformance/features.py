@@ -47,6 +47,7 @@ class Feature(Enum):
     POD_NETWORK = "pods whose addresses the kubelet can reach"
     POD_SERVERS = "containers that speak HTTPS and gRPC and record connections (a fake's)"
     CGROUPS = "pods whose cgroups the suite can see"
+    CONTAINER_GROUPS = "a kubelet that finds a fake's containers in cgroups (cAdvisor does not)"
     CGROUP_V1 = "a node with cgroup v1"
     CGROUP_V2 = "a node with cgroup v2"
     SYSTEMD_CGROUPS = "a node whose cgroups have the names of systemd's slices"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from refkubelet.cri import bounds
 from refkubelet.cri.labels import (
     CONTAINER_HASH,
     CONTAINER_NAME,
@@ -78,7 +79,7 @@ def sandbox_record(status: Message) -> SandboxRecord:
     meta = status.metadata
     require(
         (
-            ("id", status.id),
+            ("id", bounds.whole(status.id)),
             ("metadata.name", meta.name),
             ("metadata.namespace", meta.namespace),
             ("metadata.uid", meta.uid),
@@ -90,8 +91,8 @@ def sandbox_record(status: Message) -> SandboxRecord:
     return SandboxRecord(
         id=status.id,
         state=sandbox_state(status.state),
-        attempt=meta.attempt,
-        created_at_ns=status.created_at,
+        attempt=bounds.tries(meta.attempt),
+        created_at_ns=bounds.number(status.created_at),
         has_network=status.HasField("network") and bool(ips or not status.network.ip),
         ips=ips,
         network_mode=NetworkMode.NODE if mode == cri.NODE else NetworkMode.POD,
@@ -102,7 +103,8 @@ def sandbox_record(status: Message) -> SandboxRecord:
 
 def _ips(network: Message) -> tuple[str, ...]:
     """All IPs, or none when one of them does not parse (CRI-035)."""
-    texts = [text for text in (network.ip, *(a.ip for a in network.additional_ips)) if text]
+    told = bounds.names((network.ip, *(a.ip for a in network.additional_ips)))
+    texts = [text for text in told if text]
     try:
         for text in texts:
             version_and_text(text)
@@ -115,7 +117,7 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
     """A checked ContainerStatus. `sandbox_id` comes from the listing: the status has none."""
     require(
         (
-            ("id", status.id),
+            ("id", bounds.whole(status.id)),
             ("metadata.name", status.metadata.name),
             ("created_at", status.created_at),
             ("image.image", status.image.image),
@@ -123,28 +125,28 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
         )
     )
     annotations = _frozen(status.annotations)
-    attempt = status.metadata.attempt
+    attempt = bounds.tries(status.metadata.attempt)
     message_path = annotations.get(TERMINATION_MESSAGE_PATH, "")
     return ContainerRecord(
         id=status.id,
-        name=status.labels.get(CONTAINER_NAME) or status.metadata.name,
+        name=bounds.name(status.labels.get(CONTAINER_NAME) or status.metadata.name),
         state=container_state(status.state),
         attempt=attempt,
         sandbox_id=sandbox_id,
-        created_at_ns=status.created_at,
-        started_at_ns=status.started_at,
-        finished_at_ns=status.finished_at,
+        created_at_ns=bounds.number(status.created_at),
+        started_at_ns=bounds.number(status.started_at),
+        finished_at_ns=bounds.number(status.finished_at),
         exit_code=status.exit_code,
-        reason=status.reason,
-        message=status.message,
-        image=status.image.image,
-        image_id=status.image_ref,
+        reason=bounds.name(status.reason),
+        message=bounds.text(status.message),
+        image=bounds.name(status.image.image),
+        image_id=bounds.name(status.image_ref),
         hash=annotations.get(CONTAINER_HASH, ""),
-        restart_count=_number(annotations.get(RESTART_COUNT), attempt),
+        restart_count=bounds.counted(annotations.get(RESTART_COUNT), attempt),
         termination_message_policy=annotations.get(TERMINATION_MESSAGE_POLICY, ""),
         termination_log_host_path=_host_path(status.mounts, message_path),
-        log_path=status.log_path,
-        mounted_images=tuple(m.image.image for m in status.mounts if m.image.image),
+        log_path=bounds.whole(status.log_path, bounds.PATH_BYTES),
+        mounted_images=bounds.names(m.image.image for m in status.mounts),
         annotations=annotations,
         labels=_frozen(status.labels),
         resources=runtime_resources(status.resources.linux),
@@ -153,17 +155,20 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
 
 
 def _user(linux: Message) -> RuntimeUser:
-    return RuntimeUser(linux.uid, linux.gid, tuple(linux.supplemental_groups))
+    groups = tuple(map(bounds.number, linux.supplemental_groups[: bounds.MOST_NAMES]))
+    return RuntimeUser(bounds.number(linux.uid), bounds.number(linux.gid), groups)
 
 
 def runtime_resources(linux: Message) -> RuntimeResources | None:
     """None when nothing is told, or nothing is limited (upstream: toKubeContainerResources)."""
     period, shares = linux.cpu_period, linux.cpu_shares
-    quota = linux.cpu_quota * 1000 // period if period > 0 and linux.cpu_quota != -1 else 0
+    quota = bounds.number(linux.cpu_quota * 1000 // period) if period > 0 else 0
     found = RuntimeResources(
-        cpu_request_millicores=-(-shares * 1000 // SHARES_PER_CPU) if shares >= 2 else None,
+        cpu_request_millicores=(
+            bounds.number(-(-shares * 1000 // SHARES_PER_CPU)) if shares >= 2 else None
+        ),
         cpu_limit_millicores=quota if quota > 0 else None,
-        memory_limit_bytes=linux.memory_limit_in_bytes or None,
+        memory_limit_bytes=bounds.number(linux.memory_limit_in_bytes) or None,
     )
     return None if found == NO_RESOURCES else found
 
@@ -171,23 +176,20 @@ def runtime_resources(linux: Message) -> RuntimeResources | None:
 def _host_path(mounts: Iterable[Message], container_path: str) -> str:
     if not container_path:
         return ""
-    return next((m.host_path for m in mounts if m.container_path == container_path), "")
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() else default
+    found = next((m.host_path for m in mounts if m.container_path == container_path), "")
+    return bounds.whole(found, bounds.PATH_BYTES)
 
 
 def listed_container(item: Message) -> ListedContainer:
     return ListedContainer(
         id=item.id,
-        name=item.labels.get(CONTAINER_NAME) or item.metadata.name,
+        name=bounds.name(item.labels.get(CONTAINER_NAME) or item.metadata.name),
         state=container_state(item.state),
-        attempt=item.metadata.attempt,
-        sandbox_id=item.pod_sandbox_id,
-        created_at_ns=item.created_at,
-        image=item.image.image,
-        image_id=item.image_id or item.image_ref,
+        attempt=bounds.tries(item.metadata.attempt),
+        sandbox_id=bounds.whole(item.pod_sandbox_id),
+        created_at_ns=bounds.number(item.created_at),
+        image=bounds.name(item.image.image),
+        image_id=bounds.name(item.image_id or item.image_ref),
         hash=item.annotations.get(CONTAINER_HASH, ""),
         labels=_frozen(item.labels),
         annotations=_frozen(item.annotations),
@@ -198,8 +200,8 @@ def listed_sandbox(item: Message) -> ListedSandbox:
     return ListedSandbox(
         id=item.id,
         state=sandbox_state(item.state),
-        attempt=item.metadata.attempt,
-        created_at_ns=item.created_at,
+        attempt=bounds.tries(item.metadata.attempt),
+        created_at_ns=bounds.number(item.created_at),
         labels=_frozen(item.labels),
         annotations=_frozen(item.annotations),
     )
@@ -207,14 +209,14 @@ def listed_sandbox(item: Message) -> ListedSandbox:
 
 def image_record(image: Message) -> ImageRecord:
     """A checked Image: id and size must be there (BACK-203)."""
-    require((("id", image.id), ("size", image.size)))
+    require((("id", bounds.whole(image.id)), ("size", image.size)))
     return ImageRecord(
         id=image.id,
-        size_bytes=image.size,
-        repo_tags=tuple(image.repo_tags),
-        repo_digests=tuple(image.repo_digests),
+        size_bytes=bounds.number(image.size),
+        repo_tags=bounds.names(image.repo_tags),
+        repo_digests=bounds.names(image.repo_digests),
         uid=image.uid.value if image.HasField("uid") else None,
-        username=image.username,
+        username=bounds.name(image.username),
         pinned=image.pinned,
     )
 
@@ -223,7 +225,7 @@ def runtime_version(answer: Message) -> RuntimeVersion:
     """All four fields must be there (CRI-002)."""
     names = ("version", "runtime_name", "runtime_version", "runtime_api_version")
     require((name, getattr(answer, name)) for name in names)
-    return RuntimeVersion(*(getattr(answer, name) for name in names))
+    return RuntimeVersion(*(bounds.name(getattr(answer, name)) for name in names))
 
 
 def runtime_conditions(answer: Message) -> RuntimeConditions:
@@ -242,16 +244,17 @@ def runtime_conditions(answer: Message) -> RuntimeConditions:
     return RuntimeConditions(
         runtime_ready=runtime.status,
         network_ready=network.status,
-        runtime_reason=runtime.reason,
-        runtime_message=runtime.message,
-        network_reason=network.reason,
-        network_message=network.message,
+        runtime_reason=bounds.name(runtime.reason),
+        runtime_message=bounds.text(runtime.message),
+        network_reason=bounds.name(network.reason),
+        network_message=bounds.text(network.message),
         strict_groups=answer.features.supplemental_groups_policy,
         handlers={
             handler.name: HandlerFeatures(
                 handler.features.recursive_read_only_mounts, handler.features.user_namespaces
             )
-            for handler in answer.runtime_handlers
+            for handler in answer.runtime_handlers[: bounds.MOST_NAMES]
+            if bounds.whole(handler.name) == handler.name
         },
     )
 

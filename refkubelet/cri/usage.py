@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from refkubelet.cri import bounds
 from refkubelet.cri.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.model.traffic import InterfaceTraffic, Traffic
 
@@ -89,43 +90,43 @@ def container_usage(stats: Message) -> ContainerUsage:
     has_layer = stats.HasField("writable_layer")
     return ContainerUsage(
         container_id=stats.attributes.id,
-        name=labels.get(CONTAINER_NAME) or stats.attributes.metadata.name,
-        pod_uid=labels.get(POD_UID, ""),
-        pod_name=labels.get(POD_NAME, ""),
-        pod_namespace=labels.get(POD_NAMESPACE, ""),
+        name=bounds.name(labels.get(CONTAINER_NAME) or stats.attributes.metadata.name),
+        pod_uid=bounds.name(labels.get(POD_UID, "")),
+        pod_name=bounds.name(labels.get(POD_NAME, "")),
+        pod_namespace=bounds.name(labels.get(POD_NAMESPACE, "")),
         memory_working_set_bytes=_value(stats.memory, "working_set_bytes"),
-        memory_time_ns=stats.memory.timestamp,
+        memory_time_ns=bounds.number(stats.memory.timestamp),
         cpu_usage_core_ns=_value(stats.cpu, "usage_core_nano_seconds"),
         cpu_usage_nano_cores=_value(stats.cpu, "usage_nano_cores"),
         rootfs_used_bytes=_value(layer, "used_bytes") if has_layer else None,
         rootfs_inodes_used=_value(layer, "inodes_used") if has_layer else None,
-        rootfs_time_ns=layer.timestamp,
-        rootfs_mountpoint=layer.fs_id.mountpoint,
-        cpu_time_ns=stats.cpu.timestamp,
+        rootfs_time_ns=bounds.number(layer.timestamp),
+        rootfs_mountpoint=bounds.whole(layer.fs_id.mountpoint, bounds.PATH_BYTES),
+        cpu_time_ns=bounds.number(stats.cpu.timestamp),
         memory_usage_bytes=_value(stats.memory, "usage_bytes"),
         memory_rss_bytes=_value(stats.memory, "rss_bytes"),
         memory_available_bytes=_value(stats.memory, "available_bytes"),
         memory_page_faults=_value(stats.memory, "page_faults"),
         memory_major_page_faults=_value(stats.memory, "major_page_faults"),
-        swap_time_ns=stats.swap.timestamp,
+        swap_time_ns=bounds.number(stats.swap.timestamp),
         swap_usage_bytes=_value(stats.swap, "swap_usage_bytes"),
         swap_available_bytes=_value(stats.swap, "swap_available_bytes"),
         cpu_psi=_pressure(stats.cpu),
         memory_psi=_pressure(stats.memory),
         io_psi=_pressure(stats.io),
-        io_time_ns=stats.io.timestamp,
+        io_time_ns=bounds.number(stats.io.timestamp),
     )
 
 
 def sandbox_usage(stats: Message) -> SandboxUsage:
-    linux = stats.linux
+    linux, attributes = stats.linux, stats.attributes
     return SandboxUsage(
-        pod_uid=stats.attributes.labels.get(POD_UID, "") or stats.attributes.metadata.uid,
-        memory_working_set_bytes=linux.memory.working_set_bytes.value,
-        memory_usage_bytes=linux.memory.usage_bytes.value,
-        processes=linux.process.process_count.value,
+        pod_uid=bounds.name(attributes.labels.get(POD_UID, "") or attributes.metadata.uid),
+        memory_working_set_bytes=bounds.number(linux.memory.working_set_bytes.value),
+        memory_usage_bytes=bounds.number(linux.memory.usage_bytes.value),
+        processes=bounds.number(linux.process.process_count.value),
         containers=tuple(container_usage(row) for row in linux.containers),
-        sandbox_id=stats.attributes.id,
+        sandbox_id=attributes.id,
         traffic=_traffic(linux.network) if linux.HasField("network") else None,
     )
 
@@ -133,15 +134,15 @@ def sandbox_usage(stats: Message) -> SandboxUsage:
 def _traffic(network: Message) -> Traffic:
     default = network.default_interface if network.HasField("default_interface") else None
     return Traffic(
-        time_ns=network.timestamp,
+        time_ns=bounds.number(network.timestamp),
         default=_interface(default) if default is not None else None,
-        interfaces=tuple(_interface(each) for each in network.interfaces),
+        interfaces=tuple(_interface(each) for each in network.interfaces[: bounds.MOST_NAMES]),
     )
 
 
 def _interface(usage: Message) -> InterfaceTraffic:
     return InterfaceTraffic(
-        name=usage.name,
+        name=bounds.name(usage.name),
         rx_bytes=_value(usage, "rx_bytes"),
         rx_errors=_value(usage, "rx_errors"),
         tx_bytes=_value(usage, "tx_bytes"),
@@ -154,10 +155,10 @@ def _pressure(resource: Message) -> Pressure | None:
         return None
     return {
         kind.lower(): {
-            "total": data.Total,
-            "avg10": data.Avg10,
-            "avg60": data.Avg60,
-            "avg300": data.Avg300,
+            "total": bounds.number(data.Total),
+            "avg10": bounds.decimal(data.Avg10),
+            "avg60": bounds.decimal(data.Avg60),
+            "avg300": bounds.decimal(data.Avg300),
         }
         for kind in ("Full", "Some")
         for data in (getattr(resource.psi, kind),)
@@ -166,15 +167,14 @@ def _pressure(resource: Message) -> Pressure | None:
 
 def filesystem_usage(usage: Message) -> FilesystemUsage:
     return FilesystemUsage(
-        mountpoint=usage.fs_id.mountpoint,
-        used_bytes=usage.used_bytes.value,
-        inodes_used=usage.inodes_used.value,
-        time_ns=usage.timestamp,
+        mountpoint=bounds.whole(usage.fs_id.mountpoint, bounds.PATH_BYTES),
+        used_bytes=bounds.number(usage.used_bytes.value),
+        inodes_used=bounds.number(usage.inodes_used.value),
+        time_ns=bounds.number(usage.timestamp),
     )
 
 
 def _value(message: Message, field: str) -> int | None:
     if not message.HasField(field):
         return None
-    value: int = getattr(message, field).value
-    return value
+    return bounds.number(getattr(message, field).value)

@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 ON_DEMAND_SLOTS: Final = 200
 AGAIN_S: Final = 1.0  # the pause before a failed reading or a failed step is tried again
+NO_ROOM: Final = "the event queue is full, events are dropped"
 SAME_S: Final = 0.001  # two times that are nearer than this have no certain order
 
 
@@ -275,7 +276,9 @@ class GenericPLEG:
         return known.error is not None or differs(pod, known.status)
 
     def send(self, events: Iterable[PodLifecycleEvent]) -> None:
-        """Put events into the sync loop's queue; if it is full they are dropped (PLEG-008)."""
+        """Put events into the sync loop's queue; if it is full they are dropped (PLEG-008), which
+        is told once a minute while it lasts."""
+        dropped = self.dropped
         for event in events:
             if event.type is CHANGED:
                 continue
@@ -284,7 +287,11 @@ class GenericPLEG:
             except asyncio.QueueFull:
                 self.dropped += 1
                 self.metrics.discarded.inc()
-                log.warning("the event queue is full; dropped %s", event)
+                times = self._complaints.again(NO_ROOM)
+                if times is not None:
+                    log.warning("%s%s, as this one: %s", NO_ROOM, times, event)
+        if dropped == self.dropped:
+            self._complaints.over(NO_ROOM)
 
     async def _next_request(self) -> str | None:
         """Wait for the next pod to relist on demand; None: the global relist is due. Requests from

@@ -230,7 +230,7 @@ def _without_usage(answer: Any) -> None:
 @conformance(
     id="resize-usage-untold",
     rules=["CG-066.4"],
-    needs=[*NEEDS, Feature.FAULTS, Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES],
+    needs=[*NEEDS, Feature.FAULTS, Feature.NODE_RESOURCES, Feature.CONTAINER_GROUPS],
     since="1.35",
 )
 async def memory_shrinks_though_the_runtime_tells_no_usage(node: Node) -> None:

@@ -9,7 +9,7 @@ from conformance.harness.expect import expect, expect_equal, expect_spans
 from conformance.harness.limits import Span
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 
 API, RESTART = Feature.API, Feature.RESTART
 NODES = r"/api/v1/nodes$"
@@ -315,3 +315,32 @@ async def events_tell_of_the_start_and_of_what_the_scheduler_may_do(node: Node) 
         expect_equal(node, seen, ("Node", node.name, "default"), f"what {reason} is about")
         source = {"component": "kubelet", "host": node.name}
         expect_equal(node, event["source"], source, f"source of {reason}")
+
+
+def _impossible(answer: Any) -> None:
+    for image in answer.images:
+        image.size = 2**64 - 1
+
+
+@conformance(
+    id="node-image-impossible",
+    rules=["CRI-011.1", "NODE-035"],
+    level=Level.SHOULD,
+    needs=[API, Feature.FAULTS],
+    node_config={"nodeStatusUpdateFrequency": "5s", "nodeStatusReportFrequency": "5s"},
+)
+async def an_image_of_an_impossible_size_spoils_no_status(node: Node) -> None:
+    """A runtime tells of images whose size no API object can hold: the Node's status has them, in
+    numbers that it can hold, and goes on being written."""
+    with node.runtime.on("ListImages").changes_answer(_impossible):
+        await node.run_until(
+            lambda: node.api.node_status("images"), within_s=90, what="images in the Node's status"
+        )
+        sizes = [image["sizeBytes"] for image in node.api.node_status("images")]
+        fits = all(-(2**63) <= size < 2**63 for size in sizes)
+        expect(node, fits, "sizes that the API can hold", sizes)
+        before = len(node.api.requests("PATCH", OF_THE_NODE))
+        await node.run_for(12)
+        answers = [r.status for r in node.api.requests("PATCH", OF_THE_NODE)][before:]
+        good = len(answers) >= 1 and set(answers) == {200}
+        expect(node, good, "further writes of the status that succeed", answers)

@@ -33,7 +33,7 @@ def kubelet_features(kubelet: str) -> Features:
     }
     ours = kubelet in (IN_PROCESS, PROCESS)
     if ours:
-        features.add(Feature.SHUTDOWN_AGAIN)
+        features |= {Feature.SHUTDOWN_AGAIN, Feature.CONTAINER_GROUPS}
     if ours or os.geteuid() == 0:  # others need a mount for a plugin directory of their own
         features.add(Feature.DEVICE_PLUGINS)
     return features

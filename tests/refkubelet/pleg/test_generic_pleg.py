@@ -324,3 +324,13 @@ async def test_health_PLEG_201() -> None:
     assert s.pleg.healthy() is None
     await asyncio.sleep(1)
     assert s.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"
+
+
+async def test_dropped_events_are_told_once_a_minute_PLEG_008(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    s = Setup(virtual_loop(), events_capacity=1)
+    s.runtime.pods = {f"p{n}": pod(f"p{n}", x="running") for n in range(500)}
+    await s.pleg.relist()
+    assert s.pleg.dropped == 499
+    assert len([r for r in caplog.records if "the event queue is full" in r.message]) == 1

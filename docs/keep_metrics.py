@@ -40,6 +40,8 @@ def shown(page: str, also: Collection[str] = ()) -> dict[str, Row]:
         for sample in family.samples:
             base = OF_HISTOGRAMS.sub("", sample.name)
             name = base if types.get(base) == "histogram" else sample.name
+            if name not in types:  # the library gives all counters this ending
+                name = name.removesuffix("_total")
             if name not in types or not (name in also or name.startswith(OWN)):
                 continue  # of the Go program, or of a library
             row = found.setdefault(name, {"type": types[name], "labels": set(), "bounds": set()})

@@ -116,6 +116,11 @@ def command_line() -> argparse.ArgumentParser:
     running.add_argument("--time", help="of a kubelet binary: real (default) or jump")
     running.add_argument("--speed", metavar="N", help="of a kubelet binary: N times as fast")
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
+    running.add_argument(
+        "--check-since",
+        action="store_true",
+        help="only the cases that the kubelet is too old for; one that passes is a failure",
+    )
     running.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the chosen cases")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
     running.add_argument("--results", metavar="FILE", help="write each case as JSON lines")

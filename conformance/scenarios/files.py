@@ -10,7 +10,9 @@ _PACKAGE: Final = Path(__file__).parents[1]
 SUFFIXES: Final = (".yaml", ".yml")
 AREA: Final = "bugs"
 """The area of all scenarios."""
-_ALONE: Final = frozenset({"--long", "--pdb", "--co", "--collect-only", "--exitfirst", "--"})
+_ALONE: Final = frozenset(
+    {"--long", "--check-since", "--pdb", "--co", "--collect-only", "--exitfirst", "--"}
+)
 """Long options without a value."""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.harness.runs.case_run import Outcome, Result
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.known import with_known_bugs
+from conformance.harness.runs.known import with_known_bugs, with_since_checked
 from conformance.registry import Case
 from conformance.session.run import RUN, Run
 from conformance.sources import cases_in
@@ -34,7 +34,10 @@ class CaseItem(pytest.Item):
         run: Run = self.config.stash[RUN]
         if self.result is None:
             self.result = run.run(self.case, self.choice)
-        judged = with_known_bugs(self.result, self.choice.kubelet_release)
+        if self.choice.check_since:
+            judged = with_since_checked(self.result, self.choice.kubelet_minor)
+        else:
+            judged = with_known_bugs(self.result, self.choice.kubelet_release)
         self.result = run.ci.judged(judged) if run.ci else judged
         run.add(self.result)
         self.result = replace(self.result, record=None)

@@ -43,6 +43,7 @@ def add_options(parser: pytest.Parser) -> None:
         help="of a kubelet binary: its time passes N times as fast, roughly",
     )
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
+    group.addoption("--check-since", action="store_true", help="run only the cases that the kubelet is too old for; one that passes is a failure: it says since= wrongly")  # fmt: skip  # noqa: E501
     group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
     group.addoption("--area", action="append", default=[], help="only this area (may be repeated)")
     group.addoption("--rule", action="append", default=[], help="only cases of this rule (BACK-009) or family (BACK)")  # fmt: skip  # noqa: E501
@@ -69,6 +70,7 @@ def choices_of(option: Any) -> list[Choice]:
         containerd_version=option.containerd_version,
         kubernetes_version=option.kubernetes_version,
         traces=option.traces if option.results else "none",
+        check_since=option.check_since,
     )
     return [replace(choice, seed=seed) for seed in option.seeds or (option.seed,)]
 

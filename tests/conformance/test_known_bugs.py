@@ -15,9 +15,9 @@ import pytest
 from conformance.harness.expect import ExpectationFailed
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node.parts import Parts
-from conformance.harness.runs.case_run import Breach, Outcome, Result, run_case
+from conformance.harness.runs.case_run import Breach, Outcome, Result, not_to_run, run_case
 from conformance.harness.runs.choice import Choice
-from conformance.harness.runs.known import with_known_bugs
+from conformance.harness.runs.known import with_known_bugs, with_since_checked
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.known_bugs import KnownBug, Release, release_of
 from conformance.registry import Case, CaseBody, Level, load_cases
@@ -74,6 +74,46 @@ def test_a_bug_that_shows_by_chance_may_stay_away(
     bugs = tuple(replace(BUG, by_chance=chance) for chance in chances)
     result = Result(replace(CASE, bugs=bugs), outcome, breach=Breach.EXPECTED)
     assert with_known_bugs(result, (1, 31, 3)).outcome is judged
+
+
+@pytest.mark.parametrize(
+    ("minor", "outcome", "judged", "told"),
+    [
+        (
+            (1, 33),
+            Outcome.PASSED,
+            Outcome.FAILED,
+            "expected: a failure, for the case needs kubelet",
+        ),
+        ((1, 33), Outcome.FAILED, Outcome.SKIPPED, "needs kubelet 1.34 or newer, this one is 1.33"),
+        ((1, 33), Outcome.ERROR, Outcome.ERROR, ""),  # a case says what is missing
+        ((1, 34), Outcome.PASSED, Outcome.PASSED, ""),
+    ],
+)
+def test_a_case_that_passes_on_a_kubelet_too_old_for_it_says_since_wrongly(
+    minor: tuple[int, int], outcome: Outcome, judged: Outcome, told: str
+) -> None:
+    result = with_since_checked(Result(replace(CASE, since=(1, 34)), outcome), minor)
+    assert result.outcome is judged
+    assert result.detail.startswith(told)
+
+
+def test_only_cases_that_the_kubelet_is_too_old_for_run_to_check_since() -> None:
+    ran = {
+        (since, check): not_to_run(
+            replace(CASE, since=since),
+            Choice(kubernetes_version="1.33.2", check_since=check),
+            (),
+        )
+        is None
+        for since in ((1, 34), (1, 33), None)
+        for check in (False, True)
+    }
+    assert [key for key, runs in ran.items() if runs] == [
+        ((1, 34), True),
+        ((1, 33), False),
+        (None, False),
+    ]
 
 
 @pytest.mark.parametrize(

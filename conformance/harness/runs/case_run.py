@@ -22,7 +22,7 @@ from conformance.harness.kubelets.watches import MachineLacks
 from conformance.harness.node import Node
 from conformance.harness.node.parts import Parts
 from conformance.harness.runs.choice import Choice, Traces
-from conformance.registry import Case
+from conformance.registry import Case, Minor
 from conformance.traces.entries import Trace
 from simclock import RealClock
 
@@ -77,14 +77,24 @@ class Result:
     the runtime."""
 
 
+NOT_ASKED: Final = "--check-since runs the cases that this kubelet is too old for"
+
+
+def too_old(case: Case, minor: Minor | None) -> str:
+    """Why a kubelet of that minor does not run the case; "" if it does. None: it tells none."""
+    if not case.since or not minor or minor >= case.since:
+        return ""
+    return "needs kubelet {}.{} or newer, this one is {}.{}".format(*case.since, *minor)
+
+
 def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | None:
     """The result of a case that is not run at all: disabled, or skipped with the reason."""
     seed = choice.seed if choice.virtual else None
     if case.id in disabled:
         return Result(case, Outcome.DISABLED, "switched off with --disable", seed=seed)
-    if case.since and (minor := choice.kubelet_minor) and minor < case.since:
-        older = "needs kubelet {}.{} or newer, this one is {}.{}".format(*case.since, *minor)
-        return Result(case, Outcome.SKIPPED, older, seed=seed)
+    older = too_old(case, choice.kubelet_minor)
+    if bool(older) is not choice.check_since:
+        return Result(case, Outcome.SKIPPED, older or NOT_ASKED, seed=seed)
     missing = case.missing(choice.features)
     if missing:
         why = f"needs {'; '.join(f.value for f in missing)}"

@@ -69,6 +69,8 @@ class Choice:
     """`1.6`, `1.7` or `2.1`; "" is the default one."""
     kubernetes_version: str = ""
     """The version of the kubelet (`1.30.3`), where it does not tell the right one."""
+    check_since: bool = False
+    """Only the cases run that this kubelet is too old for, to see whether it is."""
     traces: Traces = "none"
     """Of which cases what happened is kept for the result file."""
 

@@ -1,12 +1,13 @@
 """What a result means on a kubelet that is known to have a bug: the failure was expected, and to
-pass is the surprise."""
+pass is the surprise; and on one that is too old for the case."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.harness.runs.case_run import Breach, Outcome, Result
+from conformance.harness.runs.case_run import Breach, Outcome, Result, too_old
 from conformance.known_bugs import KnownBug, Release
+from conformance.registry import Minor
 
 
 def with_known_bugs(result: Result, release: Release | None) -> Result:
@@ -31,6 +32,18 @@ def with_known_bugs(result: Result, release: Release | None) -> Result:
         detail = f"expected: a failure on kubelet {version}: {named}\nseen:     the case passed"
         return replace(result, outcome=Outcome.FAILED, detail=detail)
     return result
+
+
+def with_since_checked(result: Result, minor: Minor | None) -> Result:
+    """The result of a case that ran on a kubelet which is too old for it: to fail is right, and
+    counts as skipped; one that passes says `since` wrongly, or does not look at what was new."""
+    older = too_old(result.case, minor)
+    if not older or result.outcome not in (Outcome.PASSED, Outcome.FAILED):
+        return result
+    if result.outcome is Outcome.PASSED:
+        detail = f"expected: a failure, for the case {older}\nseen:     the case passed"
+        return replace(result, outcome=Outcome.FAILED, detail=detail)
+    return replace(result, outcome=Outcome.SKIPPED, detail=f"{older}, and fails there")
 
 
 def _made_by(bug: KnownBug, breach: Breach) -> bool:

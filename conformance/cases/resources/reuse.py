@@ -105,6 +105,16 @@ async def memory_of_init_containers_is_used_again(node: Node) -> None:
     expect_equal(node, nodes, ["0", "0", "0"], "NUMA nodes")
 
 
+async def ended(node: Node, name: str) -> None:
+    """Run until nothing of the pod runs any more, and the kubelet knows that."""
+    await node.run_until(
+        lambda: node.pod(name) is None and node.count("StopPodSandbox", pod=name),
+        within_s=2 * limits.STOP_S,
+        what=f"{name} has ended",
+    )
+    await node.run_for(limits.NOTICE_S)
+
+
 @conformance(
     id="memory-released", rules=["CG-082.1", "CG-082.3"], needs=[STATUS, NODE], node_config=MEMORY,
     machine=SERVER,
@@ -115,15 +125,11 @@ async def memory_of_a_pod_that_is_gone_is_free(node: Node) -> None:
     await node.apply_static(pod("a", with_memory("one", "60Gi")))
     await node.wait_running("a", "one")
     await node.remove_static("a")
-    await node.run_until(
-        lambda: node.pod("a") is None, within_s=2 * limits.STOP_S, what="a is gone"
-    )
+    await ended(node, "a")
     await node.apply_static(pod("b", with_memory("two", "60Gi")))
     await node.wait_running("b", "two")
     await node.remove_static("b")
-    await node.run_until(
-        lambda: node.pod("b") is None, within_s=2 * limits.STOP_S, what="b is gone"
-    )
+    await ended(node, "b")
     await node.apply_static(pod("c", with_memory("three", "65200Mi")))
     await node.wait_running("c", "three")
     nodes = [created(node, name).cpuset_mems for name in ("one", "two", "three")]

@@ -3,7 +3,7 @@
 Read `opening` first: how a file is opened without waiting for it and without leaving its root.
 `walking` goes through a tree of any size, `listing` reads the names in one directory, `removing`
 empties a tree. No other module opens, lists, walks or removes what a pod can write: the test
-`tests/project/test_untrusted_files.py` names the functions elsewhere that touch files, and whose
+`tests/project/test_file_uses.py` names the functions elsewhere that touch files, and whose
 each path is.
 
 All of it is made of short steps without waits of their own. What may be large or on a server that

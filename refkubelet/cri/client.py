@@ -141,7 +141,7 @@ class CriClient:
         if uid:
             return self._sandboxes.convert(await self._call("ListPodSandbox", request))
         answer = await self._call_bytes("ListPodSandbox", request)
-        return self._sandboxes.records(answer, alive_only=ready_only)
+        return await self._sandboxes.records(answer, alive_only=ready_only)
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class CriClient:
         if uid:
             return self._containers.convert(await self._call("ListContainers", request))
         answer = await self._call_bytes("ListContainers", request)
-        return self._containers.records(answer, alive_only=running_only)
+        return await self._containers.records(answer, alive_only=running_only)
 
     async def container_status(self, container_id: str, sandbox_id: str = "") -> ContainerRecord:
         """`sandbox_id` is copied into the record: the answer does not carry it."""

@@ -9,9 +9,10 @@ go (only lists over all pods are kept, and of their rows those of the last answe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from kubecri.v1 import api_pb2 as cri
 
@@ -19,6 +20,8 @@ from refkubelet.cri.labels import POD_UID
 
 Message = Any
 T = TypeVar("T")
+SLICE: Final = 500
+"""So many rows are converted in one piece, some milliseconds."""
 
 
 class Listings(Generic[T]):
@@ -32,17 +35,17 @@ class Listings(Generic[T]):
         self._last: dict[bool, tuple[bytes, tuple[T, ...]]] = {}
         self._rows: dict[bool, dict[bytes, T]] = {}
 
-    def records(self, answer: bytes, *, alive_only: bool) -> tuple[T, ...]:
+    async def records(self, answer: bytes, *, alive_only: bool) -> tuple[T, ...]:
         """The rows of a list over all pods, given as bytes; the tuple of last time if the answer is
-        the same."""
+        the same. Of a long list others have their turn between the slices."""
         last = self._last.get(alive_only)
         if last is not None and last[0] == answer:
             return last[1]
-        records = self._convert_new(answer, alive_only)
+        records = await self._convert_new(answer, alive_only)
         self._last[alive_only] = (answer, records)
         return records
 
-    def _convert_new(self, answer: bytes, alive_only: bool) -> tuple[T, ...]:
+    async def _convert_new(self, answer: bytes, alive_only: bool) -> tuple[T, ...]:
         """As `convert`, with the records that are known already."""
         known, rows = self._rows.get(alive_only, {}), {}
         records = []
@@ -53,6 +56,8 @@ class Listings(Generic[T]):
                 record = self._record(item)
             rows[data] = record
             records.append(record)
+            if len(records) % SLICE == 0:
+                await asyncio.sleep(0)
         self._rows[alive_only] = rows
         return tuple(records)
 

@@ -332,5 +332,5 @@ async def test_dropped_events_are_told_once_a_minute_PLEG_008(
     s = Setup(virtual_loop(), events_capacity=1)
     s.runtime.pods = {f"p{n}": pod(f"p{n}", x="running") for n in range(500)}
     await s.pleg.relist()
-    assert s.pleg.dropped == 499
+    assert s.pleg.dropped == 999  # of each pod a sandbox and a container
     assert len([r for r in caplog.records if "the event queue is full" in r.message]) == 1

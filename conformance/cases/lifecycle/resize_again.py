@@ -114,7 +114,7 @@ async def a_pod_that_ends_has_no_resize(node: Node) -> None:
 
 
 @conformance(
-    id="resize-room-of-the-ended", rules=["CG-061.7", "LIFE-186"], needs=NEEDS, since="1.36"
+    id="resize-room-of-the-ended", rules=["CG-061.8", "LIFE-186"], needs=NEEDS, since="1.36"
 )
 async def a_pod_that_has_ended_makes_room_at_once(node: Node) -> None:
     """A deferred resize is admitted soon after another pod has ended, though the object of that pod

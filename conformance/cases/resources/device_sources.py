@@ -19,7 +19,7 @@ from conformance.registry import Feature, conformance
 
 @conformance(
     id="device-before-the-sources",
-    rules=["CG-084.7"],
+    rules=["CG-084.8"],
     needs=[*NEEDS, Feature.RESTART],
 )
 async def devices_of_unheard_pods_are_not_given_away(node: Node) -> None:
@@ -48,7 +48,7 @@ async def devices_of_unheard_pods_are_not_given_away(node: Node) -> None:
 
 @conformance(
     id="device-after-the-sources",
-    rules=["CG-084.7", "CG-084.6"],
+    rules=["CG-084.8", "CG-084.6"],
     needs=[*NEEDS, Feature.RESTART],
 )
 async def devices_of_pods_that_are_gone_are_free(node: Node) -> None:

@@ -135,3 +135,10 @@ def _is_request(encoded: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return text.lstrip().startswith(_BEGIN)
+
+
+class TrustBundleStrategy(Strategy):
+    """A bundle of a signer has a name that begins with the signer's: `example.com:one:name`."""
+
+    def name_rule(self, name: str) -> list[str]:
+        return super().name_rule(name.rpartition(":")[2])

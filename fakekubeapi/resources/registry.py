@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fakekubeapi.resources.attachments import AttachmentStrategy
-from fakekubeapi.resources.certificates import CertificateRequestStrategy
+from fakekubeapi.resources.certificates import CertificateRequestStrategy, TrustBundleStrategy
 from fakekubeapi.resources.claims import ClaimStrategy
 from fakekubeapi.resources.core import (
     AccountStrategy,
@@ -189,6 +189,14 @@ RESOURCES: Final = (
         strategy=CertificateRequestStrategy(),
         subresources=("approval", "status"),
         short_names=("csr",),
+    ),
+    Resource(
+        "certificates.k8s.io",
+        "v1beta1",
+        "clustertrustbundles",
+        "ClusterTrustBundle",
+        namespaced=False,
+        strategy=TrustBundleStrategy(),
     ),
     _review("authentication", "tokenreviews", "TokenReview"),
     _review("authentication", "selfsubjectreviews", "SelfSubjectReview"),

@@ -375,17 +375,21 @@ def test_answers_are_kept_as_long_as_configured_SRV_013_SRV_014() -> None:
     in_virtual_time(asking)
 
 
-def test_a_server_that_is_away_is_asked_again_SRV_014() -> None:
+@pytest.mark.parametrize(
+    ("status", "tries"), [(429, 5), (500, 5), (504, 5), (503, 1), (403, 1), (0, 1)]
+)
+def test_a_server_that_fails_is_asked_again_SRV_013(status: int, tries: int) -> None:
     async def asking() -> None:
         clock = clock_now()
         api = table(alice={"stats"})
-        api.fails = ApiError(0, "ConnectError", "refused")
+        api.fails = ApiError(status, "Failed", "not now")
         config = replace(WEBHOOK, authentication=OPEN)
         began_s = clock.monotonic_s()
         on = port(config, api=api, clock=clock)
         assert (await ask(on, "/stats/summary"))[0] == 500
-        assert len(api.asked) == 5
-        assert 4.0 < clock.monotonic_s() - began_s < 4.1
+        assert len(api.asked) == tries
+        waited_s = clock.monotonic_s() - began_s
+        assert 4.0 < waited_s < 4.1 if tries > 1 else waited_s < 0.1
 
     in_virtual_time(asking)
 

@@ -35,6 +35,15 @@ def last_words(lines: Sequence[str]) -> list[str]:
     return [*kept, f"({left} more lines)"] if left else kept
 
 
+def says_that_it_ends(lines: Sequence[str]) -> bool:
+    """Whether a line of the log is one with which a program ends.
+
+    >>> says_that_it_ends(["I1128 x", "panic: no"]), says_that_it_ends(["I1128 panic: no"])
+    (True, False)
+    """
+    return any(map(_ENDS_IT.match, lines))
+
+
 def _why(lines: Sequence[str]) -> int | None:
     """The index of the first line that tells why it died; None: no line does."""
     for number, line in enumerate(lines):

@@ -30,7 +30,7 @@ from conformance.harness.kubelets.base import (
     NodePaths,
 )
 from conformance.harness.kubelets.clients import client_context
-from conformance.harness.kubelets.last_words import last_words
+from conformance.harness.kubelets.last_words import last_words, says_that_it_ends
 from conformance.harness.kubelets.mounts import mounted_below, unmount_below
 from conformance.harness.kubelets.ports import Ports
 from conformance.harness.kubelets.program import Program
@@ -62,6 +62,14 @@ def _can_read_kernel_log() -> bool:
     except OSError:
         return False
     return True
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended that asyncio has not waited for yet; it still can."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
 
 
 class ProcessKubelet:
@@ -228,11 +236,22 @@ class ProcessKubelet:
                 ended=True,
             )
 
-    def _last_words(self) -> str:
+    def _check_not_ending(self) -> None:
+        """As `_check_alive`, of a kubelet that does not answer any more: its sockets close before
+        the end of its process is known here."""
+        self._check_alive()
+        ended = self._process is not None and _has_ended(self._process.pid)
+        if ended or says_that_it_ends(self._log_lines()):
+            raise KubeletDied(f"the kubelet ended:\n{self._last_words()}", ended=True)
+
+    def _log_lines(self) -> list[str]:
+        """The log of the present start."""
         with self._log.open("rb") as log:
             log.seek(self._log_begins)
-            lines = log.read().decode(errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in last_words(lines))
+            return log.read().decode(errors="replace").splitlines()
+
+    def _last_words(self) -> str:
+        return "\n".join(f"  {line}" for line in last_words(self._log_lines()))
 
     async def stop(self) -> None:
         """Send SIGTERM, and SIGKILL after STOP_WITHIN_S seconds; returns when it has ended."""
@@ -319,7 +338,7 @@ class ProcessKubelet:
                 text = b"".join(found).decode(errors="replace")
                 return HttpAnswer(answer.status, text, headers)
         except (aiohttp.ClientError, TimeoutError) as error:
-            self._check_alive()
+            self._check_not_ending()
             raise KubeletDied(f"{request.method} {url}: {error!r}\n{self._last_words()}") from None
 
     async def _get(self, path: str) -> Any:
@@ -331,7 +350,7 @@ class ProcessKubelet:
                     raise _NoAnswer(f"GET {url}: {answer.status} {await answer.text()}")
                 return await answer.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError) as error:
-            self._check_alive()
+            self._check_not_ending()
             raise KubeletDied(f"GET {url}: {error!r}\n{self._last_words()}") from None
 
     async def pod_resources(self, method: str, **fields: str) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
+from process_world import free_port
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.last_words import LAST_LINES, MOST_LINES, last_words
@@ -55,6 +57,37 @@ def test_where_every_goroutine_was_is_cut_off() -> None:
     assert kept[0] == "fatal error: all goroutines are asleep"
     assert len(kept) == MOST_LINES + 1
     assert kept[-1] == f"({1 + 100 * len(GOROUTINE) - MOST_LINES} more lines)"
+
+
+@pytest.mark.parametrize(
+    ("end", "ended"),
+    [("echo panic: no; sleep 100", True), ("exec sleep 100", False), ("exit 2", True)],
+)
+async def test_a_kubelet_that_answers_no_more_because_it_ends_has_ended(
+    tmp_path: Path, end: str, ended: bool
+) -> None:
+    """Its sockets are closed before its process has ended, or before that is known here."""
+    paths = NodePaths(tmp_path)
+    paths.make()
+    kubelet = ProcessKubelet(
+        external(tmp_path / "kubelet"), paths, "unix:///x", node_name="node", kubeconfig=None
+    )
+    kubelet._read_only_port = free_port()
+    with kubelet._log.open("wb") as log:
+        kubelet._process = await asyncio.create_subprocess_exec(
+            "sh", "-c", f"{end}", stdout=log, start_new_session=True
+        )
+    while not _is_at_its_end(kubelet._process.pid, end, kubelet._log):
+        os.sched_yield()  # asyncio must not learn of the end
+    with pytest.raises(KubeletDied) as died:
+        await kubelet.pods()
+    assert died.value.ended is ended
+    await kubelet.close()
+
+
+def _is_at_its_end(pid: int, end: str, log: Path) -> bool:
+    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return state == "Z" if end.startswith("exit") else "echo" not in end or bool(log.read_text())
 
 
 async def test_the_error_of_a_dead_kubelet_has_its_panic_and_not_that_of_an_earlier_one(

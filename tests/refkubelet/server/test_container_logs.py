@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -414,3 +416,80 @@ async def test_one_stream_with_the_gate_SRV_020(tmp_path: Path) -> None:
         200,
         "two\n",
     )
+
+
+BEGINNING = b"2026-01-01T00:00:01Z stdout F "
+LONG_BYTES = (5 << 20, 20 << 20)
+
+
+def cpu_s() -> float:
+    """What this process has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def long_line(path: Path, size: int) -> Path:
+    with path.open("wb") as file:
+        file.write(BEGINNING)
+        for _ in range(size >> 16):
+            file.write(b"x" * (1 << 16))
+    return path
+
+
+async def test_a_line_without_an_end_takes_time_as_it_is_long_and_little_memory_SRV_020(
+    tmp_path: Path,
+) -> None:
+    """Four times as long a line takes four times as long, sixteen times if it is put together again
+    and again."""
+    times_s = []
+    for size in LONG_BYTES:
+        log = long_line(tmp_path / f"{size}.log", size)
+        began_s, read_bytes = cpu_s(), 0
+        async for chunk in reader(log).chunks():
+            assert len(chunk) < 1 << 20
+            read_bytes += len(chunk)
+        times_s.append(cpu_s() - began_s)
+        assert read_bytes == size
+    assert times_s[1] < 9 * times_s[0]
+    tracemalloc.start()
+    async for _ in reader(log).chunks():
+        pass
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("tags", [b"F", b"P"])
+@pytest.mark.parametrize("times", [False, True])
+async def test_a_long_line_is_shown_as_any_other_SRV_020(
+    tmp_path: Path, tags: bytes, times: bool
+) -> None:
+    """In parts as it comes; a part that the runtime has cut has no end of its own."""
+    log, text = tmp_path / "0.log", bytes(range(33, 127)) * 8_000
+    head = b"2026-01-01T00:00:01Z stdout "
+    log.write_bytes(head + tags + b" " + text + b"\n" + head + b"F next\n")
+    found = await read(log, shown={"timestamps": times})
+    time = b"2026-01-01T00:00:01.000000000Z " if times else b""
+    between = b"" if tags == b"P" else b"\n" + time
+    assert found == time + text + between + b"next\n"
+
+
+async def test_of_long_lines_only_what_was_asked_for_is_shown_SRV_020(tmp_path: Path) -> None:
+    log, text = tmp_path / "0.log", b"x" * 600_000
+    log.write_bytes(
+        b"2026-01-01T00:00:01Z stdout F first\n"
+        + b"2026-01-01T00:00:01Z stderr F " + text + b"\n"
+        + b'{"log": "' + text + b'", "stream": "stdout"}\n'
+        + b"2026-01-01T00:00:01Z stdout F " + text + b"\n"
+        + b"2026-01-01T00:00:01Z stdout F last\n"
+    )  # fmt: skip
+    assert await read(log, shown={"stream": b"stdout"}) == b"first\n" + text + b"\nlast\n"
+    assert await read(log, shown={"limit_bytes": 300_010}) == b"first\n" + b"x" * 300_004
+    assert await read(log, tail_lines=2) == text + b"\nlast\n"
+
+
+async def test_what_is_no_log_is_told_in_short_SRV_020(tmp_path: Path) -> None:
+    log = tmp_path / "0.log"
+    log.write_bytes(b"x" * (1 << 20))
+    with pytest.raises(UnknownFormat) as told:
+        _ = [c async for c in reader(log).chunks()]
+    assert len(str(told.value)) < 1200

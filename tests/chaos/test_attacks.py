@@ -1,0 +1,33 @@
+"""One short round of attacks on a running kubelet (NODE-230); `python tests/chaos/attacks.py` has
+the long one. How long an answer takes says nothing on a busy machine; that one comes does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import attacks
+import pytest
+
+from conformance.harness.machines.racing import CannotRace
+from refkubelet.host.untrusted_files import removed_now
+from refkubelet.volumes.mounting import RealMounts
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """What is mounted below it, and deeper than others go, is removed."""
+    (tmp_path / "w").mkdir()
+    yield tmp_path / "w"
+    if os.geteuid() == 0:
+        RealMounts().unmount_below(str(tmp_path))
+    removed_now(str(tmp_path / "w"))
+
+
+async def test_racing_containers_harm_nobody_NODE_230(directory: Path) -> None:
+    try:
+        wrong = await attacks.run(directory, seconds=1.0, files=1000, p99_s=10.0)
+    except CannotRace as error:
+        pytest.skip(str(error))
+    assert wrong == []

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
@@ -29,6 +30,9 @@ PIECE: Final = 500
 """The number of steps after which others have their turn, where there are no threads."""
 QUIET_S: Final = 30.0
 """How long a single step may take before the work counts as lost."""
+POLITE: Final = 200
+PAUSE_S: Final = 0.0005
+"""After so many steps a thread makes a pause: the interpreter is the loop's for so long."""
 LEAVE_S: Final = 1.0
 """How long one that was called off may take to finish its step before nobody waits for it."""
 
@@ -144,6 +148,8 @@ class _Work(Generic[T]):
             while not self._is_called_off:
                 next(self._steps)
                 self.done += 1
+                if self.done % POLITE == 0:
+                    time.sleep(PAUSE_S)
             self._steps.close()
             self._error = asyncio.CancelledError()
         except StopIteration as end:

@@ -32,14 +32,14 @@ from conformance.harness.machines.racing import (
     status_deep,
 )
 from conformance.harness.node import Node
-from conformance.known_bugs import KnownBug
-from conformance.registry import conformance
+from conformance.registry import Feature, conformance
 from fakecri.csi import FakeCsiDriver
 
 LEVELS: Final = 1500
 """More than an interpreter's frames, less than the longest path has letters."""
 MANY: Final = 3000
 TIMES: Final = 8
+PAIRS: Final = 25
 AGAIN: Final[dict[str, Any]] = {
     "fsGroupPolicy": "File",
     "requiresRepublish": True,
@@ -109,8 +109,7 @@ async def a_volume_is_given_to_the_group_however_deep_it_is(node: Node) -> None:
 @conformance(
     id="csi-group-while-it-changes",
     rules=["NODE-230.2", "NODE-230.3"],
-    needs=LONG,
-    bugs=[KnownBug("", "A FIFO or a link that takes a directory's name is opened or followed.")],
+    needs=[*LONG, Feature.PROGRAM_TIME],  # the container that races is a program of this machine
 )
 async def a_container_that_exchanges_directories_holds_nothing_up(node: Node) -> None:
     """A container exchanges directories of its volume for FIFOs and for links without a pause,
@@ -118,7 +117,7 @@ async def a_container_that_exchanges_directories_holds_nothing_up(node: Node) ->
     other pods start."""
     driver, target = await published(node)
     outside, note = outside_of(target), target.parents[5] / "opened"
-    pairs, before = put_pairs(target, outside), state_of(outside)
+    pairs, before = put_pairs(target, outside, PAIRS), state_of(outside)
     with racing(target, pairs, note):
         for _ in range(TIMES):
             await again(node, driver, 1)

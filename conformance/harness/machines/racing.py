@@ -79,11 +79,11 @@ def opened(note: Path) -> list[str]:
     return sorted(set(note.read_text().splitlines())) if note.exists() else []
 
 
-def put_pairs(directory: Path, outside: Path) -> dict[str, str]:
-    """Make directories, each with something in it, and for each a FIFO or a link to a directory
-    `outside`: the pairs for `racing`."""
+def put_pairs(directory: Path, outside: Path, count: int = 2) -> dict[str, str]:
+    """Make so many directories twice, each with something in it, and for each of the first a FIFO,
+    of the second a link to a directory `outside`: the pairs for `racing`."""
     pairs = {}
-    for number in range(2):
+    for number in range(count):
         for kind in ("fifo", "link"):
             one, other = f"to-{kind}-{number}", f"{kind}-{number}"
             (directory / one / "below").mkdir(parents=True)

@@ -45,7 +45,8 @@ from refkubelet.volumes.ownership import MOST_TOLD, give_at_once, give_to_group
 from refkubelet.volumes.removal import remove_tree
 
 DEEP = 2000
-TRIES = 60
+TRIES = 30
+PAIRS = 25
 NIGHTLY = "REFKUBELET_NIGHTLY"
 GROUP = os.getgid() if os.geteuid() else 4321
 
@@ -175,7 +176,7 @@ def test_no_device_is_opened_NODE_230(volume: Path) -> None:
 async def test_exchanged_directories_are_neither_opened_nor_followed_NODE_230(
     tmp_path: Path, volume: Path, outside: Path
 ) -> None:
-    pairs, before = put_pairs(volume, outside), state_of(outside)
+    pairs, before = put_pairs(volume, outside, PAIRS), state_of(outside)
     try:
         with racing(volume, pairs, tmp_path / "note"):
             for _ in range(TRIES):

@@ -146,16 +146,16 @@ def lines() -> Iterator[str]:
     yield "# Metrics"
     yield ""
     yield (
-        f"What kubelet {data['kubelet']} shows at /metrics, and what refkubelet does, with the same "
-        f"labels, types and bounds of histograms: {len(there)} of the {len(kubelets)} names that begin "
-        f"with `kubelet_`, {len(seen_here)} of the {len(seen)} that a kubelet shows which has run two "
-        "pods. Names of the Go program (`go_*`) and of the API machinery's server are left out. In "
-        "bold: what the rules and alerts of kubernetes-mixin ask for."
+        f"What kubelet {data['kubelet']} shows at /metrics, and what refkubelet does, with the "
+        f"same labels, types and bounds of histograms: {len(there)} of the {len(kubelets)} names "
+        f"that begin with `kubelet_`, {len(seen_here)} of the {len(seen)} that a kubelet shows "
+        "which has run two pods. Names of the Go program (`go_*`) and of the API machinery's "
+        "server are left out. In bold: what the rules and alerts of kubernetes-mixin ask for."
     )
     yield ""
     yield (
-        "A metric without labels is there from the start, one with labels once there is something to "
-        "count (SRV-036). `first`: the page on which the kubelet shows it: of a node without pods, "
+        "A metric without labels is there from the start, one with labels once there is something "
+        "to count (SRV-036). `first`: the page on which the kubelet shows it: of a node without pods, "
         "with pods, after the end of one; where there is none, it needs something else to happen."
     )
     yield ""

@@ -3,6 +3,7 @@ puts right what is its own, and leaves the rest alone."""
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from conformance.cases.status.node_ready import spoiled
@@ -217,6 +218,18 @@ async def labels_of_system_and_architecture_are_put_back(node: Node) -> None:
         expect_equal(node, label(node, "kubernetes.io/hostname"), "other", "label of the host")
 
 
+def shows_allocatable(node: Node, resource: str, amount: str) -> bool:
+    return bool(node.api.allocatable(resource) == amount)
+
+
+def is_told_again(node: Node, reason: str, before: int) -> bool:
+    return node.event_count(reason) > before
+
+
+def says_managed(node: Node, wanted: str | None) -> bool:
+    return bool((node.api.node_metadata("annotations") or {}).get(MANAGED) == wanted)
+
+
 @conformance(id="node-resource-advertised", rules=["NODE-015.5", "NODE-031.3"], needs=[API])
 async def resources_that_somebody_offers_become_allocatable(node: Node) -> None:
     """An extended resource that somebody writes into the Node's capacity is allocatable with the
@@ -225,7 +238,7 @@ async def resources_that_somebody_offers_become_allocatable(node: Node) -> None:
     for amount in ("4", "6"):
         await change(node, capacity={"example.com/dongle": amount})
         await node.run_until(
-            lambda amount=amount: node.api.allocatable("example.com/dongle") == amount,
+            partial(shows_allocatable, node, "example.com/dongle", amount),
             within_s=UPDATE_S + 1,
             what=f"{amount} allocatable dongles",
         )
@@ -274,7 +287,7 @@ async def a_kubelet_tells_at_each_start_that_there_is_no_pressure(node: Node) ->
     await node.kubelet.restart()
     for reason in SUFFICIENT:
         await node.run_until(
-            lambda reason=reason: node.event_count(reason) > before[reason],
+            partial(is_told_again, node, reason, before[reason]),
             within_s=REGISTER_S,
             what=f"another event {reason}",
         )
@@ -288,9 +301,7 @@ async def a_kubelet_that_attaches_volumes_itself_says_so_in_its_node(node: Node)
     for managed, wanted in ((False, None), (True, "true")):
         await node.kubelet.restart(enableControllerAttachDetach=managed)
         await node.run_until(
-            lambda wanted=wanted: (
-                (node.api.node_metadata("annotations") or {}).get(MANAGED) == wanted
-            ),
+            partial(says_managed, node, wanted),
             within_s=REGISTER_S,
             what=f"the annotation {wanted}",
         )

@@ -1,8 +1,8 @@
 """Asks the API server who a token belongs to, and what a user may do.
 
 A request that a server answers with an error of its own, or because it has too much to do, is made
-up to five times, with growing pauses; one that finds no server, or is refused, is not made again,
-so that the client hears at once. What must never happen here: a token in a text.
+up to five times, with growing pauses; one that finds no server, or is refused, is not made again:
+the client hears at once. What must never happen here: a token in a text.
 Rules: SRV-013, SRV-014. Upstream: staging/src/k8s.io/apiserver/pkg/util/webhook.
 """
 

@@ -18,7 +18,9 @@ from conformance.registry import Feature, conformance
 
 NEEDS = [Feature.API, Feature.STATUS]
 LONG = [*NEEDS, Feature.VIRTUAL_TIME]
-ON: Final = {"featureGates": {"ClusterTrustBundleProjection": True}}
+GATES: Final = ("ClusterTrustBundle", "ClusterTrustBundleProjection")
+"""The second wants the first."""
+ON: Final = {"featureGates": dict.fromkeys(GATES, True)}
 BUNDLES: Final = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
 SIGNER: Final = "example.com/one"
 SINCE: Final = "1.33"
@@ -86,18 +88,18 @@ async def a_selector_chooses_among_the_bundles_of_a_signer(node: Node) -> None:
         "not-in": (needing("env", "NotIn", "prod"), ["B", "C", "both"]),
         "exists": (needing("tier", "Exists"), ["B", "both"]),
         "not-there": (needing("env", "DoesNotExist"), ["C"]),
+        "labels-too": ({**labelled, **needing("tier", "NotIn", "9")}, ["B", "both"]),
         "all-of": ({**labelled, **needing("tier", "In", "2")}, ["B", "both"]),
     }
     sources = [of_signer(path, labelSelector=it) for path, (it, _) in selectors.items()]
     none = [
-        of_signer("no-selector", optional=True),
         of_signer("none", labelSelector={"matchLabels": {"env": "x"}}, optional=True),
         of_signer("some", labelSelector={**labelled, **needing("tier", "In", "3")}, optional=True),
     ]
     files = await run_with(node, with_volume("web", trusting(*sources, *none)))
     seen = {path: names_in(text) for path, text in files.items()}
     wanted = {path: found for path, (_, found) in selectors.items()}
-    empty: dict[str, list[str]] = {"no-selector": [], "none": [], "some": []}
+    empty: dict[str, list[str]] = {"none": [], "some": []}
     expect_equal(node, seen, {**wanted, **empty}, "certificates")
 
 
@@ -138,3 +140,22 @@ async def a_bundle_can_be_named(node: Node) -> None:
         within_s=UPDATE_S,
         what="the new certificate",
     )
+
+
+@conformance(
+    id="trust-bundle-without-selector",
+    rules=["NODE-213.1", "NODE-213.2"],
+    needs=NEEDS,
+    node_config=ON,
+    since=SINCE,
+)
+async def a_source_without_a_selector_selects_nothing(node: Node) -> None:
+    """A source of a signer that has no selector has no certificates, though the signer has bundles:
+    it keeps its pod waiting, or is empty if it is optional."""
+    await bundle(node, "example.com:one:a", "A", signer=SIGNER, labels={"env": "prod"})
+    files = await run_with(node, with_volume("web", trusting(of_signer("none", optional=True))))
+    expect_equal(node, files, {"none": ""}, "files")
+    await node.api.create_pod(with_volume("late", trusting(of_signer("late"))))
+    message = await wait_failed(node, "late")
+    words = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
+    expect(node, words in message, words, message)

@@ -113,10 +113,8 @@ class CriClient:
         """The sandbox's id. Deadline: twice the request timeout (CRI-006)."""
         request = cri.RunPodSandboxRequest(config=config, runtime_handler=runtime_handler)
         with self.operations.of_sandbox(runtime_handler):
-            answer = await self._call(
-                "RunPodSandbox", request, 2 * self.request_timeout_s, needed="pod_sandbox_id"
-            )
-        return str(answer.pod_sandbox_id)
+            answer = await self._call("RunPodSandbox", request, 2 * self.request_timeout_s)
+            return self._non_empty("RunPodSandbox", "pod_sandbox_id", answer.pod_sandbox_id)
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """A sandbox that does not exist counts as stopped (CRI-009)."""
@@ -153,8 +151,8 @@ class CriClient:
         request = cri.CreateContainerRequest(
             pod_sandbox_id=sandbox_id, config=config, sandbox_config=sandbox_config
         )
-        answer = await self._call("CreateContainer", request, needed="container_id")
-        return str(answer.container_id)
+        answer = await self._call("CreateContainer", request)
+        return self._non_empty("CreateContainer", "container_id", answer.container_id)
 
     async def start_container(self, container_id: str) -> None:
         await self._call("StartContainer", cri.StartContainerRequest(container_id=container_id))
@@ -267,8 +265,8 @@ class CriClient:
             auth=auth,
             sandbox_config=sandbox_config,
         )
-        answer = await self._call_until("PullImage", request, None, needed="image_ref")
-        return str(answer.image_ref)
+        answer = await self._call_until("PullImage", request, None)
+        return self._non_empty("PullImage", "image_ref", answer.image_ref)
 
     async def list_images(self) -> tuple[ImageRecord, ...]:
         """Images the runtime lists without an id are left out."""
@@ -291,25 +289,17 @@ class CriClient:
     # -- one way out ---------------------------------------------------------------------------
 
     def _call(
-        self, method: str, request: Message, deadline_s: float | None = None, *, needed: str = ""
+        self, method: str, request: Message, deadline_s: float | None = None
     ) -> Awaitable[Message]:
         """With the given deadline, or the request timeout."""
-        return self._call_until(
-            method, request, deadline_s or self.request_timeout_s, needed=needed
-        )
+        return self._call_until(method, request, deadline_s or self.request_timeout_s)
 
-    async def _call_until(
-        self, method: str, request: Message, deadline_s: float | None, *, needed: str = ""
-    ) -> Message:
-        """`needed`: a field that the answer must have; "": none."""
+    async def _call_until(self, method: str, request: Message, deadline_s: float | None) -> Message:
         with self.operations.of(method):
             try:
-                answer = await self.target.call(method, request, timeout_s=deadline_s)
+                return await self.target.call(method, request, timeout_s=deadline_s)
             except grpc.RpcError as error:
                 raise call_error(method, error) from None
-            if needed and not getattr(answer, needed):
-                raise CriCallError(method, INVALID_ANSWER, f"the answer has no {needed}")
-            return answer
 
     async def _call_bytes(self, method: str, request: Message) -> bytes:
         """The answer as bytes, with the request timeout."""
@@ -338,3 +328,9 @@ class CriClient:
         except ValueError as error:
             self.operations.failed(method)
             raise CriCallError(method, INVALID_ANSWER, str(error)) from None
+
+    def _non_empty(self, method: str, field: str, value: str) -> str:
+        if not value:
+            self.operations.failed(method)
+            raise CriCallError(method, INVALID_ANSWER, f"the answer has no {field}")
+        return value

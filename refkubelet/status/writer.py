@@ -194,7 +194,8 @@ class StatusWriter:
                 self._statuses.pop(pod_uid, None)  # STAT-024
                 return
             live = await self._patch(api, live, entry)
-            self._note_written(live, entry)
+            self._count_written(live, entry)
+            self._confirmed[uid(live)] = entry.version
             if _can_be_deleted(live, entry.finished):
                 await api.delete_pod(namespace, name, grace_period_s=0, uid=uid(live))
                 self._statuses.pop(pod_uid, None)
@@ -202,12 +203,11 @@ class StatusWriter:
             if not error.not_found:
                 log.warning("status of %s_%s not written: %s", name, namespace, error)
 
-    def _note_written(self, live: Pod, entry: VersionedStatus) -> None:
+    def _count_written(self, live: Pod, entry: VersionedStatus) -> None:
         """The API server has this version now; `live`: the pod as it has it."""
         if self._confirmed.get(uid(live), 0) < entry.version:
             took_s = self._deps.clock.monotonic_s() - entry.since_s
             self._deps.metrics.sync_duration.observe(took_s)
-        self._confirmed[uid(live)] = entry.version
         if self._deps.latency is not None:
             self._deps.latency.written(live)
 

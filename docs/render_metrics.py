@@ -1,8 +1,8 @@
 """Writes docs/metrics.md: the kubelet's metrics, and which of them refkubelet shows.
 
-`python docs/render_metrics.py` reads docs/metrics.json (kept by docs/keep_metrics.py) and the metrics
-that the code makes; a name that is not here needs a reason in `WHY_NOT`, and one that is here must
-not have one.
+`python docs/render_metrics.py` reads docs/metrics.json (kept by docs/keep_metrics.py) and the
+metrics that the code makes; a name that is not here needs a reason in `WHY_NOT`, and one that is
+here must not have one.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ ALPHA: Final = "of an alpha feature that is not here"
 NO_CLAIMS: Final = "there are no drivers for resource claims (LIFE-130)"
 RECONSTRUCTED: Final = "volumes are not made up again from what is mounted; they are mounted anew"
 WHY_NOT: Final[Mapping[str, str]] = {
-    "kubelet_imagemanager_inmemory_pulledrecords_usage_percent": "pull records have no bounded cache",
-    "kubelet_imagemanager_inmemory_pullintents_usage_percent": "pull records have no bounded cache",
+    "kubelet_imagemanager_inmemory_pulledrecords_usage_percent": "pull records have no bound",
+    "kubelet_imagemanager_inmemory_pullintents_usage_percent": "pull records have no bound",
     "kubelet_podcertificate_states": "pods get no certificates of their own (gate off by default)",
     "kubelet_pod_watch_events_dropped_total": "the Pods API is not served (alpha, SRV-010)",
     "kubelet_started_host_process_containers_total": WINDOWS,
@@ -155,8 +155,9 @@ def lines() -> Iterator[str]:
     yield ""
     yield (
         "A metric without labels is there from the start, one with labels once there is something "
-        "to count (SRV-036). `first`: the page on which the kubelet shows it: of a node without pods, "
-        "with pods, after the end of one; where there is none, it needs something else to happen."
+        "to count (SRV-036). `first`: the page on which the kubelet shows it: of a node without "
+        "pods, with pods, after the end of one; where there is none, it needs something else to "
+        "happen."
     )
     yield ""
     yield "This page is made by docs/render_metrics.py; docs/keep_metrics.py records the kubelet."

@@ -22,6 +22,7 @@ from simclock import Clock
 pytestmark = pytest.mark.virtual_time
 
 PARTS = (
+    "awake time",
     "runtime watch",
     "pleg",
     "status manager",

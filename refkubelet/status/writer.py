@@ -167,9 +167,9 @@ class StatusWriter:
         return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
 
     def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
-        """Whether the API server's status differs in a field that the kubelet owns; if so, the
-        version is unconfirmed from then, so that each wake-up sends it (STAT-021). Two objects
-        that were equal are not compared again: they are frozen."""
+        """Whether the API server's status differs in a field that the kubelet owns. Two objects
+        that were equal are not compared again: they are frozen. The version of one that differs is
+        unconfirmed from then, so that each wake-up sends it (STAT-021)."""
         api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
         equal = self._equal.get(api_uid)
         if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:

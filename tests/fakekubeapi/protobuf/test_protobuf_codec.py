@@ -62,10 +62,13 @@ def _messages(field: Any, value: Any) -> list[Any]:
 
 
 def test_numbers_types_and_empty_fields_are_those_of_go() -> None:
-    """The file has what Go's own code wrote of the same objects."""
+    """The file has what Go's own code wrote of the same objects. Not yet of trust bundles: what a
+    kubelet program reads of them is looked at by the cases `trust-bundle-*` alone."""
     rows = [line.split("\t") for line in GO.read_text().splitlines() if not line.startswith("#")]
     lists = {each.name for each in all_messages() if any(field.itself for field in each.fields)}
-    assert {name for name, _, _ in rows} == {each.name for each in all_messages()} - lists
+    written_here = {each.name for each in all_messages()} - lists
+    unread = {name for name in written_here if name.startswith("certificates.v1beta1.")}
+    assert {name for name, _, _ in rows} == written_here - unread
     for name, digest, empty in rows:
         written = encode_message(name, full(name))
         assert hashlib.sha256(written).hexdigest().startswith(digest), name

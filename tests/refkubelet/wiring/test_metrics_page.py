@@ -72,7 +72,8 @@ async def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072
         node.remove()
         await node.clock.sleep(0.5)
         node.apply(manifest())
-        await node.until(lambda: bool(node.kubelet.loop.housekeeping.metrics.restarted.values), 60)
+        restarted = node.kubelet.loop.housekeeping.metrics.restarted.values
+        await node.until(lambda: restarted["true",] > 0, 60)
         assert numbers(node)['restarted_pods_total{static="true"}'] == 1
         node.remove()
         await node.stop()

@@ -4,6 +4,7 @@
 (`ginkgo --json-report=FILE ... e2e_node.test`) into docs/node-specs.json, in the place of what was
 kept of that kubelet. The reports may be of different specs, as the serial and disruptive ones are
 run in several lots; a spec that is in more than one of them was repeated, and each outcome counts.
+One that was cut off has none.
 `python docs/keep_node_specs.py because TEXT WHY` says why specs whose name has TEXT in it did not
 pass; docs/render_verified.py makes the tables.
 """
@@ -23,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYT
 from keep_node_suite import Report, specs_of
 
 HERE: Final = Path(__file__).parent
+CUT_OFF: Final = ("interrupted", "aborted")
+"""States of a spec whose run somebody ended: it has no outcome."""
 Record = dict[str, Any]
 """Of docs/node-specs.json: `kubelets`, name -> what `run_of` keeps; `reasons`, part of a name of a
 spec -> text."""
@@ -34,7 +37,7 @@ def run_of(reports: Sequence[Report]) -> dict[str, Any]:
     suites = [suite for report in reports for suite in report]
     specs: dict[str, dict[str, Any]] = {}
     for report in reports:
-        for name, told in specs_of(report).items():
+        for name, told in specs_of([_without_cut_off(suite) for suite in report]).items():
             kept = specs.setdefault(name, {"area": told["area"], "outcomes": Counter()})
             kept["outcomes"][told["outcome"]] += 1
             if "reason" in told:
@@ -44,6 +47,11 @@ def run_of(reports: Sequence[Report]) -> dict[str, Any]:
         "real_s": round(sum(suite["RunTime"] for suite in suites) / 1e9),
         "specs": dict(sorted(specs.items())),
     }
+
+
+def _without_cut_off(suite: Mapping[str, Any]) -> Mapping[str, Any]:
+    whole = [spec for spec in suite.get("SpecReports") or [] if spec["State"] not in CUT_OFF]
+    return {**suite, "SpecReports": whole}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

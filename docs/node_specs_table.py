@@ -13,8 +13,8 @@ NOT_RUN: Final = "not run"
 
 
 def node_specs_table(record: Mapping[str, Any]) -> str:
-    """A file of specs a line with its sums for each kubelet, then the specs that did not always
-    pass on each of them."""
+    """A file of specs a line with its sums for each kubelet, then the specs that failed on one of
+    them or were skipped by some of them only. What all skip has a number, for the host's sake."""
     runs = record.get("kubelets", {})
     if not runs:
         return "No run is recorded.\n"
@@ -29,6 +29,9 @@ def node_specs_table(record: Mapping[str, Any]) -> str:
         for name, run in runs.items()
     )
     rows = _not_passed(record)
+    every = [_skipped_by_all(runs, area) for area in areas]
+    named = "; ".join(f"{many} of {area}" for area, many in zip(areas, every, strict=True) if many)
+    parts.append(f"Skipped on each, and in no line below: {named or 'none'}.\n")
     if rows:
         parts.append(table(("spec", *runs, "reason"), rows))
     return "\n".join(parts)
@@ -38,6 +41,15 @@ def _sums(specs: Mapping[str, Told], area: str) -> str:
     """Of an area ("": of all), by the worst that a spec ever did."""
     worst = [_worst(told) for told in specs.values() if area in ("", told["area"])]
     return ", ".join(f"{worst.count(what)} {what}" for what in ("passed", "failed", "skipped"))
+
+
+def _skipped_by_all(runs: Mapping[str, Any], area: str) -> int:
+    asked: dict[str, set[str]] = {}
+    for run in runs.values():
+        for name, told in run["specs"].items():
+            if told["area"] == area:
+                asked.setdefault(name, set()).add(_worst(told))
+    return sum(outcomes == {"skipped"} for outcomes in asked.values())
 
 
 def _worst(told: Told) -> str:
@@ -51,7 +63,7 @@ def _not_passed(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
     for name in sorted({name for specs in runs for name in specs}):
         each = [specs.get(name) for specs in runs]
         cells = [_outcome(told) for told in each]
-        if set(cells) - {"passed", NOT_RUN}:
+        if set(cells) - {NOT_RUN} not in ({"passed"}, {"skipped"}):
             rows.append((name, *cells, _reason(record["reasons"], name, each)))
     return sorted(rows, key=lambda row: (len(set(row[1:-1])) == 1, row))
 

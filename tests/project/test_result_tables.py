@@ -283,21 +283,27 @@ def test_single_specs_on_two_kubelets_become_a_table(copy: Path, tmp_path: Path)
     (copy / "node-specs.json").write_text("{}")
     first = report(tmp_path / "1.json", spec("good"), spec("left out", "skipped", run_time=0))
     second = report(tmp_path / "2.json", spec("rare"), spec("both", "failed", "at /root/x | no"))
-    third = report(tmp_path / "3.json", spec("rare", "timedout", "30 s"), spec("host", "skipped"))
-    assert node_specs(copy, "keep", "real", first, second, third).returncode == 0
+    cut_off = spec("both", "interrupted", "Interrupted by User")
+    third = report(
+        tmp_path / "3.json", spec("rare", "timedout", "30 s"), spec("host", "skipped"), cut_off
+    )
+    fifth = report(tmp_path / "5.json", spec("only there"))
+    assert node_specs(copy, "keep", "real", first, second, third, fifth).returncode == 0
     assert node_specs(copy, "keep", "ours", first).returncode == 0
-    assert node_specs(copy, "keep", "ours", first, second).returncode == 0
+    fourth = report(tmp_path / "4.json", spec("only there", "skipped", "not here"))
+    assert node_specs(copy, "keep", "ours", first, second, fourth).returncode == 0
     assert node_specs(copy, "because", "host", "no such device").returncode == 0
     assert node_specs(copy, "because", "good", "it always passed").returncode == 2
     assert node_specs(copy, "because", "left out", "nobody asked").returncode == 2
     assert render("--docs", str(copy)).returncode == 0
     page = (copy / "verified.md").read_text()
-    sums = "1 passed, 2 failed, 1 skipped | 2 passed, 1 failed, 0 skipped |\n"
+    sums = "2 passed, 2 failed, 1 skipped | 2 passed, 1 failed, 1 skipped |\n"
     assert f"| e2e_node/pods | {sums}| all | {sums}" in page
-    assert "\nreal: 6 min 30 s, 2030-01-02.\n\nours: 4 min 20 s, 2030-01-02.\n" in page
+    assert "\nreal: 8 min 40 s, 2030-01-02.\n\nours: 6 min 30 s, 2030-01-02.\n" in page
     rows = (
-        "| Pods host | skipped | not run | no such device |\n",
+        "| Pods only there | passed | skipped | `not here` |\n",
         "| Pods rare | failed 1 of 2 | passed | `30 s` |\n",
         "| Pods both | failed | failed | `at x \\| no` |\n",
     )
     assert "".join(rows) in page
+    assert "\nSkipped on each, and in no line below: 1 of e2e_node/pods.\n" in page

@@ -156,6 +156,7 @@ class Kubelet:
                 await self.work.volumes.stop()
                 await self.work.probes.stop()
                 await self.runtime.manager.stop()
+                await self.loop.housekeeping.stop()
                 if self.work.cgroups is not None:
                     await self.work.cgroups.stop()
             finally:

@@ -64,7 +64,6 @@ class GenericPLEG:
         self._awake: Seconds = awake or clock  # by which a relist gets old (NODE-054)
         self._options = options or PlegOptions()
         self.events: asyncio.Queue[PodLifecycleEvent] = asyncio.Queue(self._options.events_capacity)
-        self.dropped = 0
         self.metrics = PlegMetrics()
         self._records: dict[str, RuntimePod] = {}
         self._reinspect: dict[str, None] = {}
@@ -278,19 +277,20 @@ class GenericPLEG:
     def send(self, events: Iterable[PodLifecycleEvent]) -> None:
         """Put events into the sync loop's queue; if it is full they are dropped (PLEG-008), which
         is told once a minute while it lasts."""
-        dropped = self.dropped
+        had_room, was_full = False, False
         for event in events:
             if event.type is CHANGED:
                 continue
             try:
                 self.events.put_nowait(event)
+                had_room = True
             except asyncio.QueueFull:
-                self.dropped += 1
+                was_full = True
                 self.metrics.discarded.inc()
                 times = self._complaints.again(NO_ROOM)
                 if times is not None:
                     log.warning("%s%s, as this one: %s", NO_ROOM, times, event)
-        if dropped == self.dropped:
+        if had_room and not was_full:
             self._complaints.over(NO_ROOM)
 
     async def _next_request(self) -> str | None:

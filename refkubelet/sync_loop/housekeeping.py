@@ -188,6 +188,10 @@ class Housekeeping:
         with self._guarded("back-offs"):
             deps.runtime.forget_old_backoffs()
 
+    async def stop(self) -> None:
+        """Give up what goes on beside the loop."""
+        await self._directories.stop()
+
     def _remove_directories(self, wanted: _Wanted, running: _Running) -> None:
         """Those of pods that are not desired, not running and without a worker."""
         finished = self._deps.workers.should_pod_be_finished

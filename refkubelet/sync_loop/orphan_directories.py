@@ -117,12 +117,19 @@ class OrphanDirectories:
     async def _remove(self, name: str, going: str) -> None:
         try:
             await remove_tree(safe_join(self._pods_dir, going))
-        except OSError as error:
+        except Exception as error:
             self._failed(name, error)
         finally:
             self._removals.pop(going, None)
 
-    def _failed(self, name: str, error: OSError) -> None:
+    async def stop(self) -> None:
+        """Give up what is being removed; the next kubelet goes on with it."""
+        removals = list(self._removals.values())
+        for task in removals:
+            task.cancel()
+        await asyncio.gather(*removals, return_exceptions=True)
+
+    def _failed(self, name: str, error: Exception) -> None:
         path = safe_join(self._pods_dir, name)
         what = f"orphaned pod directory {path} is not removed"
         self._complaints.failed(what, error, OSError)

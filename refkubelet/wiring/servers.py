@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from refkubelet.config.encode import as_v1beta1
 from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.streams import StreamClient
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.server import cadvisor_metrics, cgroup_metrics
@@ -27,6 +29,9 @@ from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.stats import Stats
 from refkubelet.wiring.work import Work
+from simclock import Clock
+
+log = logging.getLogger(__name__)
 
 FINE_GRAINED = "KubeletFineGrainedAuthz"
 
@@ -99,7 +104,7 @@ def _host(base: Base, parts: ServedParts) -> ServerHost:
             "log": lambda: None,
             "syncloop": parts.loop.health_check,
         },
-        metrics=_MetricsPage(parts).text,
+        metrics=_MetricsPage(parts, deps.clock).text,
         probe_metrics=parts.work.probes.metrics.text,
         cadvisor_metrics=_CadvisorPage(base, parts).text,
         summary=parts.stats.summary.summary,
@@ -115,13 +120,15 @@ def _host(base: Base, parts: ServedParts) -> ServerHost:
 class _MetricsPage:
     """The page at /metrics, with what has to be asked for at each scrape."""
 
-    def __init__(self, parts: ServedParts) -> None:
+    def __init__(self, parts: ServedParts, clock: Clock) -> None:
         self._parts = parts
+        self._complaints = Complaints(log, clock)
 
     async def text(self) -> str:
         """In the Prometheus text format."""
         parts = self._parts
-        logs = await container_log_sizes(parts.stats.pods, parts.sources.pods.pods())
+        pods = parts.sources.pods.pods()
+        logs = await container_log_sizes(parts.stats.pods, pods, self._complaints)
         return parts.metrics.text([logs])
 
 

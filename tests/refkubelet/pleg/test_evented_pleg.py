@@ -306,7 +306,7 @@ async def test_a_full_queue_is_unhealthy_and_drops_PLEG_303(
             world.event(PodEventKind.STARTED)
             await world.loop.clock.sleep(0.001)
     text = "EventedPLEG: pleg event channel capacity is full with 1000 events"
-    assert (world.pleg.healthy(), world.generic.dropped) == (text, 1)
+    assert (world.pleg.healthy(), world.generic.metrics.discarded.values[()]) == (text, 1)
 
 
 async def test_an_event_nobody_expected_ends_nothing(

@@ -237,7 +237,7 @@ async def test_full_queue_drops_and_never_blocks_PLEG_008() -> None:
     s = Setup(loop, events_capacity=1)
     s.runtime.pods = {"a": pod("a", x="running", y="running")}
     await s.pleg.relist()
-    assert (len(s.events()), s.pleg.dropped) == (1, 2)
+    assert (len(s.events()), s.pleg.metrics.discarded.values[()]) == (1, 2)
     await s.pleg.relist()
     assert s.events() == []
 
@@ -332,5 +332,5 @@ async def test_dropped_events_are_told_once_a_minute_PLEG_008(
     s = Setup(virtual_loop(), events_capacity=1)
     s.runtime.pods = {f"p{n}": pod(f"p{n}", x="running") for n in range(500)}
     await s.pleg.relist()
-    assert s.pleg.dropped == 999  # of each pod a sandbox and a container
+    assert s.pleg.metrics.discarded.values[()] == 999  # of each pod a sandbox and a container
     assert len([r for r in caplog.records if "the event queue is full" in r.message]) == 1

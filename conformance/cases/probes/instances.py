@@ -81,6 +81,15 @@ async def a_failure_of_the_former_instance_does_not_kill_the_next(node: Node) ->
     )
 
 
+async def are(node: Node, state: str, *names: str, within_s: float) -> None:
+    """Run until all of these containers of the pod `web` are in that state."""
+    await node.run_until(
+        lambda: all(state in node.container("web", name).get("state", {}) for name in names),
+        within_s=within_s,
+        what=f"{', '.join(names)}: {state}",
+    )
+
+
 @conformance(
     id="started-of-each-kind",
     rules=["PROBE-041.1", "PROBE-041.2", "PROBE-041.3", "PROBE-041.5", "PROBE-042.5"],
@@ -104,21 +113,11 @@ async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
     def started(*names: str) -> dict[str, Any]:
         return {name: node.container("web", name).get("started") for name in names}
 
-    await node.run_until(
-        lambda: "running" in node.container("web", "first").get("state", {}),
-        within_s=limits.START_S,
-        what="first runs",
-    )
+    await are(node, "running", "first", within_s=limits.START_S)
     wanted: dict[str, Any] = {"first": True, "side": False, "plain": False, "slow": False}
     expect_equal(node, started(*wanted), wanted, "started while the first init container runs")
-    await node.run_until(
-        lambda: all(
-            "running" in node.container("web", name).get("state", {})
-            for name in ("plain", "slow", "job")
-        ),
-        within_s=3 + limits.START_S + limits.NOTICE_S,
-        what="all run",
-    )
+    soon_s = 3 + limits.START_S + limits.NOTICE_S
+    await are(node, "running", "plain", "slow", "job", within_s=soon_s)
     wanted = {"first": False, "side": True, "plain": True, "slow": False, "job": True}
     expect_equal(node, started(*wanted), wanted, "started when all run")
     await node.run_until(
@@ -126,11 +125,7 @@ async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
         within_s=4 + limits.NOTICE_S,
         what="slow has started",
     )
-    await node.run_until(
-        lambda: "terminated" in node.container("web", "job").get("state", {}),
-        within_s=3 + limits.NOTICE_S,
-        what="job has ended",
-    )
+    await are(node, "terminated", "job", within_s=3 + limits.NOTICE_S)
     await node.run_for(limits.NOTICE_S)
     wanted = {"first": False, "side": True, "plain": True, "slow": True, "job": False}
     expect_equal(node, started(*wanted), wanted, "started at the end")
@@ -177,10 +172,7 @@ async def sidecars_are_probed_to_the_end(node: Node) -> None:
     """When a pod is deleted, liveness, readiness and startup probes of its sidecars go on while the
     regular containers stop; those of the regular ones but the readiness end. A failure kills no
     sidecar before its turn."""
-    probes = {
-        "liveness": ExecProbe(until_s=9),
-        "readiness": ExecProbe(),
-    }
+    probes = {"liveness": ExecProbe(until_s=9), "readiness": ExecProbe()}
     slow = {"startup": ExecProbe(from_s=1000, failure_threshold=1000)}
     plan = pod(
         "web",
@@ -207,18 +199,23 @@ async def sidecars_are_probed_to_the_end(node: Node) -> None:
     )
     ended_s = node.times_s("StopContainer", container="side")[0]
     expect(node, ended_s - began_s > 8, "side is stopped when main has ended", ended_s - began_s)
-    for kind in ("liveness", "readiness"):
-        late = [t for t in probed(node, "side", kind) if began_s < t < ended_s]
-        expect(node, len(late) >= 6, f"{kind} runs of side during the grace period", late)
-    for name, kind in (("main", "liveness"), ("late", "startup")):
-        late = [t for t in probed(node, name, kind) if t > began_s]
-        expect_equal(node, late, [], f"{kind} runs of {name} during the grace period")
+    expect_probes_at_the_end(node, began_s, ended_s)
     await node.run_until(
         lambda: node.api.pod("web") is None, within_s=12 + limits.STOP_S, what="the pod is gone"
     )
     killed = [e["message"] for e in node.events("Killing", pod="web")]
     expect(node, not any("failed" in text for text in killed), "none is killed for it", killed)
     expect_equal(node, node.count("StartContainer", container="side"), 1, "starts of side")
+
+
+def expect_probes_at_the_end(node: Node, began_s: float, ended_s: float) -> None:
+    """Expect probes of the sidecar while the regular containers stopped, and none of these."""
+    for kind in ("liveness", "readiness"):
+        late = [t for t in probed(node, "side", kind) if began_s < t < ended_s]
+        expect(node, len(late) >= 6, f"{kind} runs of side during the grace period", late)
+    for name, kind in (("main", "liveness"), ("late", "startup")):
+        late = [t for t in probed(node, name, kind) if t > began_s]
+        expect_equal(node, late, [], f"{kind} runs of {name} during the grace period")
 
 
 def probed(node: Node, name: str, kind: str) -> list[float]:

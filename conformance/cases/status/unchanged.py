@@ -153,6 +153,13 @@ async def only_what_belongs_to_the_instance_changes(node: Node) -> None:
     expect_equal(node, last["containerID"], old["containerID"], "the ID in lastState")
     began = old["state"]["running"]["startedAt"]
     expect_equal(node, last["startedAt"], began, "the start in lastState")
+    expect_the_rest_unchanged(node, before, after)
+
+
+def expect_the_rest_unchanged(
+    node: Node, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Expect the statuses of the other containers, and the conditions, to be as before."""
     for name in ("main", "crashed", "first", "side"):
         expect_equal(node, by_name(after, name), by_name(before, name), f"the status of {name}")
     for kind in ("Initialized", "PodScheduled", "PodReadyToStartContainers", "Ready"):

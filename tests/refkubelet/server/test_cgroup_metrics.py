@@ -139,7 +139,7 @@ def test_a_container_is_found_below_its_pod_SRV_034(tmp_path: Path, name: str) -
     labels = f'container="n-abc",id="{POD}/abc",image="",name="abc",namespace="default",pod="web"'
     assert [line for line in text.splitlines() if not line.startswith("# HELP")] == [
         "# TYPE container_last_seen gauge",
-        f"container_last_seen{{{labels}}} 7",
+        f"container_last_seen{{{labels}}} 7.0",
         "# TYPE container_memory_failcnt gauge",
         f"container_memory_failcnt{{{labels}}} 15.0",
         "# TYPE container_threads gauge",

@@ -58,9 +58,9 @@ from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.csi.sockets import GrpcCsiSockets
 from refkubelet.volumes.mounting import mounts_for
 from refkubelet.wiring.api_access import Asked, open_access
+from refkubelet.wiring.extras import check_extras
 from refkubelet.wiring.own_directories import own_directories, shared_cgroups
 from simclock import Clock, Ids, RealClock, Rng
-from simclock.distribution import not_installed
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +86,7 @@ async def run(options: argparse.Namespace) -> int:
     """Run until a signal; 0 then. Raises one of `USER_ERRORS` for what the user can set right."""
     config = configuration(options)
     _log_as_configured(config, options)
+    check_extras(config)
     labels = node_labels(options.node_labels)
     plugins = credential_plugins(config, options)
     check_servers(config, has_api=bool(options.kubeconfig), insecure=options.insecure_server)
@@ -267,14 +268,12 @@ def _limit_this_process(config: KubeletConfiguration) -> None:
 
 @contextlib.contextmanager
 def _spans(config: KubeletConfiguration, host: str, clock: Clock, rng: Rng) -> Iterator[Spans]:
-    """Spans that go where `tracing` says. Raises `ConfigError` when the extra is missing."""
+    """Spans that go where `tracing` says. `check_extras` has seen that their library is there."""
     if config.tracing is None:
         yield NO_SPANS
         return
-    try:
-        from refkubelet.telemetry.otel import OtelSpans, collector, sampler
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"tracing: {not_installed(error, 'otel')}") from None
+    from refkubelet.telemetry.otel import OtelSpans, collector, sampler
+
     spans = OtelSpans(
         sampler(config.tracing.sampling_rate_per_million),
         collector(config.tracing.endpoint),

@@ -1,4 +1,4 @@
-"""The kubelet's configuration: KubeletConfiguration v1beta1 files, read strictly.
+"""The kubelet's configuration: KubeletConfiguration v1beta1 files.
 
 Read `kubelet_config` first, the schema, written with the functions of `fields`. `load` puts
 a configuration together of a file, `drop_ins` and `flags`, with `decode` (types), `validation`

@@ -1,8 +1,8 @@
 """Decodes a YAML document into a frozen schema object and reports all mistakes of the file at once.
 
-An unknown field or a value of the wrong type is an error with line, field, the wanted and the
-actual value (upstream only warns about unknown fields, CFG-002). `null` means "not set". No value
-is converted to another type.
+A value of the wrong type is an error with line, field, the wanted and the actual value. An unknown
+field is one, too, unless the reader overlooks them, as that of KubeletConfiguration does (CFG-002).
+`null` means "not set". No value is converted to another type.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ class _Mistake(Exception):
 
 @dataclasses.dataclass
 class Decoder:
-    """Decodes one document. `problems` collects `<file>:<line>: <field>: <what>`."""
+    """Decodes one document. `problems` collects `<file>:<line>: <field>: <what>`, `overlooked` the
+    same about fields that are unknown; where it is None, these are problems."""
 
     file: str
     document: Document
     problems: list[str] = dataclasses.field(default_factory=list)
+    overlooked: list[str] | None = None
 
     def struct(self, cls: type[S], value: Any, path: Path, *, ignore: frozenset[str]) -> S:
         """An object of `cls` from a mapping, without the keys in `ignore`. Mistakes go to
@@ -83,10 +85,13 @@ class Decoder:
 
     def problem(self, path: Path, text: str) -> None:
         """Record a mistake at that path of the document."""
+        self.problems.append(self._placed(path, text))
+
+    def _placed(self, path: Path, text: str) -> str:
         line = self.document.line_of(path)
         place = f"{self.file}:{line}" if line is not None else self.file
         name = dotted(path)
-        self.problems.append(f"{place}: {name}: {text}" if name else f"{place}: {text}")
+        return f"{place}: {name}: {text}" if name else f"{place}: {text}"
 
     def _unknown(self, key: str, path: Path, known: Mapping[str, Any]) -> None:
         lowered = {name.lower(): name for name in known}
@@ -94,7 +99,10 @@ class Decoder:
             iter(difflib.get_close_matches(key, known, n=1, cutoff=0.75)), None
         )
         hint = f"; did you mean {near}?" if near else ""
-        self.problem(path, f"unknown field{hint}")
+        if self.overlooked is None:
+            self.problem(path, f"unknown field{hint}")
+        else:
+            self.overlooked.append(self._placed(path, f"unknown field, without effect{hint}"))
 
     def _value(self, info: FieldInfo, value: Any, path: Path) -> Any:
         """The decoded value, or None for "take the default"."""

@@ -1,8 +1,9 @@
-"""Puts a configuration together: file, drop-ins, flags; read strictly, all mistakes are one error.
+"""Puts a configuration together: file, drop-ins, flags; all mistakes are one error.
 
 The order is the kubelet's: the file of `--config` with its defaults, the drop-ins of `--config-dir`
-over it, flags over both, then the checks of values. What must never happen: a file that is partly
-wrong has an effect. Rules: CFG-001..005. Upstream: cmd/kubelet/app/server.go: NewKubeletCommand.
+over it, flags over both, then the checks of values. Fields that are unknown have no effect, and a
+warning names each; what must never happen: a file that is wrong otherwise has an effect.
+Rules: CFG-001..005. Upstream: cmd/kubelet/app/server.go: NewKubeletCommand.
 """
 
 from __future__ import annotations
@@ -110,21 +111,22 @@ def _without_file() -> _Source:
 
 
 def _from_bytes(data: bytes, file: str) -> _Source:
-    value, config = _strictly(data, file)
+    value, config = _decoded(data, file)
     return _Source(file, value, _with_defaults(config, value))
 
 
-def _strictly(
+def _decoded(
     data: bytes, file: str, *, is_patch: bool = False
 ) -> tuple[dict[str, Any], KubeletConfiguration]:
     """A file's mapping, and what it says, without further defaults. `is_patch`: null removes, at
-    any depth. Raises ConfigErrors."""
+    any depth. Warns of unknown fields (CFG-002, CFG-003). Raises ConfigErrors."""
     try:
         document = read_yaml(data)
     except YamlError as e:
         place = f"{file}:{e.line}" if e.line else file
         raise ConfigErrors([f"{place}: not readable as YAML or JSON: {e.problem}"]) from None
-    decoder = Decoder(file, document)
+    overlooked = list[str]()
+    decoder = Decoder(file, document, overlooked=overlooked)
     value = document.value
     if value is None:
         raise ConfigErrors([f"{file}: the file is empty; wanted a {KIND} (apiVersion, kind, ...)"])
@@ -135,6 +137,8 @@ def _strictly(
     _check_type(decoder, value)
     said = without_nulls(value) if is_patch else value
     config = decoder.struct(KubeletConfiguration, said, (), ignore=_TYPE_META)
+    for text in overlooked:
+        log.warning("%s", text)
     if decoder.problems:
         raise ConfigErrors(decoder.problems)
     return value, config
@@ -177,14 +181,14 @@ def _with_drop_ins(source: _Source, directory: str | Path) -> _Source:
     value, problems = _to_merge_into(source), list[str]()
     for file in files:
         try:
-            patch, _ = _strictly(_read(file), file, is_patch=True)
+            patch, _ = _decoded(_read(file), file, is_patch=True)
         except ConfigErrors as error:
             problems.extend(error.problems)
         else:
             value = merged(value, with_absolute_paths(KubeletConfiguration, patch, Path.cwd()))
     if problems:
         raise ConfigErrors(problems)
-    decoder = Decoder(source.name, Document(value))
+    decoder = Decoder(source.name, Document(value), overlooked=[])  # each file has told its own
     config = decoder.struct(KubeletConfiguration, value, (), ignore=_TYPE_META)
     hard = config.eviction_hard or MappingProxyType({})  # nothing is added to what is merged
     config = replace(_with_other_defaults(config, value), eviction_hard=hard)

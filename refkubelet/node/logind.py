@@ -1,8 +1,8 @@
 """A client of systemd-logind on the system's D-Bus, which signals and delays shutdowns (NODE-060).
 
-The library for D-Bus comes with the extra `logind` and is imported only when it is used, because
-the kubelet also runs without it. What must never happen here: the descriptor of a released lock
-stays open, or logind's own configuration file is changed.
+The library for D-Bus is imported only when it is used: most configurations ask for no graceful
+shutdown (`wiring.extras` looks for the library when one does). What must never happen here: the
+descriptor of a released lock stays open, or logind's own configuration file is changed.
 Upstream: pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go.
 """
 
@@ -39,7 +39,6 @@ NOT_OURS: Final = (
     "shutdowns cannot be delayed for {:.0f} s, as shutdownGracePeriod needs: only a kubelet whose "
     f"--root-dir is {ROOT_DIR} changes the machine's logind; set InhibitDelayMaxSec in logind.conf"
 )
-TRY_THIS: Final = "install the extra refkubelet[logind]"
 
 
 class DescriptorLock:
@@ -127,11 +126,9 @@ class Logind:
     async def _connected(self) -> MessageBus:
         if self._bus is not None and self._bus.connected:
             return self._bus
-        try:
-            from dbus_fast import BusType
-            from dbus_fast.aio import MessageBus
-        except ImportError:
-            raise ShutdownSourceError(f"the library for D-Bus is missing: {TRY_THIS}") from None
+        from dbus_fast import BusType
+        from dbus_fast.aio import MessageBus
+
         try:
             bus = MessageBus(self._address, BusType.SYSTEM, negotiate_unix_fd=True)
             self._bus = await bus.connect()

@@ -15,6 +15,8 @@ from typing import Final
 import pytest
 from places import ROOT
 
+from refkubelet.wiring.extras import NEEDS
+
 OF_EXTRAS = ("lightkube", "httpx2", "prometheus_client", "rich", "pytest", "mfusepy", "dbus_fast")
 """Modules that a plain install does not bring."""
 WITHOUT = f"""
@@ -59,21 +61,42 @@ def test_a_command_names_the_extra_it_needs(module: str, words: str, extra: str)
     )
 
 
+def test_the_kubelet_looks_at_its_start_for_all_that_it_imports_late() -> None:
+    """A library that is not loaded with `refkubelet run` is in the table, with an extra that brings
+    it; and nothing else is."""
+    shown = "import refkubelet.daemon, sys; print(*{n.partition('.')[0] for n in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    loaded, providers = set(done.stdout.split()), packages_distributions()
+    plain_install = distributions_of()
+    late = {
+        module
+        for file in (ROOT / "refkubelet").rglob("*.py")
+        for module in modules_wanted(file)
+        if module in providers and module not in loaded | own_packages() | OF_AIOHTTP
+        if not plain_install & {plain_name(name) for name in providers[module]}
+    }
+    assert late == {need.module.partition(".")[0] for need in NEEDS}
+    for need in NEEDS:
+        brought = {plain_name(name) for name in providers[need.module.partition(".")[0]]}
+        assert distributions_of(need.extra) & brought, need
+
+
 OF_CONTAINERS: Final = frozenset({"testcontainers", "docker"})
 """docs/conformance.md names the extra that brings them."""
-OF_AIOHTTP: Final = frozenset({"yarl"})
+OF_AIOHTTP: Final = frozenset({"multidict", "yarl"})
 """Types that its functions take."""
 SUITE: Final = ("conformance", "fakecri/cgroupfs", "fakecri/machine", "timewarp")
 """What runs cases: the harness, and the machine and the buses that it gives to kubelets."""
 
 
-def distributions_of(extra: str) -> set[str]:
+def distributions_of(*extras: str) -> set[str]:
     """What `pip install '.[EXTRA]'` installs by name, the extras that it names included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted, found = [extra], set[str]()
+    wanted, found = list(extras), set[str]()
     asked = list(project["dependencies"])
-    while wanted:
-        asked += project["optional-dependencies"][wanted.pop()]
+    while wanted or asked:
+        if wanted:
+            asked += project["optional-dependencies"][wanted.pop()]
         while asked:
             name, extras = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", asked.pop()).groups()
             if name == "refkubelet":

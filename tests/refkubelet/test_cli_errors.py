@@ -89,12 +89,15 @@ def test_help_is_fast_and_needs_no_heavy_imports() -> None:
     assert "--container-runtime-endpoint" in refkubelet("run", "--help").stdout
 
 
-def test_an_unknown_config_field(config: Path) -> None:
+def test_an_unknown_field_is_told_and_does_not_end_the_start_CFG_002(config: Path) -> None:
     config.write_text(HEAD + "fileChekFrequency: 3s\n")
-    assert complaint("--config", config) == (
-        f"refkubelet: {config}:10: fileChekFrequency: unknown field; "
+    endpoint = ("--container-runtime-endpoint", "unix:///nowhere.sock")
+    warning, *later = complaint("--config", config, *endpoint).splitlines()
+    assert warning.endswith(
+        f": {config}:10: fileChekFrequency: unknown field, without effect; "
         "did you mean fileCheckFrequency?"
     )
+    assert any("cannot connect to the runtime at unix:///nowhere.sock" in line for line in later)
 
 
 @pytest.mark.parametrize("address", ["", "address: 0.0.0.0\n", "address: '::'\n"])
@@ -248,9 +251,10 @@ def test_without_a_command_the_usage_is_shown() -> None:
 def test_a_mistake_in_a_drop_in_CFG_003(config: Path, tmp_path: Path) -> None:
     drop_ins = tmp_path / "d"
     drop_ins.mkdir()
-    (drop_ins / "a.conf").write_text(HEAD + "maxPod: 3\n")
+    (drop_ins / "a.conf").write_text(HEAD + "maxPods: x\n")
     assert complaint("--config", config, "--config-dir", drop_ins) == (
-        f"refkubelet: {drop_ins}/a.conf:10: maxPod: unknown field; did you mean maxPods?"
+        f"refkubelet: {drop_ins}/a.conf:10: maxPods: wanted an integer of 32 bits, "
+        "found the text 'x'"
     )
 
 

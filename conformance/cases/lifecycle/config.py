@@ -71,6 +71,26 @@ async def with_seccomp_default_containers_have_a_profile(node: Node) -> None:
     expect_equal(node, profiles, [0, 1], "seccomp profiles: RuntimeDefault, Unconfined")
 
 
+@conformance(
+    id="config-unknown-fields",
+    rules=["CFG-002.4"],
+    needs=[STATUS],
+    node_config={
+        "metadata": {"name": ["odd"]},
+        "seccompDefault": True,
+        "seccompdefault": False,
+        "seccompDefaults": "maybe",
+        "crashLoopBackOff": {"maxRestartPeriod": -1},
+    },
+)
+async def unknown_fields_have_no_effect(node: Node) -> None:
+    """A kubelet starts with a configuration that has unknown fields, at its top and further down,
+    and fields in the wrong case; these have no effect, those beside them do."""
+    await node.apply_static(pod("web", container("main")))
+    made = (await created(node)).linux.security_context
+    expect_equal(node, made.seccomp.profile_type, 0, "seccomp profile: RuntimeDefault")
+
+
 @conformance(id="config-non-root", rules=["LIFE-141", "LIFE-131"], needs=[STATUS])
 async def a_container_that_must_not_be_root_is_not_started_as_root(node: Node) -> None:
     """A container with runAsNonRoot and user 0 waits with CreateContainerConfigError."""

@@ -90,10 +90,26 @@ def test_an_empty_drop_in_is_an_error_CFG_003(node: Node) -> None:
 
 def test_mistakes_of_all_drop_ins_are_told_by_file_and_line(node: Node) -> None:
     one = node.drop("a.conf", "maxPods: many\n")
-    two = node.drop("b.conf", "port: 1\nmaxPod: 3\n")
+    two = node.drop("b.conf", "port: 1\nfailSwapOn: 3\n")
     assert node.complaints() == [
         f"{one}:3: maxPods: wanted an integer of 32 bits, found the text 'many'",
-        f"{two}:4: maxPod: unknown field; did you mean maxPods?",
+        f"{two}:4: failSwapOn: wanted true or false, found the number 3",
+    ]
+
+
+def test_unknown_fields_of_file_and_drop_ins_are_told_once_each_CFG_003(
+    node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is null there says nothing, and what is beside it acts."""
+    node.write("maxPod: 2\nmetadata: {a: 1}\n")
+    one = node.drop("a.conf", "maxPod: {a: 1}\nmaxPods: 7\nmetadata: null\n")
+    two = node.drop("b.conf", "logging: {verbose: 3}\n")
+    assert node.config().max_pods == 7
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        f"{node.file}:3: maxPod: unknown field, without effect; did you mean maxPods?",
+        f"{node.file}:4: metadata: unknown field, without effect",
+        f"{one}:3: maxPod: unknown field, without effect; did you mean maxPods?",
+        f"{two}:3: logging.verbose: unknown field, without effect; did you mean verbosity?",
     ]
 
 

@@ -110,19 +110,36 @@ def test_without_a_file_the_old_open_defaults_hold_CFG_004() -> None:
     assert (c.authorization.mode, c.authentication.anonymous.enabled) == ("AlwaysAllow", True)
 
 
-def test_an_unknown_field_is_named_with_its_line_and_a_guess() -> None:
-    assert complaints("port: 1\nfileChekFrequency: 3s\n") == [
-        "k.yaml:4: fileChekFrequency: unknown field; did you mean fileCheckFrequency?"
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+
+
+def test_an_unknown_field_is_overlooked_with_its_line_and_a_guess_CFG_002(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    c = config(
+        "port: 1\nfileChekFrequency: 3s\nmetadata: {name: [x]}\n"
+        "authentication:\n  anonymous: {enable: 7, enabled: true}\n",
+        "k.yaml",
+    )
+    assert (c.port, c.file_check_frequency_s, c.authentication.anonymous.enabled) == (1, 20, True)
+    assert warnings(caplog) == [
+        "k.yaml:4: fileChekFrequency: unknown field, without effect; "
+        "did you mean fileCheckFrequency?",
+        "k.yaml:5: metadata: unknown field, without effect",
+        "k.yaml:7: authentication.anonymous.enable: unknown field, without effect; "
+        "did you mean enabled?",
     ]
 
 
-def test_a_field_in_wrong_case_is_unknown_too() -> None:
-    assert complaints("staticPodURl: x\n") == [
-        "k.yaml:3: staticPodURl: unknown field; did you mean staticPodURL?"
+def test_a_field_in_wrong_case_is_unknown_too_CFG_002(caplog: pytest.LogCaptureFixture) -> None:
+    assert config("staticPodURl: x\n", "k.yaml").static_pod_url == ""
+    assert warnings(caplog) == [
+        "k.yaml:3: staticPodURl: unknown field, without effect; did you mean staticPodURL?"
     ]
 
 
-def test_all_mistakes_of_a_file_are_told_at_once() -> None:
+def test_all_mistakes_of_a_file_are_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
     assert complaints(
         "port: ten\nsyncFrequency: 10\ncrashLoopBackOff:\n  maxContainerRestartPeriod: 5 s\n"
         "evictionHard: {memory.available: 100}\nfailSwapOn: 'no'\nclusterDNS: 10.0.0.1\n"
@@ -136,8 +153,10 @@ def test_all_mistakes_of_a_file_are_told_at_once() -> None:
         'put it in quotes: "100"',
         "k.yaml:8: failSwapOn: wanted true or false, found the text 'no'",
         "k.yaml:9: clusterDNS: wanted a list of texts, found the text '10.0.0.1'",
-        "k.yaml:10: registerWithTaints[0].valu: unknown field; did you mean value?",
         "k.yaml:11: containerLogMaxSize: wanted a quantity such as 10Mi, found the text '5MB'",
+    ]
+    assert warnings(caplog) == [
+        "k.yaml:10: registerWithTaints[0].valu: unknown field, without effect; did you mean value?"
     ]
 
 

@@ -1,6 +1,6 @@
 """Reads the files of credential providers, one or a directory of them (CFG-014).
 
-Files are read strictly, as the kubelet's own configuration; all mistakes of all files are one
+Files are read strictly, unlike the kubelet's own configuration; all mistakes of all files are one
 error, and none of a wrong configuration has an effect.
 Upstream: pkg/credentialprovider/plugin/config.go: readCredentialProviderConfig; plugin.go:
 RegisterCredentialProviderPlugins.

@@ -160,6 +160,7 @@ class Kubelet:
                 if self.work.cgroups is not None:
                     await self.work.cgroups.stop()
             finally:
+                self.resources.allocation.save_at_end()
                 self._stopped.set()
 
     def parts(self) -> list[Part]:

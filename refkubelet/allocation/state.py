@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 
 ALLOCATED_FILE: Final = "allocated_pods_state"
 ACTUATED_FILE: Final = "actuated_pods_state"
-LARGE = 32_768
-"""The characters of a file that is written less often."""
+LARGE: Final = 1_000_000
+"""The characters of a file that is written less often; no ordinary node has so many."""
 LARGE_DELAY_S: Final = 1.0
 DIRECTORY_MODE: Final = 0o777  # what the umask leaves of it
 
@@ -111,9 +111,10 @@ class ResourceState:
         write, so that the many pods of a starting node do not write the file once each. Raises
         OSError.
 
-        A large file is written a second later, and nobody waits: it is written as a whole, and a
-        pod of thousands of containers would write it for each. What a crash loses of it, the next
-        kubelet takes from the statuses (CG-064)."""
+        A file of `LARGE` characters is written a second later, and nobody waits: it is written as a
+        whole, and a pod of thousands of containers would write it for each. A crash in that second
+        loses the change: for a container that is not in the file, the next kubelet takes what its
+        last status shows (`adopted_resources`)."""
         if self._outdated and len(self._written) < LARGE:
             await asyncio.shield(self._next_save())
         elif self._outdated:
@@ -123,6 +124,14 @@ class ResourceState:
         """Like `saved`, without waiting; a failure is logged."""
         if self._outdated:
             self._next_save().add_done_callback(self._log_failure)
+
+    def save_at_end(self) -> None:
+        """Write the file now if it lacks a change: the kubelet ends, and with it what would write
+        it later. A failure is logged."""
+        try:
+            self.save()
+        except Exception as error:  # the other parts must end all the same
+            self._log_error(error)
 
     def _next_save(self) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
@@ -144,7 +153,10 @@ class ResourceState:
     def _log_failure(self, saving: asyncio.Future[None]) -> None:
         error = saving.exception()
         if isinstance(error, Exception):
-            log_failure(log, f"cannot write {self._path.name}", error, OSError)
+            self._log_error(error)
+
+    def _log_error(self, error: Exception) -> None:
+        log_failure(log, f"cannot write {self._path.name}", error, OSError)
 
     def _data(self) -> str:
         for pod_uid, pod in self._pods.items():

@@ -27,7 +27,8 @@ from refkubelet.model.resources import COMPUTE
 
 
 class ActuatedResources:
-    """The actuated resources of all pods; one per kubelet. What is set is on disk after `saved`."""
+    """The actuated resources of all pods; one per kubelet. What is set is on disk after `saved`; in a
+    file as large as no ordinary node has, a second after it (`ResourceState.saved`)."""
 
     def __init__(self, state: ResourceState) -> None:
         self._state = state
@@ -94,7 +95,7 @@ class ActuatedResources:
         self._state.set_pod_level(uid(pod), canonical_resources(both))
 
     async def saved(self) -> None:
-        """Wait until all that was set is on disk. Raises OSError."""
+        """Write what was set, as `ResourceState.saved` does, and wait for that. Raises OSError."""
         await self._state.saved()
 
     def save_soon(self) -> None:

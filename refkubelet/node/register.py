@@ -244,8 +244,9 @@ class NodeRegistrar:
 class _Latest:
     """The newest Node that is known. `seen`: the informer's, None while it has none.
 
-    An answer to a write counts until the informer has another Node than it had then: its watch may
-    be behind, and a Node of before the write would be written, and told of, once more."""
+    An answer to a write counts until the informer has another Node than it had then, which is not
+    one of before the write: its watch may be behind, and bring earlier writes first. A Node of
+    before the write would be written, and told of, once more."""
 
     def __init__(self, seen: Callable[[], Node | None]) -> None:
         self._seen = seen
@@ -258,7 +259,19 @@ class _Latest:
 
     def node(self) -> Node | None:
         seen = self._seen()
-        if self._answer is not None and seen is self._seen_then:
-            return self._answer
+        if self._answer is not None:
+            if seen is self._seen_then or (seen is not None and _is_older(seen, self._answer)):
+                return self._answer
         self._answer = None
         return seen
+
+
+def _is_older(node: Node, other: Node) -> bool:
+    """Whether `node` is an earlier version of the same object: its resourceVersion is the smaller
+    one. False where one of both is not a whole decimal, which says nothing of their order."""
+    if node.metadata.uid != other.metadata.uid:
+        return False
+    versions = [each.metadata.resourceVersion or "" for each in (node, other)]
+    if not all(text.isascii() and text.isdigit() for text in versions):
+        return False
+    return int(versions[0]) < int(versions[1])

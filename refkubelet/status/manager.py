@@ -99,8 +99,7 @@ class StatusManager:
         """Forget the statuses of all pods but `uids`; of mirrors: the UIDs of their static pods
         (STAT-011)."""
         for pod_uid in [u for u in self._statuses if u not in uids]:
-            del self._statuses[pod_uid]
-            self.writer.forget(pod_uid)
+            self.writer.drop(pod_uid)
 
     def _cached(self, pod_uid: str) -> PodStatus | None:
         entry = self._statuses.get(pod_uid)
@@ -139,8 +138,9 @@ class StatusManager:
         self._count_ends(old, status)
         was_finished = entry is not None and entry.finished and not is_static(pod)
         version = entry.version + 1 if entry is not None else 1
-        is_written = entry is None or self.writer.is_written(uid(pod))
-        since_s = self._deps.clock.monotonic_s() if is_written or not entry else entry.since_s
+        since_s = self._deps.clock.monotonic_s()
+        if entry is not None and not self.writer.is_written(uid(pod)):
+            since_s = entry.since_s
         self._statuses[uid(pod)] = VersionedStatus(
             pod, status, version, finished or was_finished, since_s
         )

@@ -87,24 +87,28 @@ class StatusWriter:
         self._deps = deps
         self._statuses = statuses
         self._confirmed: dict[str, int] = {}  # versions by the UID at the API server
+        # Likewise: the newest that was ever confirmed, also where somebody has changed it since.
+        self._counted: dict[str, int] = {}
         # By the UID at the API server: its status and ours, compared and found equal.
         self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}
         self.changed = asyncio.Event()
         self._complaints = Complaints(log, deps.clock)
 
-    def forget(self, pod_uid: str) -> None:
-        """The pod with that UID has no status any more."""
+    def drop(self, pod_uid: str) -> None:
+        """Forget the status of the pod with that UID, and all that was kept for it."""
+        self._statuses.pop(pod_uid, None)
         self._complaints.over(pod_uid)
         if self._deps.latency is not None:
             self._deps.latency.forget(pod_uid)
 
     def is_written(self, pod_uid: str) -> bool:
-        """Whether the API server has the newest version of that pod's status."""
+        """Whether the API server has the newest version of that pod's status, or had it until
+        somebody changed it there."""
         entry = self._statuses.get(pod_uid)
         if entry is None:
             return True
         mirror = self._deps.pods.mirror_of(entry.pod)
-        return self._confirmed.get(uid(mirror) if mirror else pod_uid, 0) >= entry.version
+        return self._counted.get(uid(mirror) if mirror else pod_uid, 0) >= entry.version
 
     async def run(self) -> None:
         """Write statuses until cancelled: at each change, and everything every 10 s (STAT-020)."""
@@ -145,14 +149,15 @@ class StatusWriter:
 
     def _forget_confirmations(self) -> None:
         mirrors = {uid(p) for p in self._deps.pods.pods_and_mirrors() if is_mirror(p)}
-        for api_uid in [u for u in self._confirmed if u not in self._statuses]:
+        for api_uid in [u for u in self._counted if u not in self._statuses]:
             if api_uid not in mirrors:
-                del self._confirmed[api_uid]
-                self._equal.pop(api_uid, None)
+                for known in (self._confirmed, self._counted, self._equal):
+                    known.pop(api_uid, None)
 
     def _must_send(self, pod_uid: str, entry: VersionedStatus, everything: bool) -> bool:
         """Whether the version is not confirmed; with `everything` also whether the pod can be
-        deleted, or the API server shows another status, which counts as unconfirmed from then."""
+        deleted, or the API server shows another status. The version is unconfirmed from then, so
+        that each wake-up sends it (STAT-021)."""
         pod = self._deps.pods.get(pod_uid)
         api_pod: Pod | None = pod
         if is_static(pod or entry.pod):
@@ -164,19 +169,22 @@ class StatusWriter:
             return True
         if not everything or api_pod is None:
             return False
-        return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
+        if _can_be_deleted(api_pod, entry.finished):
+            return True
+        if not self._differs(api_pod, entry):
+            return False
+        self._confirmed.pop(api_uid, None)
+        return True
 
     def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
         """Whether the API server's status differs in a field that the kubelet owns. Two objects
-        that were equal are not compared again: they are frozen. The version of one that differs is
-        unconfirmed from then, so that each wake-up sends it (STAT-021)."""
+        that were equal are not compared again: they are frozen."""
         api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
         equal = self._equal.get(api_uid)
         if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:
             return False
         seen = normalize_status(api_pod, api_pod.status or PodStatus())
         if not statuses_equal(seen, entry.status):
-            self._confirmed.pop(api_uid, None)
             return True
         self._equal[api_uid] = pair
         return False
@@ -191,21 +199,23 @@ class StatusWriter:
         try:
             live = await api.get_pod(namespace, name)
             if self._deps.pods.translate_uid(uid(live)) != pod_uid:
-                self._statuses.pop(pod_uid, None)  # STAT-024
+                self.drop(pod_uid)  # STAT-024
                 return
             live = await self._patch(api, live, entry)
             self._count_written(live, entry)
             self._confirmed[uid(live)] = entry.version
             if _can_be_deleted(live, entry.finished):
                 await api.delete_pod(namespace, name, grace_period_s=0, uid=uid(live))
-                self._statuses.pop(pod_uid, None)
+                self.drop(pod_uid)
         except ApiError as error:
             if not error.not_found:
                 log.warning("status of %s_%s not written: %s", name, namespace, error)
 
     def _count_written(self, live: Pod, entry: VersionedStatus) -> None:
-        """The API server has this version now; `live`: the pod as it has it."""
-        if self._confirmed.get(uid(live), 0) < entry.version:
+        """The API server has this version now; `live`: the pod as it has it. The time that this
+        took is counted once, and not for a repair of what somebody has changed."""
+        if self._counted.get(uid(live), 0) < entry.version:
+            self._counted[uid(live)] = entry.version
             took_s = self._deps.clock.monotonic_s() - entry.since_s
             self._deps.metrics.sync_duration.observe(took_s)
         if self._deps.latency is not None:

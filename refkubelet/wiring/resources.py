@@ -25,12 +25,18 @@ from refkubelet.wiring.sources import Sources
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """`manager`: what pods were allocated; `actuated`: what their containers were given;
-    `conditions`: how their resizes are."""
+    """`manager`: what pods were allocated, which is kept in `allocated`; `actuated`: what their
+    containers were given; `conditions`: how their resizes are."""
 
     manager: AllocationManager
+    allocated: ResourceState
     actuated: ResourceState
     conditions: ResizeConditions
+
+    def save_at_end(self) -> None:
+        """Write what the checkpoints lack (CG-060); a failure is logged."""
+        for state in (self.allocated, self.actuated):
+            state.save_at_end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +132,9 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
     deps, later = base.deps, base.later
     conditions = ResizeConditions(deps.clock)
     actuated = _resource_state(deps.root_dir / ACTUATED_FILE)
+    allocated = _resource_state(deps.root_dir / ALLOCATED_FILE)
     manager = AllocationManager(
-        _resource_state(deps.root_dir / ALLOCATED_FILE),
+        allocated,
         AllocationDeps(
             deps.clock,
             base.recorder,
@@ -140,7 +147,7 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
             pod_level_resizes=base.gate(POD_LEVEL_RESIZES, default=True),
         ),
     )
-    return Allocation(manager, actuated, conditions)
+    return Allocation(manager, allocated, actuated, conditions)
 
 
 def _resource_state(path: Path) -> ResourceState:

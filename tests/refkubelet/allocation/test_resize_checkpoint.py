@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceClaim, ResourceRequirements
-from pods import container, make_pod
+from node_world import running_node
+from pods import container, make_pod, manifest
 
 from refkubelet.allocation.checkpoint import GO_TYPE, decode, encode
 from refkubelet.allocation.resources import PodResources, resources_of
-from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState
+from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
 from refkubelet.checkpoints.content import CheckpointError, StateFileError, checksum
+from refkubelet.model.pod import uid
 
 WRITTEN_BY_A_KUBELET = (
     r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'
@@ -200,3 +202,46 @@ async def test_a_call_that_waits_for_a_write_gets_any_error_CG_060(
     monkeypatch.undo()
     await state.saved()
     assert (tmp_path / ALLOCATED_FILE).exists()
+
+
+@pytest.mark.virtual_time
+async def test_the_change_of_a_full_node_is_written_before_saved_returns_CG_060(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / ACTUATED_FILE
+    state = ResourceState(file)
+    names = [f"a-rather-long-name-of-a-container-{n}" for n in range(10)]
+    amounts = {"cpu": "100m/500m", "memory": "128Mi/1024Mi"}
+    pod = resources_of(make_pod(*(container(name, **amounts) for name in names)))
+    for number in range(250):
+        state.set_pod(f"00000000-0000-4000-8000-{number:012}", pod)
+    state.save()
+    state.set_container("u", "last", ResourceRequirements(limits={"cpu": "1"}))
+    await state.saved()
+    assert ResourceState(file).container("u", "last") is not None
+
+
+@pytest.mark.virtual_time
+async def test_what_a_large_file_lacks_is_written_when_the_kubelet_ends_CG_060(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("refkubelet.allocation.state.LARGE", 1)
+    monkeypatch.setattr("refkubelet.allocation.state.LARGE_DELAY_S", 3600.0)
+    async with running_node(tmp_path) as node:
+        node.apply(manifest(container(cpu="1m/2m"), name="web"))
+        await node.until(lambda: node.phase("web-golden") == "Running", 10)
+        (pod,) = node.shown()
+        await node.stop()
+        for name in (ALLOCATED_FILE, ACTUATED_FILE):
+            state = ResourceState(node.kubelet.deps.root_dir / name)
+            assert state.container(uid(pod), "main") is not None, name
+
+
+def test_a_write_that_fails_at_the_end_is_told_CG_060(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = ResourceState(tmp_path / ALLOCATED_FILE)
+    (tmp_path / f".{ALLOCATED_FILE}.tmp").mkdir()
+    state.set_pod("u-1", PodResources())
+    state.save_at_end()
+    assert f"cannot write {ALLOCATED_FILE}" in caplog.text

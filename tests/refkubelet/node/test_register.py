@@ -18,7 +18,8 @@ from refkubelet.api.node_informer import NodeInformer
 from refkubelet.cri.records import RuntimeConditions
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.eviction.manager import PressureCondition
-from refkubelet.node.register import NodeRegistrar
+from refkubelet.model.objects import Node, ObjectMeta
+from refkubelet.node.register import NodeRegistrar, _Latest
 from refkubelet.node.settings import NodeSettings
 from refkubelet.node.status import (
     NodeFacts,
@@ -390,3 +391,31 @@ async def test_volumes_that_somebody_shows_later_are_not_in_use_NODE_035() -> No
         await world.client.patch_node_status("n1", patch)
         await asyncio.sleep(15)
         assert not (await world.node())["status"].get("volumesInUse")
+
+
+def version(number: str, uid: str = "u") -> Node:
+    return Node(metadata=ObjectMeta(name="n1", uid=uid, resourceVersion=number))
+
+
+@pytest.mark.parametrize(
+    ("seen", "answer_counts"),
+    [
+        (version("9"), True),  # of an earlier write: the watch is behind
+        (version("10"), False),
+        (version("11"), False),
+        (version("9", uid="another"), False),  # made again
+        (version("nine"), False),  # says nothing of the order
+        (None, False),
+    ],
+)
+def test_the_answer_counts_until_the_watch_has_come_as_far_NODE_011(
+    seen: Node | None, answer_counts: bool
+) -> None:
+    known: list[Node | None] = [version("8")]
+    latest = _Latest(lambda: known[0])
+    answer = version("10")
+    latest.answered(answer)
+    assert latest.node() is answer
+    known[0] = seen
+    assert latest.node() is (answer if answer_counts else seen)
+    assert latest.node() is (answer if answer_counts else seen)

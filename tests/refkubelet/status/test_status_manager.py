@@ -28,6 +28,8 @@ from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.writer import StatusDeps
+from refkubelet.telemetry.pod_metrics import StartMetrics, StatusMetrics
+from refkubelet.telemetry.pod_startup_latency import PodStartupLatency
 from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time
@@ -44,8 +46,17 @@ class World:
         self.pods = PodManager()
         self.could_run = True
         self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
+        self.metrics = StatusMetrics()
+        self.latency = PodStartupLatency(StartMetrics(), self.clock)
         self.manager = StatusManager(
-            StatusDeps(self.clock, self.pods, lambda uid: self.could_run, self.client)
+            StatusDeps(
+                clock=self.clock,
+                pods=self.pods,
+                could_run=lambda uid: self.could_run,
+                api=self.client,
+                metrics=self.metrics,
+                latency=self.latency,
+            )
         )
 
     async def post(self, name: str = "web", **metadata: Any) -> Pod:
@@ -379,3 +390,61 @@ async def test_a_change_in_the_middle_of_a_sync_keeps_its_generation_STAT_012() 
     after = world.manager.get(uid(pod))
     assert after is not None
     assert (after.message, after.observedGeneration) == ("changed", before.observedGeneration)
+
+
+async def foreign_edit(w: World) -> None:
+    """Somebody else sets the pod's phase."""
+    await w.api.request(
+        "PATCH",
+        f"{PODS}/web/status",
+        body={"status": {"phase": "Failed"}},
+        content_type="application/strategic-merge-patch+json",
+    )
+    await w.refresh()
+
+
+async def test_a_repair_is_no_slow_write_STAT_021() -> None:
+    async with running_manager() as w:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle(3600)
+        await foreign_edit(w)
+        before = len(w.patches())
+        await w.settle(10)
+        assert len(w.patches()) == before + 1
+        times = w.metrics.sync_duration.values[()]
+        assert times.count == 1
+        await foreign_edit(w)
+        w.manager.set_pod_status(pod, running(ready="False"))
+        await w.settle(10)
+        assert times.count == 2
+        assert times.sum_s < 1
+
+
+async def test_nothing_is_kept_of_a_pod_that_was_deleted_STAT_030() -> None:
+    async with running_manager() as w:
+        pod = await w.post()
+        w.latency.observed(pod)
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 30})
+        pod = await w.refresh()
+        w.could_run = False
+        assert w.latency._starts
+        w.manager.terminate_pod(pod)
+        await w.settle()
+        assert w.verbs()[-1] == "DELETE /web"
+        assert not w.latency._starts
+
+
+async def test_nothing_is_kept_of_a_pod_whose_name_another_one_has_STAT_024() -> None:
+    async with running_manager() as w:
+        pod = await w.post()
+        w.latency.observed(pod)
+        assert w.latency._starts
+        await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 0})
+        await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        assert w.manager.get(uid(pod)) is None
+        assert not w.latency._starts

@@ -33,18 +33,21 @@ QUIET_S: Final = 30.0
 POLITE: Final = 200
 PAUSE_S: Final = 0.0005
 """After so many steps a thread makes a pause: the interpreter is the loop's for so long."""
+WAITS: Final = 2
+"""In so many waits `quiet_s` is divided: one may end at once, after the host stood still."""
 LEAVE_S: Final = 1.0
 """How long one that was called off may take to finish its step before nobody waits for it."""
 
-_lost: dict[str, _Work[Any]] = {}  # whose threads still waited when they were left, by `what`
+_lost: set[_Work[Any]] = set()  # whose threads still waited when they were left
 
 
 async def aside(what: str, steps: Generator[object, None, T], *, quiet_s: float = QUIET_S) -> T:
     """Run the work to its end and return its result. `what`: what it works on, a path, say.
 
-    Raises: what the work raises; TimeoutError when a step takes longer than `quiet_s` (real loops
-    only), and at once while lost work on the same thing still has no answer. When the caller is
-    cancelled the work ends after its step.
+    Raises: what the work raises; on real loops also TimeoutError when a step takes longer than
+    `quiet_s`, and at once while lost work on the same thing still has no answer, and OSError
+    (EAGAIN) when the machine gives no more threads. When the caller is cancelled the work ends
+    after its step.
 
     >>> from simclock import run_virtual
     >>> def count() -> Generator[None, None, str]:
@@ -57,7 +60,7 @@ async def aside(what: str, steps: Generator[object, None, T], *, quiet_s: float 
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop | ManualLoop):
         return await _in_pieces(steps)
-    if what in _lost and _lost[what].is_alive:
+    if any(lost.what == what and lost.is_alive for lost in _lost):
         steps.close()
         raise TimeoutError(errno.ETIMEDOUT, "Earlier work there still has no answer", what)
     work = _Work(what, steps, loop)
@@ -96,9 +99,8 @@ async def _in_pieces(steps: Generator[object, None, T]) -> T:
 
 def _keep(work: _Work[Any]) -> None:
     """Note work that was left behind, and forget what has ended since."""
-    for ended in [what for what, lost in _lost.items() if not lost.is_alive]:
-        del _lost[ended]
-    _lost[work.what] = work
+    _lost.difference_update([lost for lost in _lost if not lost.is_alive])
+    _lost.add(work)
 
 
 class _Work(Generic[T]):
@@ -107,6 +109,7 @@ class _Work(Generic[T]):
     def __init__(
         self, what: str, steps: Generator[object, None, T], loop: asyncio.AbstractEventLoop
     ) -> None:
+        """Start it. Raises OSError (EAGAIN) when there is no thread for it; it is closed then."""
         self.what = what
         self._steps = steps
         self._loop = loop
@@ -116,7 +119,11 @@ class _Work(Generic[T]):
         self._ended: asyncio.Future[None] = loop.create_future()
         self.done = 0
         self._has_ended = False
-        threading.Thread(target=self._run, name="aside", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="aside", daemon=True).start()
+        except RuntimeError as error:  # can't start new thread
+            steps.close()
+            raise OSError(errno.EAGAIN, str(error), what) from error
 
     @property
     def is_alive(self) -> bool:
@@ -125,14 +132,15 @@ class _Work(Generic[T]):
 
     async def result(self, quiet_s: float) -> T:
         """Wait for the end. Raises as `aside`."""
-        before = -1
-        while not self._ended.done():
-            if self.done == before:
-                self._is_called_off = True
-                text = f"No answer within {quiet_s:g} s"
-                raise TimeoutError(errno.ETIMEDOUT, text, self.what)
+        quiet_waits = 0
+        while quiet_waits < WAITS and not self._ended.done():
             before = self.done
-            await asyncio.wait({self._ended}, timeout=quiet_s)
+            await asyncio.wait({self._ended}, timeout=quiet_s / WAITS)
+            quiet_waits = quiet_waits + 1 if self.done == before else 0
+        if not self._has_ended:
+            self._is_called_off = True
+            text = f"No answer within {quiet_s:g} s"
+            raise TimeoutError(errno.ETIMEDOUT, text, self.what)
         if self._error is not None:
             raise self._error
         return self._value

@@ -242,7 +242,8 @@ class ContainerStarter:
             run_container_options, container, pod, facts, deps=deps, options=self._options
         )
         with config_failures():
-            run = await call_aside(f"volumes of {container.name} in {pod_ref(pod)}", prepare)
+            what = f"volumes of {container.name} in {pod_ref(pod)} ({uid(pod)})"
+            run = await call_aside(what, prepare)
         placements = deps.placements
         return StartSpec(
             container=container,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.failures import Complaints
-from refkubelet.host.untrusted_files import Met, looked_at
+from refkubelet.host.untrusted_files import Met, looked_at, too_many
 from refkubelet.operation_backoff import Retry, failed
 from refkubelet.plugin_manager.plan import SocketId, plan
 from refkubelet.plugin_manager.registration import (
@@ -36,7 +36,8 @@ DIRECTORY: Final = "plugins_registry"
 DIRECTORY_MODE: Final = 0o750
 PERIOD_S: Final = 1.0
 MOST_ENTRIES: Final = 10_000
-"""More are not looked at: plug-ins, and whoever else may write there, make a few."""
+"""Where there are more, nothing is acted on: what is missing from half a list would pass for gone.
+Plug-ins, and whoever else may write there, make a few."""
 
 
 class PluginManager:
@@ -64,7 +65,10 @@ class PluginManager:
             while True:
                 try:
                     self._directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-                    self._reconcile(await aside("plug-ins", sockets_below(self._directory)))
+                    # A thread for each look is meant: it costs little, and a directory that
+                    # does not answer holds nobody up.
+                    look = sockets_below(self._directory)
+                    self._reconcile(await aside(f"plug-ins in {self._directory}", look))
                 except OSError as error:
                     self._complaints.failed("cannot look for plug-ins", error, OSError)
                 else:
@@ -125,21 +129,25 @@ class PluginManager:
 
 def sockets_below(directory: Path) -> Generator[None, None, dict[str, SocketId]]:
     """The sockets in the directory and its directories, but for names that begin with a dot, an
-    entry at each step, at most `MOST_ENTRIES`. Raises OSError if the directory itself cannot be
-    read."""
+    entry at each step. Raises OSError if the directory itself cannot be read, and (EFBIG) where
+    there are more than `MOST_ENTRIES`."""
     found: dict[str, SocketId] = {}
     top = os.path.realpath(directory)
     left, seen = [str(directory)], 0
-    while left and seen < MOST_ENTRIES:
+    while left:
         above = left.pop()
         try:
-            for met in looked_at(top if above == str(directory) else above, MOST_ENTRIES):
+            for met in looked_at(top if above == str(directory) else above):
                 seen += 1
+                if seen > MOST_ENTRIES:
+                    break
                 _note(met, os.path.join(above, met.name), found=found, left=left)
                 yield
         except OSError:
             if above == str(directory):
                 raise
+        if seen > MOST_ENTRIES:
+            raise too_many(f"more than {MOST_ENTRIES} entries in {directory}")
     return found
 
 

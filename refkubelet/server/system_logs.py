@@ -47,7 +47,7 @@ class SystemLogs:
                 if not request.path.endswith("/"):
                     name = quote(request.path.rsplit("/", 1)[-1])
                     return Answer(status=301, headers={"Location": f"{name}/"})
-                return _page(await aside(f"the list of {path}", _rows(os.dup(file))))
+                return await _list(path, file)
             chunks = _content(file, os.fstat(file).st_size)
             kind = _kind(os.pread(file, 512, 0))
             file = -1
@@ -57,11 +57,22 @@ class SystemLogs:
                 os.close(file)
 
 
+async def _list(path: str, directory: int) -> Answer:
+    """The page of the open directory, or 503 while nothing answers there."""
+    rows = _rows(os.dup(directory))
+    next(rows)  # from now on it closes the descriptor, whatever becomes of it
+    try:
+        return _page(await aside(f"the list of {path}", rows))
+    except OSError as failure:
+        return error(503, f"the directory cannot be read now: {failure.strerror}")
+
+
 def _rows(directory: int) -> Generator[None, None, list[str]]:
-    """A link for each entry of the open directory, which is closed in the end; directories with a
-    slash, an entry at each step."""
+    """A link for each entry of the open directory, which is closed in the end, once the first step
+    is made; directories with a slash, an entry at each step after the first."""
     rows = []
     try:
+        yield
         for name in listed(directory):
             rows.append(_row(name + ("/" if is_directory(name, directory) else "")))
             yield

@@ -118,7 +118,7 @@ def _give(met: Met, group: int, *, read_only: bool, refused: _Refusals) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        refused.tell(met.name, error)
+        refused.tell(met.path if refused.are_told else "", error)
 
 
 def _give_place(place: int, group: int, *, read_only: bool) -> None:
@@ -147,7 +147,12 @@ class _Refusals:
     def tell(self, path: str, error: OSError) -> None:
         self._count += 1
         if self._count <= MOST_TOLD:
-            _tell(self._group, os.path.join(self._directory, path), error)
+            _tell(self._group, os.path.join(self._directory, path).rstrip("/"), error)
+
+    @property
+    def are_told(self) -> bool:
+        """Whether the next one is logged with its path, which takes time deep down."""
+        return self._count < MOST_TOLD
 
     def sum_up(self) -> None:
         if self._count > MOST_TOLD:

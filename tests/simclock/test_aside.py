@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading  # noqa: TID251 (which thread works)
 from collections.abc import Generator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simclock import RealClock, aside, call_aside
-from simclock.aside import PIECE
+from simclock.aside import PIECE, WAITS
 
 
 def counting(steps: int) -> Generator[None, None, int]:
@@ -103,3 +104,87 @@ async def test_a_cancelled_caller_ends_it_after_its_step() -> None:
     steps = made[0]
     await asyncio.sleep(0.01)
     assert made[0] == steps
+
+
+async def test_without_a_thread_there_is_an_error_and_the_work_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed = []
+
+    def begun() -> Generator[None]:
+        try:
+            yield
+        finally:
+            closed.append(True)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    work = begun()
+    next(work)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(OSError, match="can't start new thread: 'disk'") as caught:
+            await aside("disk", work)
+    assert caught.value.errno == errno.EAGAIN
+    assert closed == [True]
+    assert await call_aside("disk", lambda: 1) == 1
+
+
+def ending_early(monkeypatch: pytest.MonkeyPatch, count: int, meanwhile: object) -> list[float]:
+    """Let the first waits end at once, as timers do that came due while the host stood still;
+    `meanwhile` is called in each."""
+    real, asked = asyncio.wait, []
+
+    async def wait(futures: set[asyncio.Future[None]], timeout: float) -> object:
+        asked.append(timeout)
+        if len(asked) > count:
+            return await real(futures, timeout=timeout)
+        assert callable(meanwhile)
+        meanwhile()
+        return set(), futures
+
+    monkeypatch.setattr(asyncio, "wait", wait)
+    return asked
+
+
+async def test_a_host_that_stood_still_is_no_lack_of_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go = threading.Event()
+    asked = ending_early(monkeypatch, 1, lambda: asyncio.get_running_loop().call_soon(go.set))
+    assert await call_aside("disk", lambda: go.wait(60), quiet_s=60)
+    assert asked == [60 / WAITS] * 2
+
+
+async def test_work_that_has_just_ended_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread is at its end; the loop has not been told yet."""
+
+    def until_the_end() -> None:
+        for thread in threading.enumerate():
+            if thread.name == "aside":
+                thread.join(60)
+
+    ending_early(monkeypatch, WAITS, until_the_end)
+    assert await call_aside("disk", lambda: 1, quiet_s=60) == 1
+
+
+async def test_each_lost_work_counts_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks at the same thing are under way when it stops to answer; one of them ends."""
+    gates = [threading.Event(), threading.Event()]
+    works = [call_aside("disk", lambda gate=gate: gate.wait(60), quiet_s=0.05) for gate in gates]
+    for error in await asyncio.gather(*works, return_exceptions=True):
+        assert isinstance(error, TimeoutError)
+    gates[1].set()
+    for gate in gates:
+        with pytest.raises(TimeoutError, match="Earlier work"):
+            await call_aside("disk", lambda: 1)
+        await asyncio.sleep(0.05)
+        gate.set()
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                assert await call_aside("disk", lambda: 2) == 2
+                break
+            except TimeoutError:
+                await asyncio.sleep(0.01)

@@ -37,7 +37,7 @@ from refkubelet.host.untrusted_files.opening import (
     write_whole,
 )
 from refkubelet.host.untrusted_files.removing import removed, removed_now
-from refkubelet.host.untrusted_files.walking import Met, shown_path, walked
+from refkubelet.host.untrusted_files.walking import Met, shown_path, too_many, walked
 
 __all__ = [
     "MAX_LINKS",
@@ -65,6 +65,7 @@ __all__ = [
     "removed",
     "removed_now",
     "shown_path",
+    "too_many",
     "walked",
     "write_whole",
 ]

@@ -20,7 +20,7 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 WINDOW: Final = 8
@@ -34,36 +34,43 @@ DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK 
 _VANISHED: Final = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}  # of an entry that is another by now
 
 Refused = Callable[[str, OSError], None]
-"""Is told of what could not be looked at: its path below the top, and why."""
+"""Is told of what could not be looked at: its path below the top, empty for the top, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Met:
     """An entry. `above`: a descriptor of the directory in which `name` is, good until the next
-    entry is asked for; `status`: of the entry itself, links not followed."""
+    entry is asked for; `status`: of the entry itself, links not followed; `level`: the directory
+    in a walk, None at its top."""
 
     name: str
     above: int
     status: os.stat_result
+    level: _Level | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_directory(self) -> bool:
         return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def path(self) -> str:
+        """The path below the top of the walk, as the walk went: for logs, not for looking up."""
+        return self.name if self.level is None else self.level.path(self.name)
 
 
 def _anywhere(status: os.stat_result) -> bool:
     return True
 
 
-def _untold(path: str, error: OSError) -> None:
-    """For `Refused`."""
+def _ignored(path: str, error: OSError) -> None:
+    """A `Refused` that keeps it to itself: for callers that leave out what cannot be looked at."""
 
 
 def walked(
     top: int,
     *,
     enters: Callable[[os.stat_result], bool] = _anywhere,
-    refused: Refused = _untold,
+    refused: Refused = _ignored,
     most_entries: int = MOST_ENTRIES,
     most_kept_bytes: int = MOST_KEPT_BYTES,
 ) -> Iterator[Met]:
@@ -101,13 +108,14 @@ def shown_path(path: str) -> str:
 
 class _Level:
     """A directory between the top and the place of the walk. `fd` None: it is shut, and `kept` has
-    the names of directories that are still to come."""
+    the names of directories that are still to come; `above` None: it is the top."""
 
-    __slots__ = ("entries", "fd", "identity", "kept", "name")
+    __slots__ = ("above", "entries", "fd", "identity", "kept", "name")
 
-    def __init__(self, fd: int, name: str) -> None:
+    def __init__(self, fd: int, name: str, above: _Level | None = None) -> None:
         """Takes `fd` over, also when it raises OSError."""
         self.name = name
+        self.above = above
         self.fd: int | None = fd
         self.kept: deque[str] = deque()
         try:
@@ -125,13 +133,21 @@ class _Level:
 
     def reopen(self, fd: int) -> None:
         """Go on with the names that are kept. Takes `fd` over."""
-        self.fd, self.entries = fd, _nothing()
+        self.fd, self.entries = fd, _NoEntries()
+
+    def path(self, *entry: str) -> str:
+        """The path of the directory below the top, or of an entry in it."""
+        names, level = [*entry], self
+        while level.above is not None:
+            names.insert(0, level.name)
+            level = level.above
+        return "/".join(names)
 
 
-class _nothing:
-    """Entries of a directory of which all were handed out."""
+class _NoEntries:
+    """In the place of `os.scandir`, for a directory of which all entries were handed out."""
 
-    def __iter__(self) -> _nothing:
+    def __iter__(self) -> _NoEntries:
         return self
 
     def __next__(self) -> os.DirEntry[str]:
@@ -184,31 +200,32 @@ class _Walk:
             try:
                 entry = next(level.entries, None)
             except OSError as error:
-                self._tell(level.name, error)
+                self._tell(level.path(), error)
                 return None
             if entry is None:
                 return None
             try:
                 status = entry.stat(follow_symlinks=False)
             except OSError as error:
-                self._tell(entry.name, error)
+                self._tell(level.path(entry.name), error)
                 continue
-            return Met(entry.name, level.fd if level.fd is not None else self._top, status)
+            above = level.fd if level.fd is not None else self._top
+            return Met(entry.name, above, status, level)
 
     def _enter(self, above: _Level, name: str) -> bool:
         """Go into a directory, if it is one still."""
         try:
             fd = os.open(name, DIRECTORY, dir_fd=above.fd)
         except OSError as error:
-            self._tell(name, error)
+            self._tell(above.path(name), error)
             return False
         if not self._enters(os.fstat(fd)):
             os.close(fd)
             return False
         try:
-            self._levels.append(_Level(fd, name))
+            self._levels.append(_Level(fd, name, above))
         except OSError as error:
-            self._tell(name, error)
+            self._tell(above.path(name), error)
             return False
         return True
 
@@ -222,7 +239,7 @@ class _Walk:
             try:
                 above.reopen(self._above(fd, above))
             except OSError as error:
-                self._tell(level.name, error)
+                self._tell(level.path(), error)
                 self._back_to_the_top()
             self._first_open = len(self._levels) - 1
         level.shut()
@@ -267,9 +284,9 @@ class _Walk:
         self._room_bytes += len(name) + _KEPT_BYTES
         return name
 
-    def _tell(self, name: str, error: OSError) -> None:
+    def _tell(self, path: str, error: OSError) -> None:
         if error.errno not in _VANISHED:
-            self._refused("/".join([*(level.name for level in self._levels[1:]), name]), error)
+            self._refused(path, error)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

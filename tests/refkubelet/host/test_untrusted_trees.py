@@ -269,6 +269,62 @@ async def test_few_lines_tell_of_many_failures_NODE_212(
     assert (volume / "0").stat().st_mode & 0o060 == 0o060
 
 
+async def test_failures_name_the_path_NODE_212(
+    volume: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of an entry far below as of one in a directory that is shut by then."""
+    from refkubelet.volumes import ownership
+
+    def refuse(place: int, group: int) -> None:
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr(ownership, "change_group", refuse)
+    monkeypatch.setattr(ownership, "MOST_TOLD", 100)
+    deepest = volume / "/".join(f"d{number}" for number in range(WINDOW + 4))
+    deepest.mkdir(parents=True)
+    for above in deepest.parents:
+        if above.is_relative_to(volume):
+            (above / "file").touch()
+            (above / "other").mkdir()
+    await give_to_group(str(volume), GROUP, read_only=False)
+    told = [record.getMessage().split(" of ", 1)[1].split(": ")[0] for record in caplog.records]
+    assert sorted(told) == sorted([str(volume), *(str(path) for path in volume.rglob("*"))])
+
+
+def test_a_directory_that_cannot_be_read_is_named_once_NODE_230(
+    volume: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (volume / "a/b/c").mkdir(parents=True)
+    (volume / "a/b/refused").mkdir()
+    real_open, real_scan = os.open, os.scandir
+
+    def refuse(path: str, *args: int, dir_fd: int | None = None) -> int:
+        if path == "refused":
+            raise PermissionError(13, "no")
+        return real_open(path, *args, dir_fd=dir_fd)
+
+    class Broken:
+        def __init__(self, fd: int) -> None:
+            self.entries = real_scan(fd)
+            self.is_broken = os.readlink(f"/proc/self/fd/{fd}") == str(volume / "a/b/c")
+
+        def __next__(self) -> os.DirEntry[str]:
+            if self.is_broken:
+                raise OSError(5, "broken")
+            return next(self.entries)
+
+        def close(self) -> None:
+            self.entries.close()
+
+    told = []
+    with opened_directory(volume) as fd, monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        patched.setattr(os, "scandir", Broken)
+        for _ in walked(fd, refused=lambda path, error: told.append(path)):
+            pass
+    assert sorted(told) == ["a/b/c", "a/b/refused"]
+
+
 async def test_the_top_is_given_last_NODE_212(volume: Path) -> None:
     """A walk that did not come to its end is done again: the policy looks at the top."""
     from refkubelet.volumes.ownership import giving

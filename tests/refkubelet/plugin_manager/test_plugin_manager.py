@@ -13,6 +13,7 @@ from loops import virtual_loop
 
 from fakecri.deviceplugin import InProcessPlugins
 from fakecri.deviceplugin.registered import InProcessRegistry, RegisteredPlugin
+from refkubelet.plugin_manager import manager
 from refkubelet.plugin_manager.manager import PluginManager, sockets_below
 from refkubelet.plugin_manager.registration import (
     NotSupported,
@@ -201,3 +202,25 @@ async def test_which_sockets_are_looked_at_CG_086(tmp_path: Path) -> None:
         made.bind(str(tmp_path / "a.sock"))
     again = await aside("sockets", sockets_below(tmp_path))
     assert again[str(tmp_path / "a.sock")] != found[str(tmp_path / "a.sock")]
+
+
+async def test_half_a_list_is_not_acted_on_CG_086(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is missing from a list that was cut short would be let go."""
+    world = World(tmp_path)
+    monkeypatch.setattr(manager, "MOST_ENTRIES", 10)
+    run = asyncio.create_task(world.manager.run())
+    plugin = await world.offer("one")
+    await asyncio.sleep(1.1)
+    assert plugin.told == [(True, "")]
+    (world.directory / "below").mkdir()
+    for number in range(20):
+        (world.directory / "below" / f"{number}.txt").touch()
+    with pytest.raises(OSError, match="more than 10 entries"):
+        await aside("sockets", sockets_below(world.directory))
+    await asyncio.sleep(5)
+    assert world.lamps.steps() == ["register one"]
+    assert "cannot look for plug-ins" in caplog.text
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)

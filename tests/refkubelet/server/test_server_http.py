@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from server_world import EVERYBODY, OPEN, ask, host, port
 from conformance.harness.kubelets.clients import client_context, make_authority
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.kubelet_config import AnonymousAuthentication, X509Authentication
+from refkubelet.server import system_logs
 from refkubelet.server.exchange import Request, as_json
 from refkubelet.server.health import all_checks, one_check
 from refkubelet.server.http import (
@@ -255,6 +257,41 @@ async def test_files_of_the_system_and_nothing_else(tmp_path: Path) -> None:
     assert (await ask(on, "/logs/pods"))[0] == 301
     for name in ("out", "up", "nope", "a&b.log/x", "\0"):
         assert (await ask(on, f"/logs/{name}"))[0] == 404
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_a_list_that_cannot_be_read_keeps_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    """Whether the work never begins or fails in its middle."""
+
+    async def never(what: str, steps: Generator[object, None, object]) -> object:
+        steps.close()
+        raise TimeoutError(110, "Earlier work there still has no answer", what)
+
+    def broken(directory: int) -> list[str]:
+        raise OSError(5, "Input/output error")
+
+    on = port(served=host(system_logs=str(tmp_path)))
+    assert (await ask(on, "/logs/"))[0] == 200
+    if lost:
+        monkeypatch.setattr(system_logs, "aside", never)
+    else:
+        monkeypatch.setattr(system_logs, "listed", broken)
+    for _ in range(3):
+        status, text = await ask(on, "/logs/")
+        assert status == 503
+        assert text.startswith("the directory cannot be read now: ")
+    of_directory = [name for name in os.listdir("/proc/self/fd") if shown(name) == str(tmp_path)]
+    assert of_directory == []
+
+
+def shown(descriptor: str) -> str:
+    """The path that a descriptor is of; empty: it is closed."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return ""
 
 
 async def test_servers_can_be_switched_off_SRV_001() -> None:

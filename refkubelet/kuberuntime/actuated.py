@@ -27,8 +27,8 @@ from refkubelet.model.resources import COMPUTE
 
 
 class ActuatedResources:
-    """The actuated resources of all pods; one per kubelet. What is set is on disk after `saved`; in a
-    file as large as no ordinary node has, a second after it (`ResourceState.saved`)."""
+    """The actuated resources of all pods; one per kubelet. What is set is on disk after `saved`,
+    in a file as large as no ordinary node has a second after it (`ResourceState.saved`)."""
 
     def __init__(self, state: ResourceState) -> None:
         self._state = state

@@ -76,7 +76,7 @@ class SyncTools:
 
 @dataclass(slots=True)
 class PodSync:
-    """One sync; use it once. The last three fields become its result."""
+    """One sync; use it once. The last four fields become its result."""
 
     tools: SyncTools
     pod: Pod
@@ -86,6 +86,7 @@ class PodSync:
     errors: list[SyncError] = field(default_factory=list)
     count: int = 0
     resized: bool = False
+    was_reset: bool = False
 
     async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
         if changes := told(self.actions):
@@ -94,9 +95,11 @@ class PodSync:
             await self._steps(on_sandbox_ready)
         if self.actions.create_sandbox and self.errors and has_user_namespace(self.pod):
             self.tools.deps.metrics.started.user_namespaced_errors.inc()
-        reset = self._resets() and not self.errors
         return PodSyncResult(
-            tuple(self.errors), self.count, containers_reset=reset, resized=self.resized
+            tuple(self.errors),
+            self.count,
+            containers_reset=self.was_reset and not self.errors,
+            resized=self.resized,
         )
 
     async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
@@ -215,6 +218,7 @@ class PodSync:
                 action = SyncAction.REMOVE_CONTAINER
                 self.errors.append(SyncError(action, record.name, reason, error.text))
                 raise _Stop from None
+        self.was_reset = True
 
     async def _remove_init_records(self, *, keep_newest: bool) -> None:
         """Remove the old instances of init containers before a start (BACK-106), and all of them

@@ -10,9 +10,9 @@ Upstream: pkg/kubelet/userns/userns_manager.go.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -22,9 +22,11 @@ import msgspec
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.cri.records import PodRuntimeError, UserNamespace
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.names import safe_join
+from refkubelet.model.names import GOING, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
+
+log = logging.getLogger(__name__)
 
 FILE: Final = "userns"
 ALL_IDS: Final = 1 << 32
@@ -60,6 +62,7 @@ class UserNamespaces:
         self._length = ids_per_pod
         self._firsts: dict[str, int] = {}  # by pod UID
         self._owners: dict[int, str] = {}  # by the first id
+        self._told: set[str] = set()  # UIDs of pods whose file could not be removed
         if (ALL_IDS - ids_per_pod) // ids_per_pod < max_pods:
             raise UserNamespaceError(
                 "create user namespace manager: kubelet user assigned IDs are not enough to "
@@ -70,6 +73,8 @@ class UserNamespaces:
 
     def _restore(self) -> None:
         for pod_uid in sorted(os.listdir(self._pods)) if self._pods.is_dir() else ():
+            if pod_uid.startswith(GOING):
+                continue  # nothing of that pod runs any more
             try:
                 self._read(pod_uid)
             except (OSError, ValueError) as error:
@@ -100,12 +105,24 @@ class UserNamespaces:
         return made
 
     def release(self, pod_uid: str) -> None:
-        """Take back the range of a pod of which nothing runs any more; without one: do nothing."""
-        first = self._firsts.pop(pod_uid, None)
-        if first is not None:
-            del self._owners[first]
-            with suppress(OSError):
-                Path(safe_join(str(self._pods), pod_uid, FILE)).unlink()
+        """Take back the range of a pod of which nothing runs any more; without one: do nothing. A
+        range whose file stays is kept for the pod until the file can be removed: the next kubelet
+        would find it beside that of another pod, and not start (LIFE-147.7)."""
+        first = self._firsts.get(pod_uid)
+        if first is None:
+            return
+        path = Path(safe_join(str(self._pods), pod_uid, FILE))
+        try:
+            path.unlink(missing_ok=True)
+        except NotADirectoryError:
+            pass  # there is no such file
+        except OSError as error:
+            if pod_uid not in self._told:
+                self._told.add(pod_uid)
+                log.warning("the user ids of pod %s are not free yet: %s", pod_uid, error)
+            return
+        self._told.discard(pod_uid)
+        del self._firsts[pod_uid], self._owners[first]
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
         """Take back the ranges of all other pods."""

@@ -12,6 +12,8 @@ from posixpath import join
 from typing import Final
 
 MAX_NAME_BYTES: Final = 255  # of one part of a path
+GOING: Final = ".removed-"
+"""How the names of directories in `pods` begin that are being removed: they are of no pod."""
 
 
 class UnsafeNameError(ValueError):

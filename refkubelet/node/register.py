@@ -259,17 +259,17 @@ class _Latest:
 
     def node(self) -> Node | None:
         seen = self._seen()
-        if self._answer is not None:
-            if seen is self._seen_then or (seen is not None and _is_older(seen, self._answer)):
-                return self._answer
+        answer = self._answer
+        if answer is not None and (seen is self._seen_then or _is_older(seen, answer)):
+            return answer
         self._answer = None
         return seen
 
 
-def _is_older(node: Node, other: Node) -> bool:
-    """Whether `node` is an earlier version of the same object: its resourceVersion is the smaller
-    one. False where one of both is not a whole decimal, which says nothing of their order."""
-    if node.metadata.uid != other.metadata.uid:
+def _is_older(node: Node | None, other: Node) -> bool:
+    """Whether `node` is there, and an earlier version of the same object: its resourceVersion is
+    the smaller one. False where one of both is no whole decimal: that says nothing of an order."""
+    if node is None or node.metadata.uid != other.metadata.uid:
         return False
     versions = [each.metadata.resourceVersion or "" for each in (node, other)]
     if not all(text.isascii() and text.isdigit() for text in versions):

@@ -14,11 +14,11 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import anything_mounted_below
-from refkubelet.model.names import safe_join
+from refkubelet.model.names import GOING, safe_join
 from refkubelet.telemetry.volume_metrics import VolumeMetrics
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.plan import LOCAL_MOUNTS, OWN_MOUNTS
@@ -26,8 +26,6 @@ from refkubelet.volumes.removal import remove_empty_volumes, remove_tree
 from simclock import Clock
 
 log = logging.getLogger(__name__)
-
-GOING: Final = ".removed-"
 
 
 class CleanableVolumes(Protocol):

@@ -37,7 +37,7 @@ from refkubelet.volumes.mount_errors import (
     MountFailed,
 )
 from refkubelet.volumes.mounting import Mounts
-from refkubelet.volumes.ownership import change_policy, fs_group, give_to_group
+from refkubelet.volumes.ownership import ON_ROOT_MISMATCH, change_policy, fs_group, give_to_group
 from refkubelet.volumes.plan import LOCAL_MOUNTS, LOCAL_PLUGIN
 from simclock import call_aside
 
@@ -153,12 +153,16 @@ class PersistentVolumes:
         bind = partial(_bound, path, target, self._mounts)
         found = await call_aside(f"the local volume {path}", bind)
         if found is None:
-            return target
-        if group is not None and shared and found.group != group:
-            self._tell_shared(pod, claimed, group, has=found.group)
+            # What an earlier set-up began may not have come to its end: the top lacks the group.
+            policy: str | None = ON_ROOT_MISMATCH
+            place = target
+        else:
+            place, policy = found.path, change_policy(pod)
+            if group is not None and shared and found.group != group:
+                self._tell_shared(pod, claimed, group, has=found.group)
         if not claimed.read_only and not shared:
-            await give_to_group(found.path, group, read_only=False, policy=change_policy(pod))
-        return found.path
+            await give_to_group(place, group, read_only=False, policy=policy)
+        return place
 
     def _tell_shared(self, pod: Pod, claimed: ClaimedVolume, group: int, *, has: int) -> None:
         """Other pods use the volume with another group, which it keeps."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -39,15 +40,15 @@ class PullRecordFiles:
         self._pulling = root_dir / "image_manager" / "pulling"
         self._pulled = root_dir / "image_manager" / "pulled"
         self._metrics = metrics or ImageMetrics()
-        self._count()
+        self._counts = {d: len(_files(d)) for d in (self._pulling, self._pulled)}
+        self._show_counts()
 
     def write_intent(self, image: str) -> None:
         """Write the intent of a pull of `image`, named as in the spec."""
         self._write(self._pulling, image, "ImagePullIntent", {"image": image})
 
     def delete_intent(self, image: str) -> None:
-        _path(self._pulling, image).unlink(missing_ok=True)
-        self._count()
+        self._delete(self._pulling, image)
 
     def has_intent(self, image: str) -> bool:
         return _path(self._pulling, image).exists()
@@ -68,8 +69,7 @@ class PullRecordFiles:
         self._write(self._pulled, record.image_ref, "ImagePulledRecord", record_fields(record))
 
     def delete(self, image_ref: str) -> None:
-        _path(self._pulled, image_ref).unlink(missing_ok=True)
-        self._count()
+        self._delete(self._pulled, image_ref)
 
     def records(self) -> list[PulledRecord]:
         """All records; unreadable ones are logged and left out."""
@@ -86,12 +86,24 @@ class PullRecordFiles:
             directory.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
             directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
         text = json.dumps({"kind": kind, "apiVersion": API_VERSION, **fields}) + "\n"
-        write_whole(_path(directory, key), text.encode())
-        self._count()
+        path = _path(directory, key)
+        is_new = not os.path.lexists(path)
+        write_whole(path, text.encode())
+        self._counts[directory] += is_new
+        self._show_counts()
 
-    def _count(self) -> None:
-        self._metrics.intents.set(len(_files(self._pulling)))
-        self._metrics.records.set(len(_files(self._pulled)))
+    def _delete(self, directory: Path, key: str) -> None:
+        try:
+            _path(directory, key).unlink()
+        except FileNotFoundError:
+            return
+        self._counts[directory] -= 1
+        self._show_counts()
+
+    def _show_counts(self) -> None:
+        """Nobody else changes these directories: they are counted once, at the start."""
+        self._metrics.intents.set(self._counts[self._pulling])
+        self._metrics.records.set(self._counts[self._pulled])
 
 
 def _path(directory: Path, key: str) -> Path:

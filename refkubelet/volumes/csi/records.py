@@ -21,7 +21,7 @@ from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.checkpoints.content import CheckpointError
 from refkubelet.host.directories import is_mount_point, make_directory, mount_points_below
 from refkubelet.host.untrusted_files import directories_in
-from refkubelet.model.names import pod_dir
+from refkubelet.model.names import GOING, pod_dir
 from refkubelet.volumes.csi.mounts import CsiMount
 from refkubelet.volumes.csi.names import (
     CSI_MOUNTS,
@@ -102,8 +102,11 @@ def records_of_pods(root_dir: str) -> tuple[list[VolumeRecord], bool]:
     found: list[VolumeRecord] = []
     all_read = True
     for directory in directories_in(os.path.join(root_dir, "pods")):
+        name = os.path.basename(directory)
+        if name.startswith(GOING):
+            continue
         try:
-            found += pod_records(root_dir, os.path.basename(directory))
+            found += pod_records(root_dir, name)
         except OSError as error:
             all_read = False
             log.warning("%s", error)

@@ -18,7 +18,7 @@ from refkubelet.allocation.checkpoint import GO_TYPE, decode, encode
 from refkubelet.allocation.resources import PodResources, resources_of
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
 from refkubelet.checkpoints.content import CheckpointError, StateFileError, checksum
-from refkubelet.model.pod import uid
+from refkubelet.model.pod import uid as uid_of
 
 WRITTEN_BY_A_KUBELET = (
     r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'
@@ -234,7 +234,7 @@ async def test_what_a_large_file_lacks_is_written_when_the_kubelet_ends_CG_060(
         await node.stop()
         for name in (ALLOCATED_FILE, ACTUATED_FILE):
             state = ResourceState(node.kubelet.deps.root_dir / name)
-            assert state.container(uid(pod), "main") is not None, name
+            assert state.container(uid_of(pod), "main") is not None, name
 
 
 def test_a_write_that_fails_at_the_end_is_told_CG_060(

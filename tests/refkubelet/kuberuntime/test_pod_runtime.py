@@ -26,6 +26,7 @@ from refkubelet.kuberuntime.config.mounts import MountError, MountFacts, volume_
 from refkubelet.kuberuntime.config.security import namespace_options
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
 from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
+from refkubelet.model.names import GOING
 from refkubelet.volumes.plan import recursive_read_only
 
 pytestmark = pytest.mark.virtual_time
@@ -276,3 +277,29 @@ async def test_without_an_api_server_nothing_is_read_only_all_the_way_down(tmp_p
         source = runtimes(tmp_path, classes, default=ALL)
         assert (await source.of(wants)).recursive_read_only is able
         assert source.read_only_is_recursive(wants) is able
+
+
+def test_a_range_whose_file_stays_is_not_given_to_another_pod_LIFE_147_7(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(1, "refused")
+
+    users = UserNamespaces(tmp_path, 65_536)
+    before = users.of(make_pod(uid="u-1", hostUsers=False))
+    monkeypatch.setattr(Path, "unlink", refused)
+    users.release("u-1")
+    users.keep_only([])
+    assert caplog.text.count("u-1") == 1
+    assert users.of(make_pod(uid="u-2", hostUsers=False)) != before
+    UserNamespaces(tmp_path, 65_536)  # the next kubelet starts
+    monkeypatch.undo()
+    users.keep_only(["u-2"])
+    assert users.of(make_pod(uid="u-3", hostUsers=False)) == before
+
+
+def test_directories_that_are_being_removed_are_of_no_pod_LIFE_147(tmp_path: Path) -> None:
+    written(tmp_path, f"{GOING}0-u-1", 65_536)
+    written(tmp_path, f"{GOING}1-u-1", 3)  # no kubelet with this number of ids wrote it
+    users = UserNamespaces(tmp_path, 65_536)
+    assert users.of(make_pod(uid="u-2", hostUsers=False)) == UserNamespace(65_536)

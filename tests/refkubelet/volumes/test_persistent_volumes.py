@@ -217,3 +217,18 @@ async def test_what_a_claim_is_bound_to_NODE_215(
     else:
         assert not found
         assert wanted in errors["v"]
+
+
+@pytest.mark.virtual_time
+async def test_a_group_that_was_not_given_to_the_end_is_given_again_NODE_215(
+    tmp_path: Path, data: Path, real_mounts: RealMounts
+) -> None:
+    root = tmp_path / "root"
+    await volumes(root, real_mounts).set_up(web(), claimed(data))  # bound, and ended before more
+    assert data.stat().st_gid == 0
+    again = volumes(root, real_mounts)
+    await again.set_up(web(fsGroup=4321), claimed(data, read_only=True))
+    assert data.stat().st_gid == 0
+    await again.set_up(web(fsGroup=4321), claimed(data))
+    assert (data.stat().st_gid, (data / "file").stat().st_gid) == (4321, 4321)
+    again.tear_down(web())

@@ -35,6 +35,7 @@ from refkubelet.kuberuntime.images.pull_records import (
     needs_credentials,
     verify,
 )
+from refkubelet.telemetry.runtime_metrics import ImageMetrics
 
 MINE = SecretUse("ns", "mine", "u1", "h1")
 CHANGED = SecretUse("ns", "mine", "u1", "h2")
@@ -280,3 +281,30 @@ def test_records_of_accounts_are_merged_and_stored_BACK_216() -> None:
     assert "kubernetesSecrets" not in record_fields(alone)["credentialMapping"][NAME]
     opened = merged(record, "sha256:1", IMAGE, Access(every_pod=True), now_ns=2)
     assert opened.access[NAME] == Access(every_pod=True)
+
+
+def test_records_are_counted_as_they_come_and_go_BACK_211(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PullRecordFiles(tmp_path).write_intent("left")
+    metrics = ImageMetrics()
+    files = PullRecordFiles(tmp_path, metrics)
+    shown = []
+
+    def show() -> None:
+        shown.append((metrics.intents.values[()], metrics.records.values[()]))
+
+    def listed(*_: object) -> None:
+        raise AssertionError("the directory is listed again")
+
+    monkeypatch.setattr(Path, "iterdir", listed)
+    show()
+    files.write_intent(IMAGE)
+    files.write_intent(IMAGE)
+    files.write(known(MINE))
+    show()
+    for image in (IMAGE, IMAGE, "left"):
+        files.delete_intent(image)
+    files.delete("sha256:1")
+    show()
+    assert shown == [(1, 0), (2, 1), (0, 0)]

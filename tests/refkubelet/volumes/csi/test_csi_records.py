@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from csi_world import DRIVER, HANDLE, claimed
 
+from refkubelet.model.names import GOING
 from refkubelet.volumes.csi.mounts import csi_mount_of_claim
 from refkubelet.volumes.csi.names import device_dir, volume_dir
 from refkubelet.volumes.csi.records import (
@@ -98,3 +99,8 @@ def test_what_is_mounted_stays_NODE_219(tmp_path: Path, real_mounts: RealMounts)
     remove_mount(found)
     assert (directory / FILE).exists()
     real_mounts.unmount_below(str(directory))
+
+
+def test_directories_that_are_being_removed_are_of_no_pod_NODE_219(tmp_path: Path) -> None:
+    pods_volume(tmp_path, f"{GOING}0-uid-web")
+    assert records_of_pods(str(tmp_path)) == ([], True)

@@ -269,9 +269,11 @@ class _Latest:
 def _is_older(node: Node | None, other: Node) -> bool:
     """Whether `node` is there, and an earlier version of the same object: its resourceVersion is
     the smaller one. False where one of both is no whole decimal: that says nothing of an order."""
-    if node is None or node.metadata.uid != other.metadata.uid:
+    if node is None or node.metadata is None or other.metadata is None:
         return False
-    versions = [each.metadata.resourceVersion or "" for each in (node, other)]
+    if node.metadata.uid != other.metadata.uid:
+        return False
+    versions = [each.resourceVersion or "" for each in (node.metadata, other.metadata)]
     if not all(text.isascii() and text.isdigit() for text in versions):
         return False
     return int(versions[0]) < int(versions[1])

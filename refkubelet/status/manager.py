@@ -147,7 +147,8 @@ class StatusManager:
         self.writer.changed.set()
 
     def _count_ends(self, old: PodStatus | None, new: PodStatus) -> None:
-        """Count the containers that the old status did not show as ended."""
+        """Count the containers that the old status did not show as ended, by the reason that the
+        status shows, whatever the runtime calls it, as upstream counts them."""
         for kind, field_name in KINDS:
             before = {s.name for s in getattr(old, field_name, None) or () if _has_ended(s)}
             for status in getattr(new, field_name) or ():

@@ -132,7 +132,8 @@ def _resizable(pod: Pod) -> Iterator[Container]:
 
 
 def _operation(was: int, now: int) -> str:
-    """
+    """The label of a change from one amount to another; 0: there is none.
+
     >>> _operation(0, 1), _operation(1, 0), _operation(1, 2), _operation(2, 1)
     ('add', 'remove', 'increase', 'decrease')
     """

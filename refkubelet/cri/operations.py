@@ -76,7 +76,7 @@ class NotCounted(Operations):
     """For a client whose calls are nobody's metrics, as those before the kubelet starts."""
 
     def __init__(self) -> None:
-        """Nothing is counted."""
+        """Takes no metrics: there are none to write to."""
 
     @contextmanager
     def of(self, method: str) -> Iterator[None]:

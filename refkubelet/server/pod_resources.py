@@ -63,8 +63,7 @@ class UnknownPod(LookupError):
 @dataclass(frozen=True, slots=True)
 class PodResourcesLister:
     """Makes the answers. `active_pods`: the pods for List; `pods`: all pods of the node, for Get
-    and v1alpha1. A
-    manager may be None: its part of the answers is empty."""
+    and v1alpha1. A manager may be None: its part of the answers is empty."""
 
     active_pods: Callable[[], Iterable[Pod]]
     pods: Callable[[], Iterable[Pod]]

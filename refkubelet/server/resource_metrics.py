@@ -19,24 +19,9 @@ Part = tuple[str, str, str, text_format.Kind]
 NANO: Final = 10**9
 OF_CONTAINER: Final = ("container", "pod", "namespace")
 OF_POD: Final = ("pod", "namespace")
-_CPU: Final[Part] = (
-    "cpu",
-    "usageCoreNanoSeconds",
-    "cpu_usage_seconds_total",
-    "counter",
-)
-_MEMORY: Final[Part] = (
-    "memory",
-    "workingSetBytes",
-    "memory_working_set_bytes",
-    "gauge",
-)
-_SWAP: Final[Part] = (
-    "swap",
-    "swapUsageBytes",
-    "swap_usage_bytes",
-    "gauge",
-)
+_CPU: Final[Part] = ("cpu", "usageCoreNanoSeconds", "cpu_usage_seconds_total", "counter")
+_MEMORY: Final[Part] = ("memory", "workingSetBytes", "memory_working_set_bytes", "gauge")
+_SWAP: Final[Part] = ("swap", "swapUsageBytes", "swap_usage_bytes", "gauge")
 PARTS: Final = (_CPU, _MEMORY, _SWAP)
 HELP: Final = {
     "cpu_usage_seconds_total": "CPU time since the start, in core-seconds",

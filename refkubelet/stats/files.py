@@ -7,7 +7,6 @@ Upstream: pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -16,15 +15,14 @@ from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
+from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize, added
 from refkubelet.host.untrusted_files import entry_status, looked_at, opened_directory, walked
 from refkubelet.model.names import UnsafeNameError, pod_dir, pod_log_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import containers, name_and_namespace, uid
+from refkubelet.model.pod import containers, name_and_namespace, pod_ref, uid
 from refkubelet.stats.usage import PodFiles
 from simclock import aside
-
-log = logging.getLogger(__name__)
 
 PLUGINS: Final[Mapping[str, str]] = {
     "emptyDir": "kubernetes.io/empty-dir",
@@ -65,20 +63,31 @@ class PodFilesReader:
             etc_hosts=_entry(os.path.join(pod_dir(self.root_dir, uid(pod)), "etc-hosts")),
         )
 
-    async def volumes(self, pod: Pod, now_ns: int) -> dict[str, VolumeSize]:
+    async def volumes(self, pod: Pod, now_ns: int, complaints: Complaints) -> dict[str, VolumeSize]:
         """The sizes of the volumes that the kubelet made, by name, without those that do not exist
-        yet. hostPath volumes are not measured."""
+        yet. hostPath volumes are not measured. `complaints` logs what cannot be counted."""
         sizes: dict[str, VolumeSize] = {}
         for volume in measured_volumes(pod):
-            try:
-                with self.timed():
-                    used = await measure(volume_dir(self.root_dir, pod, volume))
-            except OSError as error:
-                log.warning("the size of a volume is unknown: %s", error)
-                continue
+            used = await self._counted(pod, volume, complaints)
             if used.inodes:
                 sizes[volume.name] = VolumeSize(used, now_ns, _is_local(volume))
         return sizes
+
+    async def _counted(self, pod: Pod, volume: Volume, complaints: Complaints) -> DiskUse:
+        """The size of a volume as far as it can be counted."""
+        errors: list[OSError] = []
+        used = NOTHING
+        try:
+            with self.timed():
+                used = await measure(volume_dir(self.root_dir, pod, volume), errors.append)
+        except OSError as error:
+            errors.append(error)
+        what = f"not all of volume {volume.name} of {pod_ref(pod)} can be counted"
+        for error in errors:
+            complaints.failed(what, error, OSError)
+        if not errors:
+            complaints.over(what)
+        return used
 
 
 def measured_volumes(pod: Pod) -> list[Volume]:
@@ -119,13 +128,18 @@ def plain_files(directory: str) -> DiskUse:
         return NOTHING
 
 
-async def measure(path: str) -> DiskUse:
+def _ignored(error: OSError) -> None:
+    """What was counted is good enough."""
+
+
+async def measure(path: str, incomplete: Callable[[OSError], None] = _ignored) -> DiskUse:
     """The size of a directory and all below it on the same filesystem; hard links count once.
+    `incomplete`: is told, maybe in another thread, why the size is larger than what was counted.
     Raises OSError when nothing is answered."""
-    return await aside(f"the size of {path}", _measured(path))
+    return await aside(f"the size of {path}", _measured(path, incomplete))
 
 
-def _measured(path: str) -> Generator[None, None, DiskUse]:
+def _measured(path: str, incomplete: Callable[[OSError], None]) -> Generator[None, None, DiskUse]:
     """The size of what is at `path`, an entry at each step."""
     with ExitStack() as held:
         try:
@@ -139,7 +153,7 @@ def _measured(path: str) -> Generator[None, None, DiskUse]:
                 total += use
                 yield
         except OSError as error:
-            log.warning("the size of %s is larger than what was counted: %s", path, error)
+            incomplete(error)
         return total
 
 

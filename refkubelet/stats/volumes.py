@@ -11,15 +11,19 @@ volume_stat_calculator.go.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import VolumeSize
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import name_and_namespace, pod_ref, uid
 from refkubelet.stats.files import PodFilesReader, has_claims
 from simclock import Clock
+
+log = logging.getLogger(__name__)
 
 ClaimSizes = Callable[[Pod], Awaitable[Mapping[str, VolumeSize]]]
 """Measures the pod's volumes of claims and drivers, by name; raises nothing."""
@@ -65,6 +69,7 @@ class VolumeStats:
         self._clock = clock
         self._random = random
         self._period_s = period_s
+        self._complaints = Complaints(log, clock)
         self._watched: dict[str, _Watched] = {}
 
     def of(self, pod_uid: str) -> Mapping[str, VolumeSize]:
@@ -116,7 +121,9 @@ class VolumeStats:
                     name = f"sizes of volumes of {pod_ref(watched.pod)}"
                     watched.task = asking.create_task(self._ask(watched), name=name)
                     watched.task.add_done_callback(watched.is_answered)
-                watched.sizes = await self._files.volumes(watched.pod, self._clock.wall_ns())
+                now_ns = self._clock.wall_ns()
+                sizes = await self._files.volumes(watched.pod, now_ns, self._complaints)
+                watched.sizes = sizes
                 jitter = 1.0 + self._random()
                 watched.due_s = self._clock.monotonic_s() + self._period_s * jitter
 

@@ -129,9 +129,10 @@ def container_memory(row: ContainerUsage) -> Json:
 
 
 def swap(row: ContainerUsage, now_ns: int) -> Json:
-    """The part `swap` of a container; of a runtime that tells nothing of swap nothing is used and
-    nothing left now (SRV-030.10)."""
-    if not row.swap_time_ns and row.swap_usage_bytes is row.swap_available_bytes is None:
+    """The part `swap` of a container. Where the runtime says nothing about swap, the summary says
+    that 0 bytes are used and 0 are available, at `now_ns` (SRV-030.10)."""
+    is_measured = row.swap_usage_bytes is not None or row.swap_available_bytes is not None
+    if not row.swap_time_ns and not is_measured:
         return swap_of(now_ns, 0, 0)
     return swap_of(row.swap_time_ns, row.swap_usage_bytes, row.swap_available_bytes)
 

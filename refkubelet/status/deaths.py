@@ -2,8 +2,8 @@
 
 A status is generated at the beginning of a sync, from all that the runtime has. In the middle of
 one the runtime has unfinished work, too: a container that is created and not yet started, a sandbox
-without containers. Nobody is to see that (probes would take such a container for one that has
-failed), so nothing is changed but the container that has ended.
+without containers. Such work must not appear in the status (probes would take such a container for
+one that has failed), so nothing is changed but the container that has ended.
 """
 
 from __future__ import annotations

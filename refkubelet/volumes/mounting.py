@@ -129,7 +129,7 @@ class RealMounts:
     def _mounted(self, directory: str, mount: Callable[[], None]) -> bool:
         """Mount, unless something is mounted there; whether that was done. Raises OSError, also if
         the runtime does not see the mount."""
-        is_new = not os.path.ismount(directory)
+        is_new = not is_mount_point(directory)
         if is_new:
             mount()
         if not self._runtime_sees(directory):

@@ -143,7 +143,6 @@ volumes/empty_dirs.py: EmptyDirs.set_up_wrapped
 volumes/empty_dirs.py: EmptyDirs._make
 volumes/empty_dirs.py: EmptyDirs._mark
 volumes/empty_dirs.py: EmptyDirs.tear_down
-volumes/mounting.py: RealMounts._mounted
 volumes/mounting.py: _make_target
 volumes/persistent.py: PersistentVolumes.tear_down
 volumes/removal.py: remove_empty_volumes

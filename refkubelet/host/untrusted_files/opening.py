@@ -59,6 +59,15 @@ def read_whole(path: str | os.PathLike[str], limit_bytes: int, *, follow_links: 
 def open_regular(path: str, flags: int) -> int:
     """`os.open` for an opener of `open`: no link, nothing but a regular file, no wait. With O_CREAT
     one is made, with mode 0600, where nothing is. Raises OSError."""
+    try:
+        return _open_regular(path, flags)
+    except FileNotFoundError:
+        if not flags & os.O_CREAT:
+            raise
+    return _open_regular(path, flags)  # a file that was there has vanished between two looks
+
+
+def _open_regular(path: str, flags: int) -> int:
     if flags & os.O_CREAT:
         try:
             return os.open(path, flags | os.O_EXCL | _CAREFUL, 0o600)

@@ -13,6 +13,7 @@ from refkubelet.host.untrusted_files import (
     NotRegularError,
     OutsideError,
     TooLargeError,
+    open_regular,
     opened_below,
     read_tail,
     read_whole,
@@ -182,3 +183,22 @@ def test_no_descriptor_stays_open_NODE_211(volume: Path) -> None:
         except OSError:
             pass
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_that_vanishes_between_two_looks_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    real_open = os.open
+
+    def vanishing(name: str, flags: int, *mode: int) -> int:
+        if name == str(path) and flags & os.O_PATH:
+            path.unlink()
+        return real_open(name, flags, *mode)
+
+    monkeypatch.setattr(os, "open", vanishing)
+    os.close(open_regular(str(path), os.O_WRONLY | os.O_CREAT))
+    assert path.read_text() == ""
+    with pytest.raises(FileNotFoundError):
+        open_regular(str(tmp_path / "none"), os.O_RDONLY)

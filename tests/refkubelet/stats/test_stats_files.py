@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,12 @@ import pytest
 from loops import virtual_loop
 from pods import make_pod
 
+from refkubelet.failures import Complaints
 from refkubelet.host.disk_use import NOTHING, DiskUse, VolumeSize
+from refkubelet.host.untrusted_files import Met
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import name_and_namespace
+from refkubelet.stats import files
 from refkubelet.stats.files import PodFilesReader, measure, measured_volumes, plain_files
 from refkubelet.stats.volumes import VolumeStats
 from simclock import Clock
@@ -46,6 +52,10 @@ def volume_dir(root: Path, pod: str, volume: str) -> Path:
 
 def reader(tmp_path: Path) -> PodFilesReader:
     return PodFilesReader(str(tmp_path / "root"), str(tmp_path / "logs"))
+
+
+def complaints() -> Complaints:
+    return Complaints(logging.getLogger("volumes"), virtual_loop().clock)
 
 
 def test_logs_are_the_plain_files_of_a_container_EVIC_029(tmp_path: Path) -> None:
@@ -115,7 +125,7 @@ async def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> N
         volumes = root / "pods/uid-p/volumes"
         fill(volumes / f"kubernetes.io~{plugin}" / name / "file", 4 * KI)
 
-    found = await reader(tmp_path).volumes(pod, 7)
+    found = await reader(tmp_path).volumes(pod, 7, complaints())
     assert {name: seen.local for name, seen in found.items()} == {
         "scratch": True,
         "fast": False,
@@ -128,6 +138,28 @@ async def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> N
 
     assert measured_volumes(pod)
     assert not measured_volumes(storing("p", {"name": "h", "hostPath": {"path": "/"}}))
+
+
+async def test_a_volume_that_cannot_be_counted_is_told_of_once_a_minute_EVIC_029(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    fill(volume_dir(tmp_path / "root", "p", "scratch") / "file", KI)
+
+    def broken(top: int, **more: object) -> Iterator[Met]:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(files, "walked", broken)
+    pod, told = storing("p", {"name": "scratch", **EMPTY}), complaints()
+    for _ in range(5):
+        found = await reader(tmp_path).volumes(pod, 7, told)
+        assert found["scratch"].used.inodes == 1  # the directory itself
+        await virtual_loop().clock.sleep(15.1)
+    assert len(caplog.records) == 2
+    assert "volume scratch of p_default(uid-p)" in caplog.text
+    monkeypatch.undo()
+    await reader(tmp_path).volumes(pod, 7, told)
+    assert "no longer" in caplog.text
 
 
 class Measured:
@@ -150,7 +182,7 @@ class Measured:
                 raise
         return {"data": VolumeSize(DiskUse(int(self.clock.monotonic_s())), 1, claim="data")}
 
-    async def volumes(self, pod: Pod, now_ns: int) -> dict[str, Any]:
+    async def volumes(self, pod: Pod, now_ns: int, complaints: Complaints) -> dict[str, Any]:
         name = (pod.metadata.name if pod.metadata else None) or ""
         self.times_s.setdefault(name, []).append(self.clock.monotonic_s())
         return {"v": now_ns}

@@ -80,8 +80,8 @@ class PodFilesReader:
         try:
             with self.timed():
                 used = await measure(volume_dir(self.root_dir, pod, volume), errors.append)
-        except OSError as error:
-            errors.append(error)
+        except OSError as failure:
+            errors.append(failure)
         what = f"not all of volume {volume.name} of {pod_ref(pod)} can be counted"
         for error in errors:
             complaints.failed(what, error, OSError)

@@ -289,5 +289,5 @@ async def test_a_pod_whose_task_never_began_is_measured_later_SRV_030() -> None:
     task.cancel()
 
 
-async def broken(pod: Pod, now_ns: int) -> dict[str, Any]:
+async def broken(pod: Pod, now_ns: int, complaints: Complaints) -> dict[str, Any]:
     raise RuntimeError("once")

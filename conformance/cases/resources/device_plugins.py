@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.cases.cri.common import waiting
 from conformance.cases.resources.widgets import (
     NEEDS,
     UNEXPECTED,
@@ -210,7 +209,14 @@ async def a_container_in_back_off_keeps_its_device_over_a_restart(node: Node) ->
     crashing = with_widgets(1, "crashing", exits(1))
     await node.api.create_pod(pod("web", with_widgets(1), crashing))
     await node.wait_running("web")
-    await waiting(node, "web", "crashing", "CrashLoopBackOff")
+    await node.run_until(
+        lambda: (
+            node.container("web", "crashing").get("state", {}).get("waiting", {}).get("reason")
+            == "CrashLoopBackOff"
+        ),
+        within_s=limits.START_S + limits.SYNC_ERROR_S,
+        what="the second container is in back-off",
+    )
     await restarts_without(node, plugin, "web")
     again = await widgets(node, "w1", "w2")
     await node.run_for(limits.SYNC_ERROR_S + limits.NOTICE_S)

@@ -40,6 +40,8 @@ def node_specs_table(record: Mapping[str, Any]) -> str:
 def _sums(specs: Mapping[str, Told], area: str) -> str:
     """Of an area ("": of all), by the worst that a spec ever did."""
     worst = [_worst(told) for told in specs.values() if area in ("", told["area"])]
+    if not worst:
+        return NOT_RUN
     return ", ".join(f"{worst.count(what)} {what}" for what in ("passed", "failed", "skipped"))
 
 
@@ -65,7 +67,7 @@ def _not_passed(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
         cells = [_outcome(told) for told in each]
         if set(cells) - {NOT_RUN} not in ({"passed"}, {"skipped"}):
             rows.append((name, *cells, _reason(record["reasons"], name, each)))
-    return sorted(rows, key=lambda row: (len(set(row[1:-1])) == 1, row))
+    return sorted(rows, key=lambda row: (len(set(row[1:-1]) - {NOT_RUN}) == 1, row))
 
 
 def _outcome(told: Told | None) -> str:

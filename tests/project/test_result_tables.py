@@ -292,18 +292,23 @@ def test_single_specs_on_two_kubelets_become_a_table(copy: Path, tmp_path: Path)
     assert node_specs(copy, "keep", "ours", first).returncode == 0
     fourth = report(tmp_path / "4.json", spec("only there", "skipped", "not here"))
     assert node_specs(copy, "keep", "ours", first, second, fourth).returncode == 0
+    elsewhere = spec("elsewhere")
+    elsewhere["LeafNodeLocation"] = {"FileName": "/k8s/test/e2e_node/image_gc_test.go"}
+    other = report(tmp_path / "6.json", elsewhere)
+    assert node_specs(copy, "keep", "another", other).returncode == 0
     assert node_specs(copy, "because", "host", "no such device").returncode == 0
     assert node_specs(copy, "because", "good", "it always passed").returncode == 2
     assert node_specs(copy, "because", "left out", "nobody asked").returncode == 2
     assert render("--docs", str(copy)).returncode == 0
     page = (copy / "verified.md").read_text()
-    sums = "2 passed, 2 failed, 1 skipped | 2 passed, 1 failed, 1 skipped |\n"
-    assert f"| e2e_node/pods | {sums}| all | {sums}" in page
+    sums = "2 passed, 2 failed, 1 skipped | 2 passed, 1 failed, 1 skipped"
+    assert "| e2e_node/image_gc | not run | not run | 1 passed, 0 failed, 0 skipped |\n" in page
+    assert f"| e2e_node/pods | {sums} | not run |\n" in page
     assert "\nreal: 8 min 40 s, 2030-01-02.\n\nours: 6 min 30 s, 2030-01-02.\n" in page
     rows = (
-        "| Pods only there | passed | skipped | `not here` |\n",
-        "| Pods rare | failed 1 of 2 | passed | `30 s` |\n",
-        "| Pods both | failed | failed | `at x \\| no` |\n",
+        "| Pods only there | passed | skipped | not run | `not here` |\n",
+        "| Pods rare | failed 1 of 2 | passed | not run | `30 s` |\n",
+        "| Pods both | failed | failed | not run | `at x \\| no` |\n",
     )
     assert "".join(rows) in page
     assert "\nSkipped on each, and in no line below: 1 of e2e_node/pods.\n" in page

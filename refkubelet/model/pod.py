@@ -3,12 +3,14 @@
 Upstream: pkg/api/v1/pod/util.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/container/helpers.go.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from lightkube.models.core_v1 import EphemeralContainer
 
 from refkubelet.golang.strconv import atoi
+from refkubelet.model.by_identity import by_identity
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Container, Pod, PodStatus
 
@@ -196,13 +198,16 @@ def is_plain_init(pod: Pod, name: str) -> bool:
     return any(c.name == name and not is_sidecar(c) for c in pod.spec.initContainers or ())
 
 
+@by_identity
+def _types(pod: Pod) -> Mapping[str, str]:
+    """By name, what metrics call the kinds of the init and the regular containers."""
+    inits = {container.name: "init_container" for container in pod.spec.initContainers or ()}
+    return {**inits, **{container.name: "container" for container in pod.spec.containers}}
+
+
 def container_type(pod: Pod, container: Container | EphemeralContainer) -> str:
     """What metrics call the kind of a container of the pod."""
-    if any(c.name == container.name for c in pod.spec.containers):
-        return "container"
-    if any(c.name == container.name for c in pod.spec.initContainers or ()):
-        return "init_container"
-    return "ephemeral_container"
+    return _types(pod).get(container.name or "", "ephemeral_container")
 
 
 def resolve_port(port: int | str, container: Container) -> int:

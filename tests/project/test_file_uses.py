@@ -26,6 +26,7 @@ events/correlator.py: EventCorrelator._bucket
 kuberuntime/images/keyring.py: _glob_matches
 """,
     "the kernel's: cgroupfs, where containers may make directories, but no files": """
+container_manager/cgroups/tree.py: CgroupTree.child_memory_usage_bytes
 container_manager/cgroups/removal.py: subdirectories
 container_manager/cgroups/removal.py: _pids_below
 container_manager/cgroups/removal.py: _rmdir
@@ -99,6 +100,9 @@ pods/watch.py: DirectoryWatch._is_complete
 server/tls.py: _state
 """,
     "the kubelet's own: state, certificates, records and sockets in directories for root alone": """
+kuberuntime/images/pull_record_files.py: PullRecordFiles._delete
+kuberuntime/images/pull_record_files.py: _files
+wiring/own_directories.py: _unusable
 allocation/state.py: _read
 certificates/bootstrap.py: unusable
 certificates/bootstrap.py: kept_key
@@ -113,13 +117,9 @@ checkpoints/state_file.py: StateFile._read
 container_manager/devices/manager.py: DeviceManager._load
 container_manager/devices/sockets.py: PluginSockets.open
 container_manager/devices/sockets.py: PluginSockets.close
-daemon.py: _root_dir
-kuberuntime/images/pull_record_files.py: PullRecordFiles.delete_intent
 kuberuntime/images/pull_record_files.py: PullRecordFiles.has_intent
 kuberuntime/images/pull_record_files.py: PullRecordFiles.read
-kuberuntime/images/pull_record_files.py: PullRecordFiles.delete
 kuberuntime/images/pull_record_files.py: PullRecordFiles._write
-kuberuntime/images/pull_record_files.py: _objects
 server/pod_resources_server.py: PodResourcesServer.start
 server/pod_resources_server.py: PodResourcesServer.stop
 server/self_signed.py: pair_in
@@ -128,9 +128,10 @@ server/self_signed.py: _write
 wiring/api_access.py: first_certificate
 """,
     "the kubelet's own: directories of pods above their volumes": """
+kuberuntime/user_namespaces.py: UserNamespaces._restore
+kuberuntime/user_namespaces.py: UserNamespaces.release
 host/directories.py: make_directory
 host/directories.py: is_mount_point
-kuberuntime/user_namespaces.py: UserNamespaces._first_free
 kuberuntime/user_namespaces.py: UserNamespaces._read
 sync_loop/orphan_directories.py: OrphanDirectories.remove
 sync_loop/orphan_directories.py: OrphanDirectories._renamed
@@ -157,6 +158,7 @@ volumes/atomic_writer.py: _link_target
 volumes/content.py: ContentVolumes.set_up
 """,
     "the kubelet's own: names of logs, which the runtime and it change; none is opened": """
+kuberuntime/gc.py: _dangles
 kuberuntime/containers.py: ContainerStarter._link_log
 kuberuntime/gc.py: ContainerGC._log_dirs
 kuberuntime/gc.py: _entries

@@ -144,7 +144,7 @@ def stubs(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed")
     folder, protos = tmp_path_factory.mktemp("stubs"), ROOT / "protos"
     files = [path for path in protos.glob("*/*/api.proto") if "kubecri" not in path.parts]
-    assert len(files) == 6
+    assert len(files) == 7
     made = [f"--{kind}_out={folder}" for kind in ("python", "grpc_python")]
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{protos}", *made, *map(str, files)]
     subprocess.run(command, check=True)

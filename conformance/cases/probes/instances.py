@@ -212,7 +212,7 @@ def expect_probes_at_the_end(node: Node, began_s: float, ended_s: float) -> None
     """Expect probes of the sidecar while the regular containers stopped, and none of these."""
     for kind in ("liveness", "readiness"):
         late = [t for t in probed(node, "side", kind) if began_s < t < ended_s]
-        expect(node, len(late) >= 6, f"{kind} runs of side during the grace period", late)
+        expect(node, len(late) >= 4, f"{kind} runs of side during the grace period", late)
     for name, kind in (("main", "liveness"), ("late", "startup")):
         late = [t for t in probed(node, name, kind) if t > began_s]
         expect_equal(node, late, [], f"{kind} runs of {name} during the grace period")

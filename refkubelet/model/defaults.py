@@ -27,7 +27,7 @@ from refkubelet.model.objects import (
 )
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_SOURCE
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.quantity import QuantityError, parse
+from refkubelet.model.quantity import QuantityError
 from refkubelet.model.resources import COMPUTE, container_quantities
 
 replace: Final = msgspec.structs.replace
@@ -95,7 +95,6 @@ def apply_api_defaults(pod: Pod) -> Pod:
         securityContext=spec.securityContext or PodSecurityContext(),
         containers=[_container(c, host_network) for c in spec.containers or []],
         initContainers=_each(spec.initContainers, host_network),
-        overhead=_amounts(spec.overhead) if spec.overhead else spec.overhead,
         volumes=[_volume(v) for v in spec.volumes] if spec.volumes else spec.volumes,
     )
     pod = replace(pod, spec=spec)
@@ -107,7 +106,7 @@ def _pod_level(pod: Pod) -> Any:
     from the containers' requests, else from the limits (upstream: defaultHugePagePodLimits,
     defaultPodRequests). Where a container has a text that is no quantity there are none: validation
     refuses the pod."""
-    resources = _texts(pod.spec.resources)
+    resources: Any = pod.spec.resources
     with suppress(QuantityError):
         if resources.limits or resources.requests:
             return _with_those_of_containers(resources, pod)
@@ -217,35 +216,16 @@ def _references(owner: Any) -> Any:
     if field is not None:
         field = replace(field, apiVersion=field.apiVersion or "v1")
     if resource is not None:
-        resource = replace(resource, divisor=_amount(resource.divisor))
+        resource = replace(resource, divisor=resource.divisor or "0")
     return replace(owner, fieldRef=field, resourceFieldRef=resource)
 
 
 def _resources(resources: Any) -> Any:
-    """Requests default to limits, resource by resource; numbers become texts (`cpu: 1`)."""
+    """Requests default to limits, resource by resource."""
     if resources is None:
         return None
-    resources = _texts(resources)
     requests = {**(resources.limits or {}), **(resources.requests or {})}
     return replace(resources, requests=requests or None)
-
-
-def _amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
-    """The amounts in an API server's form, rounded up to thousandths. An invalid text stays as it
-    is; validation refuses it later."""
-    return {name: _amount(amount) for name, amount in (amounts or {}).items()}
-
-
-def _amount(amount: Any) -> str:
-    text = "0" if amount is None else str(amount).strip()
-    with suppress(QuantityError):
-        return str(parse(text).in_thousandths())
-    return text
-
-
-def _texts(resources: Any) -> Any:
-    limits, requests = _amounts(resources.limits), _amounts(resources.requests)
-    return replace(resources, limits=limits or None, requests=requests or None)
 
 
 _VOLUMES: Final[dict[str, dict[str, Any]]] = {
@@ -280,9 +260,6 @@ def _volume(volume: Any) -> Any:
                 or (getattr(source, name) == "" and (name in _TEXTS or kind == "scaleIO"))
             }
             changes[kind] = replace(source, **missing) if missing else source
-    if volume.emptyDir is not None and volume.emptyDir.sizeLimit is not None:
-        size = _amount(volume.emptyDir.sizeLimit)
-        changes["emptyDir"] = replace(volume.emptyDir, sizeLimit=size)
     if volume.downwardAPI is not None:
         changes["downwardAPI"] = _files(changes["downwardAPI"])
     if volume.projected is not None:

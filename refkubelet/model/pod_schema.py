@@ -1,5 +1,5 @@
-"""Adapts pods to lightkube's types: amounts written as numbers, missing fields, and fields that are
-newer than Kubernetes 1.36; and the width of integer fields. Pure.
+"""Adapts pods to lightkube's types: missing fields, and fields that are newer than Kubernetes
+1.36; and the width of integer fields. Pure.
 
 `fit_to_version` changes its argument, which was just read from a file.
 """
@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-WIDE_FIELDS: Final = frozenset(  # integers of 64 bits, or amounts; all other integers have 32
+WIDE_FIELDS: Final = frozenset(  # integers of 64 bits; all other integers have 32
     (
         *("activeDeadlineSeconds", "deletionGracePeriodSeconds", "terminationGracePeriodSeconds"),
-        *("generation", "observedGeneration", "managedFields"),
+        *("generation", "observedGeneration"),
         *("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups", "uid", "gid"),
         *("tolerationSeconds", "expirationSeconds", "seconds"),
-        *("limits", "requests", "overhead", "capacity", "allocatedResources"),
     )
 )
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -25,9 +24,9 @@ _GROUPS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
 def fit_to_version(pod: dict[str, Any]) -> None:
-    """Change a pod in JSON form so that lightkube can decode it: amounts written as numbers become
-    texts, missing fields get their zero value, and fields that Kubernetes 1.36 does not have are
-    removed, like all unknown fields (SRC-004)."""
+    """Change a pod in JSON form so that lightkube can decode it: missing fields get their zero
+    value, and fields that Kubernetes 1.36 does not have are removed, like all unknown fields
+    (SRC-004)."""
     spec = _mapping(pod.get("spec"))
     spec.pop("evictionResponders", None)
     for sysctl in _mappings(_mapping(spec.get("securityContext")).get("sysctls")):
@@ -37,13 +36,12 @@ def fit_to_version(pod: dict[str, Any]) -> None:
             _fit_container(container)
     for volume in _mappings(spec.get("volumes")):
         _fit_volume(volume)
+    _fit_status(_mapping(pod.get("status")))
 
 
 def _fit_container(container: dict[str, Any]) -> None:
     for mount in _mappings(container.get("volumeMounts")):
         mount.pop("bindMountOptions", None)
-    for env in _mappings(container.get("env")):
-        _divisor(_mapping(env.get("valueFrom")))
     hooks = _mapping(container.get("lifecycle"))
     actions = [container.get(name) for name in _PROBES] + [hooks.get(name) for name in _HOOKS]
     for action in map(_mapping, actions):
@@ -54,10 +52,24 @@ def _fit_container(container: dict[str, Any]) -> None:
         _mapping(action.get("grpc")).pop("mode", None)
 
 
+def _fit_status(status: dict[str, Any]) -> None:
+    for addresses in ("podIPs", "hostIPs"):
+        for address in _mappings(status.get(addresses)):
+            _zero(address, "ip", "")
+    for condition in _mappings(status.get("conditions")):
+        for name in ("type", "status"):
+            _zero(condition, name, "")
+    for group in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container in _mappings(status.get(group)):
+            for name in ("name", "image", "imageID"):
+                _zero(container, name, "")
+            _zero(container, "ready", False)
+            _zero(container, "restartCount", 0)
+
+
 def _fit_volume(volume: dict[str, Any]) -> None:
     directory = _mapping(volume.get("emptyDir"))
     directory.pop("mode", None)
-    _to_text(directory, "sizeLimit")
     if "iscsi" in volume:
         _zero(_mapping(volume["iscsi"]), "lun", 0)
     for source in (volume, *_mappings(_mapping(volume.get("projected")).get("sources"))):
@@ -65,25 +77,14 @@ def _fit_volume(volume: dict[str, Any]) -> None:
             kind.pop("defaultUser", None)
             for item in _mappings(kind.get("items")):
                 item.pop("user", None)
-                _divisor(item)
         for name in _PROJECTED_ALONE:
             _mapping(source.get(name)).pop("user", None)
-
-
-def _divisor(owner: dict[str, Any]) -> None:
-    _to_text(_mapping(owner.get("resourceFieldRef")), "divisor")
 
 
 def _zero(owner: dict[str, Any], name: str, zero: Any) -> None:
     """Set a missing field, which lightkube requires and the API does not, to `zero`."""
     if owner.get(name) is None:
         owner[name] = zero
-
-
-def _to_text(owner: dict[str, Any], name: str) -> None:
-    value = owner.get(name)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        owner[name] = str(value)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from refkubelet.model.conversions import convert
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.pod_amounts import AmountError, with_amounts
 from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.model.validation.api_references import api_object_reference
@@ -38,11 +40,21 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
     Of several YAML documents the first counts, unknown fields are ignored (SRC-004). Raises
     `ManifestError`.
     """
+    document = read_document(data)
+    return pod_of(document, source=source, origin=origin, node_name=node_name)
+
+
+def read_document(data: bytes) -> Document:
+    """The value of a text in YAML or JSON, not yet a pod. Raises `ManifestError`."""
     try:
-        document = read_json_or_yaml(data)
+        return read_json_or_yaml(data)
     except YamlError as e:
         raise ManifestError(str(e)) from None
-    pod = apply_api_defaults(_decode(document))
+
+
+def pod_of(document: Document, *, source: PodSource, origin: str, node_name: str) -> Pod:
+    """Like `read_manifest`, of a text that was read. The document stays as it is."""
+    pod = apply_api_defaults(convert(_decode(document)))
     if not pod.metadata.name:
         raise ManifestError("invalid pod: name is needed for the pod")
     own_uid = pod.metadata.uid or ""
@@ -76,13 +88,16 @@ def _decode(document: Document) -> Pod:
             found = value.get(field, "nothing")
             place = _place(document, (field,))
             raise ManifestError(f"{place}{field}: wanted {wanted}, found {found}")
-    _refuse_large(_large_number(value, 64), document, 64)
+    try:
+        value = with_amounts(value)
+    except AmountError as e:
+        raise ManifestError(f"{_place(document, e.path)}{dotted(e.path)}: {e}") from None
     fit_to_version(value)
     try:
         pod = decode_pod(value)
     except msgspec.ValidationError as e:
         raise ManifestError(_explain(str(e), document)) from None
-    _refuse_large(_large_number(msgspec.to_builtins(pod), 32), document, 32)
+    _refuse_large(_large_number(msgspec.to_builtins(pod), 32), document)
     _check_times(pod, document)
     return _with_texts(pod, document)
 
@@ -122,31 +137,31 @@ def _check_times(pod: Pod, document: Document) -> None:
             raise ManifestError(f"{place}metadata.{field}: {what}")
 
 
-def _refuse_large(found: tuple[Path, int] | None, document: Document, bits: int) -> None:
+def _refuse_large(found: tuple[Path, int, int] | None, document: Document) -> None:
     if found is not None:
-        path, number = found
+        path, number, bits = found
         shown = str(number)
         what = f"{shown if len(shown) < 40 else shown[:40] + '...'} does not fit into {bits} bits"
         raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
 
 
-def _large_number(value: Any, bits: int) -> tuple[Path, int] | None:
-    """The first integer with more than `bits` bits and its path, or None. No field of the API holds
-    more than 64 bits, and only `WIDE_FIELDS` more than 32."""
+def _large_number(value: Any, bits: int) -> tuple[Path, int, int] | None:
+    """The first integer with more bits than its field: its path, itself, and the bits; or None.
+    `WIDE_FIELDS` have 64 bits, other fields `bits`; what `fieldsV1` holds nobody decodes."""
     if isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
-        return (), value
+        return (), value, bits
     parts: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
         parts = value.items()
     elif isinstance(value, list):
         parts = enumerate(value)
     for name, item in parts:
-        if bits == 32 and name in WIDE_FIELDS:
+        if name == "fieldsV1":
             continue
-        found = _large_number(item, bits)
+        found = _large_number(item, 64 if name in WIDE_FIELDS else bits)
         if found is not None:
-            path, number = found
-            return (name, *path), number
+            path, number, width = found
+            return (name, *path), number, width
     return None
 
 

@@ -6,13 +6,11 @@ pkg/kubelet/config/common.go: tryDecodeSinglePod, tryDecodePodList.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.yaml.document import YamlError, read_json_or_yaml
-from refkubelet.pods.manifest import ManifestError, read_manifest
+from refkubelet.pods.manifest import ManifestError, pod_of, read_document
 
 _LIST: Final = "PodList"
 
@@ -23,21 +21,19 @@ def read_manifests(
     """The pods of a v1 Pod or PodList in YAML or JSON, in their order. Raises: ManifestError for a
     text that is neither, and for a list with an item that is no valid pod, whose number it
     names."""
-    try:
-        value = read_json_or_yaml(data).value
-    except YamlError as error:
-        raise ManifestError(str(error)) from None
+    document = read_document(data)
+    value = document.value
     if not _is_list(value):
-        return (read_manifest(data, source=source, origin=origin, node_name=node_name),)
+        return (pod_of(document, source=source, origin=origin, node_name=node_name),)
     items = value.get("items") or []
     if not isinstance(items, list):
         raise ManifestError("items: wanted a list of pods")
     pods = []
     for number, item in enumerate(items):
         pod = {"apiVersion": "v1", "kind": "Pod", **item} if isinstance(item, dict) else item
-        text = json.dumps(pod).encode()
+        part = document.part(pod, ("items", number))
         try:
-            pods.append(read_manifest(text, source=source, origin=origin, node_name=node_name))
+            pods.append(pod_of(part, source=source, origin=origin, node_name=node_name))
         except ManifestError as error:
             raise ManifestError(f"items[{number}]: {error}") from None
     return tuple(pods)

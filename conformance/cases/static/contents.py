@@ -201,3 +201,57 @@ async def the_phase_of_a_mirror_is_not_believed(node: Node) -> None:
         within_s=limits.START_S,
         what="a second run",
     )
+
+
+AMOUNTS_IN_JSON = (
+    '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "annotations": {'
+    '"pod.beta.kubernetes.io/init-containers": "[]"}}, "tomorrow": 18446744073709551616,'
+    ' "spec": {"terminationGracePeriodSeconds": 2, "volumes": [{"name": "v", "emptyDir":'
+    ' {"sizeLimit": 1000000.0001}}], "containers": [{"name": "main",'
+    ' "image": "localhost/busybox:1",'
+    ' "command": ["sleep", "1000"], "resources": {"requests": {"cpu": 1e-5, "memory": 1e3,'
+    ' "ephemeral-storage": 2e21}, "limits": {"cpu": " 1 ", "memory": 1e9}}}]},'
+    ' "status": {"podIP": "10.9.8.7", "podIPs": [{"ip": "10.9.8.6"}]}}'
+)
+
+
+@conformance(
+    id="static-json-amounts",
+    rules=["SRC-036.7", "SRC-036.8", "SRC-036.9", "SRC-036.10", "SRC-036.11", "SRC-004.7"],
+    needs=[API],
+    node_config={"fileCheckFrequency": "2s"},
+)
+async def amounts_are_read_as_they_are_written_in_json(node: Node) -> None:
+    """In JSON an amount keeps its exponent, in YAML it is the number that counts; an escape is in
+    no amount, an exponent in no integer, and what nobody reads may be as large as it likes. The
+    addresses of a status agree, and annotations that were init containers are dropped."""
+    node.write_manifest("a.json", AMOUNTS_IN_JSON % "json")
+    node.write_manifest("b.yaml", "# no brace\n" + AMOUNTS_IN_JSON % "yaml")
+    escaped = (AMOUNTS_IN_JSON % "escaped").replace('" 1 "', '"\\u0031"')
+    node.write_manifest("c.json", escaped)
+    node.write_manifest(
+        "d.json", (AMOUNTS_IN_JSON % "float").replace('Seconds": 2', 'Seconds": 2e0')
+    )
+    wide = (AMOUNTS_IN_JSON % "wide").replace('Seconds": 2', 'Seconds": 9223372036854775808')
+    node.write_manifest("e.json", wide)
+    in_json, in_yaml = await posted(node, "json", "yaml")
+    await node.run_for(3)
+
+    def amounts(body: dict[str, Any]) -> list[str]:
+        spec = body["spec"]
+        resources = spec["containers"][0]["resources"]
+        requests, limits = resources["requests"], resources["limits"]
+        names = ("cpu", "memory", "ephemeral-storage")
+        size = spec["volumes"][0]["emptyDir"]["sizeLimit"]
+        return [*(requests[name] for name in names), limits["cpu"], limits["memory"], size]
+
+    wanted = ["1e-3", "1e3", "2e21", "1", "1e9", "1000000000100u"]
+    expect_equal(node, amounts(in_json), wanted, "amounts of the JSON manifest")
+    wanted = ["1m", "1k", "2e+21", "1", "1G", "1000000000100u"]
+    expect_equal(node, amounts(in_yaml), wanted, "amounts of the YAML manifest")
+    addresses = in_json["status"].get("podIPs")
+    expect_equal(node, addresses, [{"ip": "10.9.8.7"}], "addresses of the status")
+    old = [key for key in in_json["metadata"]["annotations"] if "init-containers" in key]
+    expect_equal(node, old, [], "annotations of old init containers")
+    names = sorted({r.body["metadata"]["name"] for r in node.api.requests("POST", "/pods$")})
+    expect_equal(node, names, [f"json-{node.name}", f"yaml-{node.name}"], "posted mirrors")

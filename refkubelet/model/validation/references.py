@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from refkubelet.model.objects import Container, PodSpec
-from refkubelet.model.quantity import NANO, QuantityError, parse_nano
+from refkubelet.model.quantity import QuantityError, parse
 from refkubelet.model.validation.field_errors import (
     invalid,
     label,
@@ -61,10 +61,9 @@ _RESOURCES: Final = tuple(
     for name in ("cpu", "ephemeral-storage", "memory")
 )
 _HUGE: Final = ("limits.hugepages-", "requests.hugepages-")
-_CPU_DIVISORS: Final = (NANO // 1000, NANO)
-_DIVISORS: Final = frozenset(
-    NANO * base**power for base, most in ((1000, 6), (1024, 6)) for power in range(most + 1)
-)
+_SUFFIXES: Final = ("k", *"MGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_CPU_DIVISORS: Final = ("1m", "1")  # as they are shown: 1k is a divisor, 1e3 is none
+_DIVISORS: Final = frozenset(f"1{suffix}" for suffix in ("", *_SUFFIXES))
 _CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+\Z")
 _VALUE_SOURCES: Final = (
     "fieldRef",
@@ -125,17 +124,17 @@ def resource_selector(place: str, ref: Any, *, in_volume: bool = False) -> Itera
     elif not resource.startswith(_HUGE):
         yield from one_of(f"{place}.resource", resource, _RESOURCES)
     try:
-        divisor = parse_nano(str(ref.divisor or "0"))
+        divisor = parse(str(ref.divisor or "0"))
     except QuantityError as error:
         yield f"{place}.divisor: Invalid value: {error}"
         return
-    if divisor == 0:
+    if divisor.nano == 0:
         return
     if resource.endswith(".cpu") and resource in _RESOURCES:
-        if divisor not in _CPU_DIVISORS:
+        if str(divisor) not in _CPU_DIVISORS:
             why = "only divisor's values 1m and 1 are supported with the cpu resource"
             yield invalid(f"{place}.divisor", resource, why)
-    elif (resource in _RESOURCES or resource.startswith(_HUGE)) and divisor not in _DIVISORS:
+    elif (resource in _RESOURCES or resource.startswith(_HUGE)) and (str(divisor) not in _DIVISORS):
         why = "only 1 and powers of 1000 or 1024, up to 1E and 1Ei, are supported as divisors"
         yield invalid(f"{place}.divisor", resource, why)
 

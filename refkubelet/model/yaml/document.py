@@ -29,11 +29,13 @@ from refkubelet.model.yaml.builder import (
     check_count,
     line_of,
 )
+from refkubelet.model.yaml.written import EscapedText, WrittenFloat
 
 MAX_BYTES: Final = 1024 * 1024  # SRC-004
 MAX_JSON_DIGITS: Final = 1000  # of an integer: Python reads no more than 4300
 
-_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_MARK: Final = "\ud800"  # before a text with an escape
 TOO_DEEP: Final = "nested too deeply"
 TOO_LARGE: Final = f"the file is larger than {MAX_BYTES // 1024} KiB"
 MUST_BE_JSON: Final = "a text that begins with a brace must be JSON"
@@ -52,6 +54,17 @@ class Document:
         around it."""
         lines = self.lines()
         return line_of(lines, path) if lines is not None else None
+
+    def part(self, value: Any, path: Path) -> Document:
+        """`value`, which stands at that path of this document, with its lines."""
+
+        def lines() -> Lines | None:
+            found = self.lines()
+            for step in path:
+                found = found.parts.get(step) if found is not None else None
+            return found
+
+        return Document(value, lines)
 
 
 def dotted(path: Path) -> str:
@@ -89,7 +102,8 @@ def read_yaml(data: bytes | str) -> Document:
 
 def read_json_or_yaml(data: bytes) -> Document:
     """Like `read_yaml`, but a text that begins with a brace must be JSON, as in upstream for
-    manifests (SRC-004). Raises `YamlError`."""
+    manifests (SRC-004); its numbers and texts remember how they were written, where that says more
+    than their values (`WrittenFloat`, `EscapedText`). Raises `YamlError`."""
     if not data.lstrip().startswith(b"{"):
         return read_yaml(data)
     text = _decoded(data)
@@ -106,7 +120,7 @@ def read_json_or_yaml(data: bytes) -> Document:
         except YamlError:
             return None  # YAML knows not all escapes and characters that JSON does
 
-    return Document(value, lines)
+    return Document(_with_escapes(value, text), lines)
 
 
 def _decoded(data: bytes | str) -> str:
@@ -133,8 +147,7 @@ def _lines_of_json(text: str) -> Lines | None:
 
 
 def _json_value(text: str, twice: list[str]) -> Any:
-    """The value of a JSON text. The first duplicate key is appended to `twice`. Lone surrogates
-    become U+FFFD, as in Go."""
+    """The value of a JSON text. The first duplicate key is appended to `twice`."""
 
     def of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -144,23 +157,53 @@ def _json_value(text: str, twice: list[str]) -> Any:
         return found
 
     try:
-        value = json.loads(
-            text, parse_int=_integer, parse_constant=_no_json, object_pairs_hook=of_pairs
+        return json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=WrittenFloat,
+            parse_constant=_no_json,
+            object_pairs_hook=of_pairs,
         )
     except json.JSONDecodeError as e:
         what = f"{MUST_BE_JSON}: {e.msg}"
         raise YamlError(what, e.lineno) from None
     except RecursionError:
         raise YamlError(TOO_DEEP) from None
-    if not _SURROGATE.search(text):
+
+
+def _with_escapes(value: Any, text: str) -> Any:
+    """The value of a valid JSON text, in which texts with an escape are `EscapedText`. Python's
+    parser does not tell them; a half of a pair of surrogates before each of them does, because a
+    text that was decoded has none but in escapes. Nothing grows faster than the text."""
+    if "\\" not in text:
         return value
-    whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
-    return json.loads(whole.decode("utf-16", "replace"), parse_int=_integer)
+
+    def marked(literal: re.Match[str]) -> str:
+        return f'"{_MARK}{literal[0][1:]}' if "\\" in literal[0] else literal[0]
+
+    return _unmarked(
+        json.loads(_LITERAL.sub(marked, text), parse_int=_integer, parse_float=WrittenFloat)
+    )
 
 
-def _integer(digits: str) -> int | float:
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(_unmarked(key)): _unmarked(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unmarked(item) for item in value]
+    if isinstance(value, str) and value.startswith(_MARK):
+        return EscapedText(_without_surrogates(value[1:]))
+    return value
+
+
+def _without_surrogates(text: str) -> str:
+    """The text with U+FFFD for halves of pairs, as in Go."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _integer(digits: str) -> int | WrittenFloat:
     """An integer; one with more than `MAX_JSON_DIGITS` digits becomes a float."""
-    return int(digits) if len(digits) <= MAX_JSON_DIGITS else float(digits)
+    return int(digits) if len(digits) <= MAX_JSON_DIGITS else WrittenFloat(digits)
 
 
 def _no_json(word: str) -> Any:

@@ -14,7 +14,7 @@ from refkubelet.model.objects import to_dict
 @pytest.mark.parametrize(
     ("own", "containers", "requests", "limits"),
     [
-        ({"limits": {"cpu": 1}}, [container()], {"cpu": "1"}, {"cpu": "1"}),
+        ({"limits": {"cpu": "1"}}, [container()], {"cpu": "1"}, {"cpu": "1"}),
         (
             {"limits": {"cpu": "1", "memory": "1Gi"}},
             [container(cpu="150m"), container(cpu="100m", memory="1Mi")],

@@ -46,9 +46,9 @@ def test_containers_are_fitted_SRC_004(group: str) -> None:
     assert found == {
         "volumeMounts": [{"name": "v"}],
         "env": [
-            {"valueFrom": ref("1")},
+            {"valueFrom": ref(1)},
             {"valueFrom": ref("1m")},
-            {"valueFrom": ref("1.5")},
+            {"valueFrom": ref(1.5)},
             {"value": "a"},
         ],
         **{
@@ -70,7 +70,7 @@ def test_containers_are_fitted_SRC_004(group: str) -> None:
 
 def test_volumes_are_fitted_SRC_004() -> None:
     def items(**more: Any) -> list[dict[str, Any]]:
-        ref = {"resourceFieldRef": {"divisor": "1" if not more else 1}}
+        ref = {"resourceFieldRef": {"divisor": 1}}
         return [{"path": "a", **ref, **more}]
 
     alone = ("clusterTrustBundle", "podCertificate", "serviceAccountToken")
@@ -87,7 +87,7 @@ def test_volumes_are_fitted_SRC_004() -> None:
         ]}},
     ]  # fmt: skip
     assert fitted(volumes=volumes)["volumes"] == [
-        {"name": "a", "emptyDir": {"sizeLimit": "5"}},
+        {"name": "a", "emptyDir": {"sizeLimit": 5}},
         {"name": "b", "iscsi": {"iqn": "x", "lun": 0}},
         {"name": "c", "iscsi": {"lun": 3}},
         {"name": "d", "downwardAPI": {"items": items()}},

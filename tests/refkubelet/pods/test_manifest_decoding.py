@@ -38,8 +38,9 @@ def test_unknown_fields_are_ignored_SRC_004() -> None:
             "line 7: spec.containers[0].image: wanted a text, found an integer",
         ),
         (
-            "apiVersion: v1\nkind: Pod\nspec:\n  priority: 99999999999999999999\n",
-            "line 4: spec.priority: 100000000000000000000 does not fit into 64 bits",
+            "apiVersion: v1\nkind: Pod\nspec:\n  activeDeadlineSeconds: 99999999999999999999\n"
+            "  containers: []\n",
+            "line 4: spec.activeDeadlineSeconds: 100000000000000000000 does not fit into 64 bits",
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n",

@@ -277,13 +277,6 @@ def test_what_an_api_server_refuses_of_volumes_SRC_037(source: dict[str, Any], f
         ({"tolerations": [{"key": "a", "tolerationSeconds": 5}]}, "spec.tolerations[0].effect"),
         ({"overhead": {"pods": "1"}}, "spec.overhead.limits[pods]"),
         ({"resources": {"claims": []}}, "spec.resources.claims"),
-        (
-            {
-                "resources": {"limits": {"cpu": "1"}},
-                "containers": [{"name": "c", "resources": {"limits": {"cpu": "1Kx"}}}],
-            },
-            "spec.containers[0].resources.limits[cpu]",
-        ),
     ],
 )
 def test_what_an_api_server_refuses_of_pods_SRC_037(spec: dict[str, Any], field: str) -> None:

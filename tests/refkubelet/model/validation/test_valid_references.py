@@ -224,7 +224,7 @@ def test_resources_that_variables_may_have_SRC_037(
         ("limits.cpu", "2m", CPU_DIVISORS),
         ("requests.cpu", "1k", CPU_DIVISORS),
         ("limits.memory", "1m", DIVISORS),
-        ("requests.memory", "1000E", DIVISORS),
+        ("requests.memory", "1e3", DIVISORS),
         ("limits.memory", "1024Ei", DIVISORS),
         ("limits.ephemeral-storage", "2", DIVISORS),
         ("requests.hugepages-2Mi", "1m", DIVISORS),

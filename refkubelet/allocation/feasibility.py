@@ -37,6 +37,9 @@ _EXCLUSIVE: Final = (  # resource, the policy that makes it exclusive, its manag
     ("memory", "Static", "Memory Manager"),
 )
 
+EXCLUSIVE_CPUS: Final = "InPlacePodVerticalScalingExclusiveCPUs"  # off by default
+EXCLUSIVE_MEMORY: Final = "InPlacePodVerticalScalingExclusiveMemory"  # off by default
+
 
 @dataclass(frozen=True, slots=True)
 class ResizeLimits:
@@ -51,7 +54,12 @@ class ResizeLimits:
     def of(cls, config: KubeletConfiguration, cgroup_version: int) -> ResizeLimits:
         """The limits of a configuration on a machine with that cgroup version (CG-062)."""
         swap = config.memory_swap.swap_behavior == LIMITED_SWAP and cgroup_version == 2
-        return cls(config.cpu_manager_policy, config.memory_manager_policy, swap)
+        gates = config.feature_gates
+        return cls(
+            "none" if gates.get(EXCLUSIVE_CPUS, False) else config.cpu_manager_policy,
+            "None" if gates.get(EXCLUSIVE_MEMORY, False) else config.memory_manager_policy,
+            swap,
+        )
 
     def policy(self, resource: str) -> str:
         return self.cpu_manager_policy if resource == "cpu" else self.memory_manager_policy

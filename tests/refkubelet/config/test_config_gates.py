@@ -11,7 +11,8 @@ import pytest
 
 import refkubelet
 from refkubelet.config import parse_config
-from refkubelet.config.gates import GATES, others
+from refkubelet.config.gates import GATES, WITHOUT_EFFECT, others
+from refkubelet.config.known_gates import LINES
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 PACKAGE = Path(refkubelet.__file__).parent
@@ -65,6 +66,8 @@ def asked_for() -> Iterator[str]:
                 case ast.Call(func=ast.Attribute(value=gates, attr="get"), args=[name, _]):
                     if ast.unparse(gates).endswith("gates"):
                         yield from constant(path, name)
+                case ast.Call(func=ast.Attribute(attr="gate" | "gates"), args=[name, *_]):
+                    yield from constant(path, name)
 
 
 def constant(path: Path, name: ast.expr) -> Iterator[str]:
@@ -84,3 +87,13 @@ def test_the_list_has_every_gate_that_the_code_asks_for_and_no_other() -> None:
     own = PACKAGE / "config" / "gates.py"
     code = "".join(p.read_text() for p in sorted(PACKAGE.rglob("*.py")) if p != own)
     assert [gate for gate in GATES if f'"{gate}"' not in code] == []
+
+
+def test_every_gate_that_the_kubelet_asks_acts_or_is_told_with_its_reason() -> None:
+    rows = [line.split() for line in LINES.split("\n") if line]
+    asked = {row[0] for row in rows if "asked" in row and "locked" not in row}
+    assert len(asked) > 50
+    assert asked - set(GATES) - set(WITHOUT_EFFECT) == set()
+    assert set(GATES) & set(WITHOUT_EFFECT) == set()
+    [told] = others(["HostnameOverride"])
+    assert told == "HostnameOverride (hostnameOverride always acts)"

@@ -1,0 +1,250 @@
+"""The feature gates that a kubelet 1.36 knows. Made by docs/keep_gates.py."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from typing import Final
+
+LINES: Final = """
+APIResponseCompression Beta on
+APIServerIdentity Beta on
+APIServerTracing GA on locked
+APIServingWithRoutine Alpha off
+AggregatedDiscoveryRemoveBetaType Deprecated on locked
+AllowDNSOnlyNodeCSR Deprecated off asked
+AllowInsecureKubeletCertificateSigningRequests Deprecated off
+AllowOverwriteTerminationGracePeriodSeconds Deprecated on locked
+AllowParsingUserUIDFromCertAuth Beta on
+AllowServiceExternalIPs GA on
+AllowUnsafeMalformedObjectDeletion Alpha off
+AnonymousAuthConfigurableEndpoints GA on locked
+AnyVolumeDataSource GA on locked
+AtomicFIFO Beta on
+AuthorizeNodeWithSelectors GA on locked needs:AuthorizeWithSelectors
+AuthorizePodWebsocketUpgradeCreatePermission Beta on
+AuthorizeWithSelectors GA on locked
+BtreeWatchCache GA on locked
+CBORServingAndStorage Alpha off
+CPUManagerPolicyAlphaOptions Alpha off asked
+CPUManagerPolicyBetaOptions Beta on asked
+CPUManagerPolicyOptions GA on locked
+CRDObservedGenerationTracking Beta on
+CRDValidationRatcheting GA on locked
+CRIListStreaming Alpha off asked
+CSIServiceAccountTokenSecrets GA on locked
+CSIVolumeHealth Alpha off asked
+ChangeContainerStatusOnKubeletRestart Deprecated off asked
+ClearingNominatedNodeNameAfterBinding Beta on asked
+ClientsAllowCARotation Beta on
+ClientsAllowCBOR Alpha off
+ClientsAllowTLSCacheGC Beta on
+ClientsPreferCBOR Alpha off
+CloudControllerManagerWatchBasedRoutesReconciliation Alpha off
+CloudControllerManagerWebhook Alpha off
+ClusterTrustBundle Beta off
+ClusterTrustBundleProjection Beta off asked needs:ClusterTrustBundle
+ComponentFlagz Beta on asked
+ComponentStatusz Beta on asked
+ConcurrentWatchObjectDecode Beta off
+ConsistentListFromCache GA on locked
+ConstrainedImpersonation Beta on
+ContainerCheckpoint Beta on asked
+ContainerRestartRules Beta on asked
+ContainerStopSignals Alpha off asked
+ContextualLogging Beta on asked
+CoordinatedLeaderElection Beta off
+CrossNamespaceVolumeDataSource Alpha off
+CustomCPUCFSQuotaPeriod GA on asked
+CustomResourceFieldSelectors GA on locked
+DRAAdminAccess GA on locked needs:DynamicResourceAllocation
+DRAConsumableCapacity Beta on needs:DynamicResourceAllocation
+DRADeviceBindingConditions Beta on needs:DRAResourceClaimDeviceStatus needs:DynamicResourceAllocation
+DRADeviceTaintRules Beta off needs:DRADeviceTaints
+DRADeviceTaints Beta on needs:DynamicResourceAllocation
+DRAExtendedResource Beta on asked needs:DynamicResourceAllocation
+DRAListTypeAttributes Alpha off needs:DynamicResourceAllocation
+DRANodeAllocatableResources Alpha off asked needs:DynamicResourceAllocation
+DRAPartitionableDevices Beta on needs:DynamicResourceAllocation
+DRAPrioritizedList GA on needs:DynamicResourceAllocation
+DRAResourceClaimDeviceStatus Beta on
+DRAResourceClaimGranularStatusAuthorization Beta on needs:DRAResourceClaimDeviceStatus needs:DynamicResourceAllocation
+DRAResourcePoolStatus Alpha off needs:DynamicResourceAllocation
+DRASchedulerFilterTimeout Beta on needs:DynamicResourceAllocation
+DRAWorkloadResourceClaims Alpha off asked needs:DynamicResourceAllocation needs:GenericWorkload
+DeclarativeValidation GA on locked
+DeclarativeValidationBeta Beta on needs:DeclarativeValidation
+DeclarativeValidationTakeover Deprecated off needs:DeclarativeValidation
+DeploymentReplicaSetTerminatingReplicas Beta on
+DetectCacheInconsistency Beta on
+DisableAllocatorDualWrite GA on locked needs:MultiCIDRServiceAllocator
+DisableCPUQuotaWithExclusiveCPUs Deprecated on asked
+DisableNodeKubeProxyVersion Deprecated on locked asked
+DynamicResourceAllocation GA on locked asked
+EnvFiles Beta on asked
+EventedPLEG Alpha off asked
+ExecProbeTimeout GA on locked
+ExtendWebSocketsToKubelet Beta on asked needs:NodeDeclaredFeatures
+ExternalServiceAccountTokenSigner GA on locked
+GangScheduling Alpha off needs:GenericWorkload
+GenericWorkload Alpha off asked
+GitRepoVolumeDriver Deprecated on locked asked
+GracefulNodeShutdown Beta on asked
+GracefulNodeShutdownBasedOnPodPriority Beta on asked needs:GracefulNodeShutdown
+HPAConfigurableTolerance Beta on
+HPAScaleToZero Alpha off
+HostnameOverride Beta on asked
+ImageMaximumGCAge GA on locked asked
+ImageVolume GA on locked asked
+ImageVolumeWithDigest Alpha off asked needs:ImageVolume
+InOrderInformers GA on locked
+InOrderInformersBatchProcess Beta on
+InPlacePodLevelResourcesVerticalScaling Beta on asked needs:InPlacePodVerticalScaling needs:NodeDeclaredFeatures needs:PodLevelResources
+InPlacePodVerticalScaling GA on locked asked
+InPlacePodVerticalScalingExclusiveCPUs Alpha off asked needs:InPlacePodVerticalScaling
+InPlacePodVerticalScalingExclusiveMemory Alpha off asked needs:InPlacePodVerticalScaling
+InPlacePodVerticalScalingInitContainers Beta on asked needs:InPlacePodVerticalScaling needs:NodeDeclaredFeatures
+InformerResourceVersion GA on
+JobBackoffLimitPerIndex GA on locked
+JobManagedBy GA on locked
+JobPodReplacementPolicy GA on locked
+JobSuccessPolicy GA on locked
+KMSv1 Deprecated off
+KubeletCgroupDriverFromCRI GA on locked
+KubeletCrashLoopBackOffMax Beta on asked
+KubeletEnsureSecretPulledImages Beta on asked
+KubeletFineGrainedAuthz GA on locked asked
+KubeletInUserNamespace Alpha off asked
+KubeletPSI GA on locked asked
+KubeletPodResourcesDynamicResources GA on locked
+KubeletPodResourcesGet GA on locked asked
+KubeletPodResourcesListUseActivePods Deprecated on asked
+KubeletRegistrationGetOnExistsOnly Deprecated off asked
+KubeletSeparateDiskGC Beta on asked
+KubeletServiceAccountTokenForCredentialProviders Beta on asked
+KubeletTracing GA on locked
+ListFromCacheSnapshot Beta on
+LocalStorageCapacityIsolationFSQuotaMonitoring Beta off asked
+LogarithmicScaleDown GA on locked
+LoggingAlphaOptions Alpha off
+LoggingBetaOptions Beta on
+ManifestBasedAdmissionControlConfig Alpha off
+MatchLabelKeysInPodAffinity GA on locked asked
+MatchLabelKeysInPodTopologySpread Beta on asked
+MatchLabelKeysInPodTopologySpreadSelectorMerge Beta on asked needs:MatchLabelKeysInPodTopologySpread
+MaxUnavailableStatefulSet Beta off
+MemoryQoS Alpha off asked
+MultiCIDRServiceAllocator GA on locked
+MutableCSINodeAllocatableCount GA on locked asked
+MutablePVNodeAffinity Alpha off asked
+MutablePodResourcesForSuspendedJobs Beta on
+MutableSchedulingDirectivesForSuspendedJobs Beta on
+MutatingAdmissionPolicy GA on
+NFTablesProxyMode GA on locked
+NativeHistograms Alpha off
+NodeDeclaredFeatures Beta on asked
+NodeInclusionPolicyInPodTopologySpread GA on locked asked
+NodeLogQuery GA on locked asked
+NodeSwap GA on locked asked
+NominatedNodeNameForExpectation Beta on
+OpenAPIEnums Beta on
+OpportunisticBatching Beta on
+OrderedNamespaceDeletion GA on locked
+PLEGOnDemandRelist Beta on asked
+PersistentVolumeClaimUnusedSinceTime Alpha off
+PodAndContainerStatsFromCRI Alpha off asked
+PodCertificateRequest Beta off asked needs:AuthorizeNodeWithSelectors
+PodDeletionCost Beta on asked
+PodLevelResourceManagers Alpha off asked needs:PodLevelResources
+PodLevelResources Beta on asked
+PodLifecycleSleepAction GA on locked asked
+PodLifecycleSleepActionAllowZero GA on locked asked needs:PodLifecycleSleepAction
+PodLogsQuerySplitStreams Alpha off asked
+PodObservedGenerationTracking GA on locked asked
+PodReadyToStartContainersCondition Beta on asked
+PodSchedulingReadiness GA on locked
+PodTopologyLabelsAdmission Beta on
+PodsAPI Alpha off asked
+PortForwardWebsockets Beta on
+PreferSameTrafficDistribution GA on locked asked
+PreventStaticPodAPIReferences Beta on asked
+ProcMountType GA on locked asked needs:UserNamespacesSupport
+QOSReserved Alpha off asked
+RecoverVolumeExpansionFailure GA on locked asked
+RecursiveReadOnlyMounts GA on locked asked
+ReduceDefaultCrashLoopBackOffDecay Alpha off asked
+RelaxedDNSSearchValidation GA on locked asked
+RelaxedEnvironmentVariableValidation GA on locked asked
+RelaxedServiceNameValidation Beta on asked
+ReloadKubeletClientCAFile Beta on asked
+ReloadKubeletServerCertificateFile Beta on asked
+RemoteRequestHeaderUID Beta on
+ResilientWatchCacheInitialization GA on locked
+ResourceHealthStatus Beta on asked needs:DynamicResourceAllocation
+ResourceHealthStatusMessage Beta on asked needs:ResourceHealthStatus
+RestartAllContainersOnContainerExits Beta on asked needs:ContainerRestartRules needs:NodeDeclaredFeatures
+RetryGenerateName GA on locked
+RotateKubeletServerCertificate Beta on asked
+RuntimeClassInImageCriApi Alpha off asked
+SELinuxChangePolicy GA on locked asked
+SELinuxMount Beta off asked
+SELinuxMountReadWriteOncePod GA on locked asked
+SchedulerAsyncAPICalls Beta off
+SchedulerAsyncPreemption Beta on
+SchedulerPopFromBackoffQ Beta on
+SchedulerQueueingHints GA on locked
+SeparateCacheWatchRPC Deprecated on locked
+SeparateTaintEvictionController GA on locked
+ServiceAccountNodeAudienceRestriction Beta on
+ServiceAccountTokenJTI GA on locked
+ServiceAccountTokenNodeBinding GA on locked needs:ServiceAccountTokenNodeBindingValidation
+ServiceAccountTokenNodeBindingValidation GA on locked
+ServiceAccountTokenPodNodeInfo GA on locked
+ServiceCIDRStatusFieldWiping Deprecated on
+ShardedListAndWatch Alpha off
+SidecarContainers GA on locked asked
+SizeBasedListCostEstimate Beta on
+StaleControllerConsistencyDaemonSet Beta on needs:AtomicFIFO
+StaleControllerConsistencyJob Beta on needs:AtomicFIFO
+StaleControllerConsistencyReplicaSet Beta on needs:AtomicFIFO
+StaleControllerConsistencyStatefulSet Beta on needs:AtomicFIFO
+StatefulSetSemanticRevisionComparison Beta on
+StorageCapacityScoring Alpha off
+StorageNamespaceIndex Deprecated on
+StorageVersionAPI Alpha off needs:APIServerIdentity
+StorageVersionHash Beta on
+StorageVersionMigrator Beta off
+StreamingCollectionEncodingToJSON GA on locked
+StreamingCollectionEncodingToProtobuf GA on locked
+StrictIPCIDRValidation Beta on asked
+StructuredAuthenticationConfiguration GA on locked
+StructuredAuthenticationConfigurationEgressSelector Beta on needs:StructuredAuthenticationConfiguration
+StructuredAuthenticationConfigurationJWKSMetrics Beta on needs:StructuredAuthenticationConfiguration
+SupplementalGroupsPolicy GA on locked asked
+SystemdWatchdog GA on locked
+TaintTolerationComparisonOperators Alpha off asked
+TokenRequestServiceAccountUIDValidation Beta on
+TopologyAwareWorkloadScheduling Alpha off needs:GenericWorkload
+TopologyManagerPolicyAlphaOptions Alpha off asked
+TopologyManagerPolicyBetaOptions Beta on asked
+TopologyManagerPolicyOptions GA on locked asked
+TranslateStreamCloseWebsocketRequests Beta on
+UnauthenticatedHTTP2DOSMitigation Beta on
+UnknownVersionInteroperabilityProxy Beta on needs:APIServerIdentity
+UnlockWhileProcessingFIFO Beta on
+UserNamespacesHostNetworkSupport Alpha off asked needs:NodeDeclaredFeatures needs:UserNamespacesSupport
+UserNamespacesSupport GA on locked asked
+VolumeAttributesClass GA on locked asked
+VolumeLimitScaling Alpha off
+WatchCacheInitializationPostStartHook Beta on
+WatchList Beta on
+WatchListClient Beta on
+WinDSR GA on locked
+WinOverlay GA on locked
+WindowsCPUAndMemoryAffinity Alpha off asked
+WindowsGracefulNodeShutdown Beta on asked needs:GracefulNodeShutdown
+WindowsHostNetwork Deprecated off
+WorkloadAwarePreemption Alpha off needs:GangScheduling
+WorkloadWithJob Alpha off needs:GenericWorkload
+"""
+"""Name, maturity, default; then `locked` to it, `asked` by the kubelet, its needs."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.model.pod import has_terminal_phase, is_static, uid, uses_host_network
+from refkubelet.model.pod import has_terminal_phase, uid, uses_host_network
 from refkubelet.telemetry.pod_metrics import StartMetrics
 from simclock import Clock
 
@@ -44,9 +44,7 @@ class PodStartupLatency:
         self._first_network_pod_seen = False
 
     def observed(self, pod: Pod) -> None:
-        """The pod as the API server has it now."""
-        if is_static(pod):
-            return
+        """The pod as the API server has it now; mirrors of static pods count, too."""
         pod_uid = uid(pod)
         if has_terminal_phase(pod):
             self._starts.pop(pod_uid, None)

@@ -73,7 +73,7 @@ async def a_plugin_is_not_asked_for_other_images(node: Node) -> None:
     expect_equal(node, set(users(node, image)), {""}, "users of the pulls")
 
 
-@conformance(id="login-plugins-in-turn", rules=["BACK-214.4"], needs=NEEDS)
+@conformance(id="login-plugins-in-turn", rules=["BACK-214.4"], needs=NEEDS, since="1.33")
 async def logins_of_plugins_come_last(node: Node) -> None:
     """Logins of plug-ins are tried after those of pull secrets and of the node; among them those
     for the longer place first, and those for the same place in the order of the configuration."""
@@ -209,7 +209,7 @@ async def logins_are_kept_as_long_as_told(node: Node) -> None:
     expect_equal(node, len(node.logins.asked("default")), 4, "runs with cacheDuration 0")
 
 
-@conformance(id="login-plugin-run-once", rules=["BACK-215.3"], needs=LONG)
+@conformance(id="login-plugin-run-once", rules=["BACK-215.3"], needs=LONG, since="1.33")
 async def pods_wait_for_one_run(node: Node) -> None:
     """Pods that need a login for the same image at the same time wait for one run of the plug-in,
     even if nothing is kept; for another image it runs beside it."""

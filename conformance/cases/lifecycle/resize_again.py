@@ -42,7 +42,7 @@ async def failed(node: Node) -> None:
     id="resize-error-forgotten",
     rules=["LIFE-186.2", "CG-063"],
     needs=[*NEEDS, FAULTS],
-    since="1.35",
+    since="1.34",
 )
 async def the_next_resize_begins_without_an_error(node: Node) -> None:
     """A resize that is admitted while an earlier one fails has a condition of its own, with its own

@@ -98,7 +98,7 @@ async def a_sidecar_that_starts_slowly_has_not_failed_its_startup_probe(node: No
     id="generation-beside-a-death",
     rules=["STAT-012.4", "STAT-005.1"],
     needs=[API, FAULTS],
-    since="1.35",
+    since="1.34",
 )
 async def a_spec_is_observed_by_the_sync_that_takes_it(node: Node) -> None:
     """A pod is changed while the start of a container takes its time, and another container ends:

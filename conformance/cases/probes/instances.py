@@ -105,8 +105,9 @@ async def started_says_whether_a_container_has_got_that_far(node: Node) -> None:
         "web",
         container("plain", probes=never),
         container("slow", probes=startup),
-        container("job", exits(0, after_s=3), restartPolicy="Never"),
+        container("job", exits(0, after_s=3)),
         init=[container("first", exits(0, after_s=3)), sidecar("side")],
+        restartPolicy="OnFailure",
     )
     await node.apply_static(plan)
 

@@ -67,6 +67,7 @@ async def parts_of_cores_are_refused_with_full_pcpus_only(node: Node) -> None:
 @conformance(
     id="cpus-across-numa", rules=["CG-081"], needs=[STATUS, NODE], machine=SERVER,
     node_config=static(cpuManagerPolicyOptions={"distribute-cpus-across-numa": "true"}),
+    since="1.33",
 )  # fmt: skip
 async def what_needs_two_nodes_is_spread_evenly(node: Node) -> None:
     """With distribute-cpus-across-numa a request for 40 CPUs gets 20 of each NUMA node."""

@@ -139,7 +139,7 @@ async def a_client_certificate_says_who_asks(node: Node) -> None:
 
 @conformance(
     id="access-forbidden", rules=["SRV-011.3", "SRV-012.1"], needs=[API, STATUS],
-    node_config=REVIEWED, since="1.33")  # fmt: skip
+    node_config=REVIEWED)  # fmt: skip
 async def what_is_not_allowed_is_told_in_the_words_of_rbac(node: Node) -> None:
     """A 403 names user, verb, resource and subresources."""
     headers = alice(node)

@@ -61,7 +61,6 @@ async def resizes_are_counted(node: Node) -> None:
     level=Level.SHOULD,
     needs=[API, Feature.SHORTAGE, Feature.VIRTUAL_TIME],
     node_config={"evictionHard": {"memory.available": "100Mi"}},
-    since="1.36",
 )
 async def evictions_are_counted_by_signal(node: Node) -> None:
     """An eviction is counted by the signal of the resource that was short, with the age of its
@@ -181,7 +180,7 @@ async def the_start_of_a_new_node_is_timed(node: Node) -> None:
     expect_equal(node, round(whole, 3), round(sum(v or 0 for v in steps.values()), 3), "the sum")
 
 
-@conformance(id="metrics-of-swap", rules=["SRV-031.3", "SRV-030.10"], needs=[STATUS])
+@conformance(id="metrics-of-swap", rules=["SRV-031.3", "SRV-030.10"], needs=[STATUS], since="1.34")
 async def swap_is_shown_where_nobody_tells_of_it(node: Node) -> None:
     """Containers that run have their swap on /metrics/resource, though it be 0, with a time."""
     await node.apply_static(pod("web"))
@@ -201,7 +200,7 @@ async def swap_is_shown_where_nobody_tells_of_it(node: Node) -> None:
     rules=["SRV-040", "SRV-040.1"],
     needs=[STATUS],
     node_config={"staticPodURLHeader": HEADERS, "resolvConf": ""},
-    since="1.36",
+    since="1.34",
 )
 async def what_is_shown_is_the_whole_configuration(node: Node) -> None:
     """/configz has the headers of requests for manifests as they are, switches that are off, and an

@@ -35,10 +35,11 @@ def with_known_bugs(result: Result, release: Release | None) -> Result:
 
 
 def with_since_checked(result: Result, minor: Minor | None) -> Result:
-    """The result of a case that ran on a kubelet which is too old for it: to fail is right, and
-    counts as skipped; one that passes says `since` wrongly, or does not look at what was new."""
+    """The result of a case that ran on a kubelet which is too old for it: not to pass is right, and
+    counts as skipped, also if the case met something that it cannot read (a status without the
+    new field); one that passes says `since` wrongly, or does not look at what was new."""
     older = too_old(result.case, minor)
-    if not older or result.outcome not in (Outcome.PASSED, Outcome.FAILED):
+    if not older or result.outcome not in (Outcome.PASSED, Outcome.FAILED, Outcome.ERROR):
         return result
     if result.outcome is Outcome.PASSED:
         detail = f"expected: a failure, for the case {older}\nseen:     the case passed"

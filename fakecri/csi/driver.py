@@ -8,7 +8,6 @@ happen here: a message shared with the caller; a wait that virtual time cannot s
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 from google.protobuf.message import Message
 from kubecri.csi import api_pb2 as api
 
+from fakecri.csi.trees import remove_tree
 from fakecri.errors import CriError, status_code
 
 METHODS: Final = (
@@ -194,7 +194,7 @@ class FakeCsiDriver:
     def _NodeUnpublishVolume(self, request: Any) -> Message:
         target = Path(request.target_path)
         if self.leaves != "files":
-            shutil.rmtree(target, ignore_errors=True)
+            remove_tree(target)
         if self.leaves == "directory" and target.parent.is_dir():
             target.mkdir()
         self.published.pop(request.target_path, None)

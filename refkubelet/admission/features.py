@@ -21,6 +21,7 @@ from refkubelet.model.resources import has_pod_level_resources
 
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
 POD_LEVEL_RESIZES: Final = "InPlacePodLevelResourcesVerticalScaling"
+INIT_RESIZES: Final = "InPlacePodVerticalScalingInitContainers"
 USERS_ON_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 
@@ -40,7 +41,7 @@ NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
 # network are missing: no runtime supports them yet.
 HERE: Final = (
     POD_LEVEL_RESIZES,
-    "InPlacePodVerticalScalingInitContainers",
+    INIT_RESIZES,
     RESTART_ALL_CONTAINERS,
 )
 

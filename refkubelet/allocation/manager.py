@@ -67,6 +67,8 @@ class AllocationDeps:
     metrics: ResizeMetrics = field(default_factory=ResizeMetrics)
     pod_level_resizes: bool = True
     """Whether spec.resources can be resized (InPlacePodLevelResourcesVerticalScaling)."""
+    init_resizes: bool = True
+    """Whether plain init containers can (InPlacePodVerticalScalingInitContainers)."""
 
 
 class AllocationManager:
@@ -98,8 +100,14 @@ class AllocationManager:
 
     def allocate(self, pod: Pod) -> None:
         """Allocate the resources of the pod's spec."""
-        self._state.set_pod(uid(pod), resources_of(pod, pod_level=self.pod_level_resizes))
+        self._state.set_pod(uid(pod), self._resources_of(pod))
         self._state.save_soon()
+
+    def _resources_of(self, pod: Pod) -> PodResources:
+        deps = self._deps
+        return resources_of(
+            pod, pod_level=deps.pod_level_resizes, init_containers=deps.init_resizes
+        )
 
     def forget(self, pod_uid: str) -> None:
         """Forget a pod that was removed from its source."""

@@ -15,7 +15,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import containers, sidecars
+from refkubelet.model.pod import containers, is_sidecar, sidecars
 from refkubelet.model.quantity import canonical, parse_nano
 from refkubelet.model.resources import COMPUTE, pod_requests
 
@@ -29,12 +29,18 @@ class PodResources:
     pod_level: ResourceRequirements | None = None
 
 
-def resources_of(pod: Pod, *, pod_level: bool = True) -> PodResources:
+def resources_of(pod: Pod, *, pod_level: bool = True, init_containers: bool = True) -> PodResources:
     """The resources of the spec, in canonical form; ephemeral containers have none. `pod_level`
-    False: without spec.resources, which cannot be resized (CG-061)."""
+    False: without spec.resources, which cannot be resized; `init_containers` False: of these only
+    sidecars can (CG-061)."""
     own = pod.spec.resources if pod_level else None
+    fixed = {c.name for c in pod.spec.initContainers or () if not is_sidecar(c)}
     return PodResources(
-        {c.name: canonical_resources(c.resources) for c in containers(pod)},
+        {
+            c.name: canonical_resources(c.resources)
+            for c in containers(pod)
+            if init_containers or c.name not in fixed
+        },
         canonical_resources(own) if own is not None else None,
     )
 

@@ -28,10 +28,13 @@ from refkubelet.model.resources import COMPUTE
 
 class ActuatedResources:
     """The actuated resources of all pods; one per kubelet. What is set is on disk after `saved`,
-    in a file as large as no ordinary node has a second after it (`ResourceState.saved`)."""
+    in a file as large as no ordinary node has a second after it (`ResourceState.saved`).
+    `resizes_pods` False: resources of pods as a whole are not resized, and containers have only
+    limits of their own (CG-061.7)."""
 
-    def __init__(self, state: ResourceState) -> None:
+    def __init__(self, state: ResourceState, *, resizes_pods: bool = True) -> None:
         self._state = state
+        self._resizes_pods = resizes_pods
         self._adopted: dict[str, dict[str, ComputeAmounts]] = {}
 
     @classmethod
@@ -47,7 +50,8 @@ class ActuatedResources:
         for container in containers(pod):
             recorded = known.containers.get(container.name)
             if recorded is not None:
-                actuated[container.name] = amounts_of(recorded, known.pod_level)
+                of_pod = known.pod_level if self._resizes_pods else None
+                actuated[container.name] = amounts_of(recorded, of_pod)
                 continue
             running = (r for r in status.running() if r.name == container.name)
             if (record := next(running, None)) is not None:
@@ -58,13 +62,14 @@ class ActuatedResources:
         """`adopted_resources`, computed once: a later change of the spec must count as a resize."""
         known = self._adopted.setdefault(uid(pod), {})
         if container.name not in known:
-            known[container.name] = adopted_resources(container, pod, record)
+            of_pod = pod.spec.resources if self._resizes_pods else None
+            known[container.name] = adopted_resources(container, pod, record, of_pod)
         return known[container.name]
 
     def pod_level(self, pod_uid: str) -> ResourceRequirements | None:
         """The pod-level resources last set for the pod's cgroup; empty if it was given none; None:
-        nothing is known of the pod."""
-        known = self._state.pod(pod_uid)
+        nothing is known of the pod, or such resources are not resized."""
+        known = self._state.pod(pod_uid) if self._resizes_pods else None
         return (known.pod_level or ResourceRequirements()) if known is not None else None
 
     def container(self, pod_uid: str, name: str) -> ResourceRequirements | None:
@@ -73,21 +78,28 @@ class ActuatedResources:
 
     def set(self, pod: Pod, container: Container) -> None:
         """Record the resources of `container` before it starts."""
-        resources = _with_pod_limits(pod, canonical_resources(container.resources))
+        resources = self._with_pod_limits(pod, canonical_resources(container.resources))
         self._state.set_container(uid(pod), container.name, canonical_resources(resources))
 
     def set_updated(self, pod: Pod, container: Container) -> None:
         """Record the resources of `container` after they were updated, in the texts that it has:
         memory stays in the binary family (`200000000`), which the status shows (CG-063)."""
         resources = container.resources or ResourceRequirements()
-        self._state.set_container(uid(pod), container.name, _with_pod_limits(pod, resources))
+        self._state.set_container(uid(pod), container.name, self._with_pod_limits(pod, resources))
+
+    def _with_pod_limits(self, pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
+        if not self._resizes_pods:
+            return resources
+        limits = effective_limits(pod, resources.limits or {})
+        return replace(resources, limits=limits or None)
 
     def set_pod_level(self, pod: Pod, resources: tuple[str, ...] = COMPUTE) -> None:
         """Record that the pod's cgroup has the pod-level `resources`; the others stay."""
         pod_level = pod.spec.resources
         if pod_level is None or not (pod_level.requests or pod_level.limits):
             return
-        before = self.pod_level(uid(pod)) or ResourceRequirements()
+        known = self._state.pod(uid(pod))
+        before = (known.pod_level if known is not None else None) or ResourceRequirements()
         both = ResourceRequirements(
             limits=_with(before.limits, pod_level.limits, resources),
             requests=_with(before.requests, pod_level.requests, resources),
@@ -117,11 +129,6 @@ def _with(
     return {**(before or {}), **new}
 
 
-def _with_pod_limits(pod: Pod, resources: ResourceRequirements) -> ResourceRequirements:
-    limits = effective_limits(pod, resources.limits or {})
-    return replace(resources, limits=limits or None)
-
-
 def effective_limits(pod: Pod, limits: Mapping[str, str]) -> dict[str, str]:
     """A container's limits; a missing CPU or memory limit is the pod-level one (CG-050)."""
     pod_level = (pod.spec.resources.limits if pod.spec.resources else None) or {}
@@ -136,11 +143,15 @@ def effective_limits(pod: Pod, limits: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def adopted_resources(container: Container, pod: Pod, record: ContainerRecord) -> ComputeAmounts:
+def adopted_resources(
+    container: Container,
+    pod: Pod,
+    record: ContainerRecord,
+    pod_level: ResourceRequirements | None,
+) -> ComputeAmounts:
     """The assumed resources of a container that an earlier kubelet started: those of its last
-    status, else of its spec."""
+    status, else of its spec, with the limits of `pod_level`."""
     last = pod.status
-    pod_level = pod.spec.resources
     statuses = (
         *((last.containerStatuses if last else None) or ()),
         *((last.initContainerStatuses if last else None) or ()),

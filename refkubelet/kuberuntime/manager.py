@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 from lightkube.models.core_v1 import ResourceRequirements
+from msgspec.structs import replace
 
+from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimeConditions, RuntimePod, RuntimePodStatus, RuntimeVersion
 from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
@@ -48,10 +50,11 @@ class RuntimeManager:
         self._reader = PodReader(client, options.own_directories)
         self._starter = ContainerStarter(client, deps, options, killer)
         self._pull_secrets = PullSecrets(deps.secrets, deps.events)
-        self._actuated = (
-            ActuatedResources(deps.actuated)
-            if deps.actuated is not None
-            else ActuatedResources.below(options.root_dir)
+        self._resources = options.resources
+        state = deps.actuated
+        self._actuated = ActuatedResources(
+            state if state is not None else ResourceState(options.root_dir / ACTUATED_FILE),
+            resizes_pods=options.resources.resizes_pods,
         )
         self._tools = SyncTools(
             client=client,
@@ -104,13 +107,13 @@ class RuntimeManager:
         actuated = self._actuated.of(pod, status)
         if self._tools.deps.pod_cgroups() is None:
             self.note_pod_level(pod)  # nothing else is to be done for them
-        pod_level = self._actuated.pod_level(uid(pod))
         actions = compute_pod_actions(
-            pod,
+            self._resizable(pod),
             status,
             probes,
             actuated=actuated,
-            pod_level=pod_level,
+            pod_level=self._actuated.pod_level(uid(pod)),
+            resizes_init_containers=self._resources.resizes_init_containers,
             ended=ended_for_good(pod, self._tools.deps.last_status(uid(pod))),
             restarting_all=restarting_all,
         )
@@ -142,7 +145,14 @@ class RuntimeManager:
         """Whether containers or the cgroup of the pod do not have its allocated resources yet
         (CG-063)."""
         actuated, pod_level = self._actuated.of(pod, status), self._actuated.pod_level(uid(pod))
-        return resize_in_progress(pod, status, actuated, pod_level)
+        return resize_in_progress(self._resizable(pod), status, actuated, pod_level)
+
+    def _resizable(self, pod: Pod) -> Pod:
+        """The pod with what can be resized of it: without the gate for pods as a whole it has no
+        resources of its own (CG-061.7)."""
+        if self._resources.resizes_pods or pod.spec.resources is None:
+            return pod
+        return replace(pod, spec=replace(pod.spec, resources=None))
 
     def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None:
         """The actuated resources of a container; None: not recorded (CG-060)."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from refkubelet.admission.features import INIT_RESIZES, POD_LEVEL_RESIZES
 from refkubelet.allocation.feasibility import LIMITED_SWAP
 from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.config.kubelet_config import KubeletConfiguration
@@ -151,6 +152,8 @@ def resource_options(config: KubeletConfiguration, machine: Machine) -> Resource
         hugepage_sizes=tuple(map(page_size_name, page_sizes(machine.topology()))),
         cgroup_v2=cgroup_v2,
         single_process_oom_kill=not cgroup_v2 if single_kill is None else single_kill,
+        resizes_pods=config.feature_gates.get(POD_LEVEL_RESIZES, True),
+        resizes_init_containers=config.feature_gates.get(INIT_RESIZES, True),
         memory=memory_options(config, machine),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from refkubelet.admission.features import POD_LEVEL_RESIZES
+from refkubelet.admission.features import INIT_RESIZES, POD_LEVEL_RESIZES
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
@@ -145,6 +145,7 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
             sources_ready=sources.seen.ready,
             metrics=base.metrics.resizes,
             pod_level_resizes=base.gate(POD_LEVEL_RESIZES, default=True),
+            init_resizes=base.gate(INIT_RESIZES, default=True),
         ),
     )
     return Allocation(manager, allocated, actuated, conditions)

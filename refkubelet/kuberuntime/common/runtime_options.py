@@ -66,6 +66,8 @@ class ResourceOptions:
     hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")  # all page sizes, with the runtime's names
     cgroup_v2: bool = False
     single_process_oom_kill: bool = True  # False: the kernel kills the whole container (v2)
+    resizes_pods: bool = True  # the gate InPlacePodLevelResourcesVerticalScaling (CG-061)
+    resizes_init_containers: bool = True  # the gate InPlacePodVerticalScalingInitContainers
     memory: MemoryOptions = field(default_factory=MemoryOptions)
 
 

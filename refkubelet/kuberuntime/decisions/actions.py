@@ -67,6 +67,7 @@ def compute_pod_actions(
     *,
     ended: Collection[str] = (),
     restarting_all: bool = False,
+    resizes_init_containers: bool = True,
 ) -> PodActions:
     """The actions for `pod`, from the runtime's `status` and the results of `probes`.
 
@@ -74,6 +75,7 @@ def compute_pod_actions(
     resized. `pod_level`: the pod-level resources that the pod's cgroup has; None: unknown.
     `ended`: regular containers that are known to have ended for good.
     `restarting_all`: the pod's condition AllContainersRestarting is True.
+    `resizes_init_containers` False: plain init containers are not resized while they run.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = pod.spec
@@ -84,7 +86,7 @@ def compute_pod_actions(
         return _actions_for_new_sandbox(pod, spec, status, sandbox)
     ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
     keep = replace(_for_sandbox(sandbox), ephemeral_to_start=ephemeral)
-    init = InitPlan(pod, status, probes, actuated).decide()
+    init = InitPlan(pod, status, probes, actuated, resizes_plain=resizes_init_containers).decide()
     keep = replace(
         keep,
         kills=tuple(init.kills),

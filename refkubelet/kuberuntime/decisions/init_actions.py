@@ -44,6 +44,7 @@ class InitPlan:
     status: RuntimePodStatus  # the runtime's
     probes: ProbeView  # results of the probes
     actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
+    resizes_plain: bool = True  # also init containers that are no sidecars are resized (CG-064)
     initialized: bool = False  # the regular containers may start
     kill_pod: bool = False  # an init container has failed for good
     past: bool = False
@@ -91,7 +92,8 @@ class InitPlan:
             case ContainerState.CREATED:
                 self.starts.append(container)
             case ContainerState.RUNNING:
-                self._resize(container, record)
+                if self.resizes_plain:
+                    self._resize(container, record)
             case ContainerState.UNKNOWN:
                 restarts = restarts_after_probe_failure(container, self.pod)
                 if restarts:

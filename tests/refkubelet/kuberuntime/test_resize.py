@@ -288,3 +288,33 @@ def test_what_containers_were_given_survives_the_kubelet_until_the_pod_is_gone_C
     assert later.of(big, status()) == {"main": BEFORE}
     later.forget_unless(lambda pod_uid: False)
     assert later.of(big, status()) == {}
+
+
+def test_without_their_gate_plain_init_containers_are_left_alone_CG_061() -> None:
+    pod = make_pod(init=(container("setup", cpu="300m/300m", memory="64Mi/128Mi"),))
+    for switched, expected in ((True, [("setup", "cpu")]), (False, [])):
+        actions = compute_pod_actions(
+            pod,
+            status(record(pod, "setup")),
+            Probes(),
+            {"setup": BEFORE},
+            resizes_init_containers=switched,
+        )
+        assert steps(actions) == expected
+
+
+@pytest.mark.parametrize(("switched", "limits"), [(True, {"cpu": "400m"}), (False, None)])
+def test_without_the_gate_limits_of_the_pod_are_not_those_of_a_container_CG_061(
+    tmp_path: Path, switched: bool, limits: dict[str, str] | None
+) -> None:
+    pod = make_pod(container("main"), resources={"limits": {"cpu": "400m"}})
+    state = ResourceState(tmp_path / ACTUATED_FILE)
+    actuated = ActuatedResources(state, resizes_pods=switched)
+    actuated.set(pod, pod.spec.containers[0])
+    actuated.set_pod_level(pod)
+    recorded = actuated.container(uid(pod), "main")
+    assert recorded is not None
+    assert recorded.limits == limits
+    known = actuated.of(pod, status())["main"]
+    assert known.cpu_limit_millicores == (400 if switched else 0)
+    assert (actuated.pod_level(uid(pod)) is not None) is switched

@@ -210,7 +210,8 @@ AMOUNTS_IN_JSON = (
     ' {"sizeLimit": 1000000.0001}}], "containers": [{"name": "main",'
     ' "image": "localhost/busybox:1",'
     ' "command": ["sleep", "1000"], "resources": {"requests": {"cpu": 1e-5, "memory": 1e3,'
-    ' "ephemeral-storage": 2e21}, "limits": {"cpu": " 1 ", "memory": 1e9}}}]},'
+    ' "ephemeral-storage": 0}, "limits": {"cpu": " 1 ", "memory": 1e9,'
+    ' "ephemeral-storage": 2e21}}}]},'
     ' "status": {"podIP": "10.9.8.7", "podIPs": [{"ip": "10.9.8.6"}]}}'
 )
 
@@ -241,9 +242,9 @@ async def amounts_are_read_as_they_are_written_in_json(node: Node) -> None:
         spec = body["spec"]
         resources = spec["containers"][0]["resources"]
         requests, limits = resources["requests"], resources["limits"]
-        names = ("cpu", "memory", "ephemeral-storage")
         size = spec["volumes"][0]["emptyDir"]["sizeLimit"]
-        return [*(requests[name] for name in names), limits["cpu"], limits["memory"], size]
+        of_limits = [limits[name] for name in ("ephemeral-storage", "cpu", "memory")]
+        return [requests["cpu"], requests["memory"], *of_limits, size]
 
     wanted = ["1e-3", "1e3", "2e21", "1", "1e9", "1000000000100u"]
     expect_equal(node, amounts(in_json), wanted, "amounts of the JSON manifest")

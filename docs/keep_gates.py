@@ -1,9 +1,9 @@
 """Keeps Kubernetes' feature gates, and where the kubelet asks them.
 
-`python docs/keep_gates.py SOURCE` reads the source tree of one version of Kubernetes. It writes
-refkubelet/config/known_gates.py (each gate that a kubelet program knows: maturity, default, gates
-that it needs, whether the kubelet asks it) and docs/gates.json (in which functions it asks). Only
-names are kept.
+`python docs/keep_gates.py SOURCE` reads the source tree of one version of Kubernetes and writes
+docs/gates.json: of each gate that a kubelet program knows its maturity, its default, whether it is
+locked to that, the gates that it needs, and in which functions the kubelet asks it. Only names are
+kept. A test compares them with the gates of refkubelet/config/gates.py.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 HERE: Final = Path(__file__).parent
-MODULE: Final = HERE.parent / "refkubelet" / "config" / "known_gates.py"
-PLACES: Final = HERE / "gates.json"
+GATES: Final = HERE / "gates.json"
 VERSION: Final = (1, 36)
 STAGING: Final = "staging/src/k8s.io"
 TABLES: Final = (
@@ -118,32 +117,15 @@ def _asked_in(text: str, constants: dict[str, str]) -> Iterator[tuple[str, str]]
                 yield constants[constant], function
 
 
-def module(known: dict[str, Row], asked: dict[str, list[str]]) -> str:
-    """The Python module: a line for each gate."""
-    lines = []
-    for name, row in sorted(known.items()):
-        words = [name, row["stage"], "on" if row["on"] else "off"]
-        words += ["locked"] * row["locked"] + ["asked"] * (name in asked)
-        lines.append(" ".join([*words, *(f"needs:{need}" for need in row.get("needs", ()))]))
-    version = ".".join(map(str, VERSION))
-    return (
-        f'"""The feature gates that a kubelet {version} knows.'
-        ' Made by docs/keep_gates.py."""\n\n# ruff: noqa: E501\n\n'
-        "from __future__ import annotations\n\nfrom typing import Final\n\n"
-        'LINES: Final = """\n' + "\n".join(lines) + '\n"""\n'
-        '"""Name, maturity, default; then `locked` to it, `asked` by the kubelet, its needs."""\n'
-    )
-
-
 def main() -> None:
-    """Write both files."""
+    """Write the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=Path, help="a source tree of Kubernetes")
     source = parser.parse_args().source
     known = gates(source)
     asked = places(source, known)
-    MODULE.write_text(module(known, asked))
-    PLACES.write_text(json.dumps(asked, indent=1) + "\n")
+    rows = {name: {**known[name], "asked": asked.get(name, [])} for name in sorted(known)}
+    GATES.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from typing import Final
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _IDLE_LOOKS: Final = 100
 """Looks at the top, one after the other, in which nothing could be removed."""
+_LOOKS: Final = 100_000
+"""Looks at the top in all: each takes a level of the tree, and whoever goes on writing ends it."""
 
 
 def remove_tree(path: Path) -> None:
@@ -39,7 +41,10 @@ def _empty(top: int) -> None:
     two are open at a time."""
     unused = (f".removed-{number}" for number in count())
     idle_looks = 0
-    while idle_looks < _IDLE_LOOKS and (names := os.listdir(top)):
+    for _ in range(_LOOKS):
+        names = os.listdir(top)
+        if not names or idle_looks == _IDLE_LOOKS:
+            return
         is_removed = [_remove(name, top, unused) for name in names]
         idle_looks = 0 if any(is_removed) else idle_looks + 1
 

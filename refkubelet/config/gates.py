@@ -1,6 +1,6 @@
 """The feature gates with an effect in refkubelet; all others are accepted and ignored. Pure.
 
-What kubelets know is in `known_gates`, where they ask it in docs/gates.json.
+What kubelets know, and where they ask it, is in docs/gates.json.
 """
 
 from __future__ import annotations

@@ -168,14 +168,14 @@ async def what_is_not_allowed_is_told_in_the_words_of_rbac(node: Node) -> None:
 )  # fmt: skip
 async def the_api_server_is_asked_about_the_node(node: Node) -> None:
     """A SubjectAccessReview has the user with all groups, and the node as a resource."""
-    answer = await node.kubelet.get("/stats/summary", headers=alice(node, "stats"))
+    answer = await node.kubelet.get("/metrics", headers=alice(node, "metrics"))
     expect_equal(node, answer.status, 200, "status")
     spec = node.api.requests("POST", ACCESS_REVIEWS)[-1].body["spec"]
     attributes = {
         "verb": "get",
         "version": "v1",
         "resource": "nodes",
-        "subresource": "stats",
+        "subresource": "metrics",
         "name": node.name,
     }
     expect_equal(node, spec["resourceAttributes"], attributes, "resourceAttributes")
@@ -227,25 +227,25 @@ async def pods_and_health_have_subresources_of_their_own(node: Node) -> None:
 )
 async def what_is_allowed_is_remembered_longer_than_what_is_not(node: Node) -> None:
     """Answers of the API server hold for cacheAuthorizedTTL and cacheUnauthorizedTTL."""
-    headers = alice(node, "stats")
+    headers = alice(node, "metrics")
 
     async def status(path: str) -> int:
         return (await node.kubelet.get(path, headers=headers)).status
 
     async def both() -> tuple[int, int]:
-        return await status("/stats/summary"), await status("/logs/")
+        return await status("/metrics"), await status("/logs/")
 
     expect_equal(node, await both(), (200, 403), "first")
-    node.api.deny(user="alice", subresource="stats")
+    node.api.deny(user="alice", subresource="metrics")
     node.api.allow(user="alice", subresource="log")
     await node.run_for(10)
     expect_equal(node, await both(), (200, 403), "10 s")
     await node.run_for(15)
     expect_equal(node, await both(), (200, 200), "25 s")
     await node.run_for(60)
-    expect_equal(node, await status("/stats/summary"), 200, "status of /stats/summary after 85 s")
+    expect_equal(node, await status("/metrics"), 200, "status of /metrics after 85 s")
     await node.run_for(20)
-    expect_equal(node, await status("/stats/summary"), 403, "status of /stats/summary after 105 s")
+    expect_equal(node, await status("/metrics"), 403, "status of /metrics after 105 s")
 
 
 @conformance(

@@ -87,9 +87,9 @@ async def what_is_remembered_of_one_access_says_nothing_of_another(node: Node) -
         node.api.add_user(token, name, group)
     node.api.deny(user="alice")
     node.api.deny(user="bob")
-    node.api.allow(user="alice", group="dev", verb="get", subresource="stats")
+    node.api.allow(user="alice", group="dev", verb="get", subresource="metrics")
 
-    async def status(token: str, path: str = "/stats/summary", method: str = "GET") -> int:
+    async def status(token: str, path: str = "/metrics", method: str = "GET") -> int:
         return (await node.kubelet.http(method=method, path=path, headers=bearer(token))).status
 
     for _ in range(2):

@@ -9,6 +9,7 @@ from conformance.harness.limits import restart_after
 from conformance.harness.manifests import OTHER_IMAGE, ExecProbe, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
+from conformance.known_bugs import KnownBug
 from conformance.registry import Feature, Level, conformance
 
 STATUS, VIRTUAL = Feature.STATUS, Feature.VIRTUAL_TIME
@@ -256,7 +257,14 @@ async def an_init_container_in_back_off_blocks_the_pod(node: Node) -> None:
     rules=["BACK-011", "BACK-015.4"],
     level=Level.SHOULD,
     needs=[STATUS],
-    since="1.35",
+    bugs=[
+        KnownBug(
+            "",
+            "a restart may wait for the next sync if another container ended meanwhile",
+            fixed="1.35",
+            by_chance=True,  # kubelet 1.34.9 passes in 4 of 10 runs
+        )
+    ],
 )
 async def a_back_off_ends_in_time_beside_others(node: Node) -> None:
     """The end of another container of the pod does not put off the restart of one that waits."""

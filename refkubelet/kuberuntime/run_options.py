@@ -20,7 +20,7 @@ from kubecri.v1 import api_pb2 as cri
 from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
-from refkubelet.host.untrusted_files import opened_below, read_whole, write_whole
+from refkubelet.host.untrusted_files import opened_below, read_whole, write_in_place
 from refkubelet.kuberuntime.common.runtime_deps import ApiObjects, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
@@ -193,7 +193,7 @@ def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_
     data = text.encode(errors="surrogateescape")
     if not _holds(path, data):
         make_directory(directory)
-        write_whole(path, data, 0o644)
+        write_in_place(path, data, 0o644)
     return cri.Mount(container_path=ETC_HOSTS, host_path=path)
 
 
@@ -216,5 +216,5 @@ def _termination_log_mount(container: Container, pod: Pod, root_dir: Path, ids: 
     directory = container_dir(str(root_dir), uid(pod), container.name)
     make_directory(directory)
     path = os.path.join(directory, ids.hex(8))
-    write_whole(path, b"", 0o666)
+    write_in_place(path, b"", 0o666)
     return cri.Mount(container_path=termination_message_path(container), host_path=path)

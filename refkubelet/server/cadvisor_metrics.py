@@ -14,7 +14,7 @@ from typing import Final
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.usage import ContainerUsage, SandboxUsage
 from refkubelet.model.traffic import Traffic
-from refkubelet.server.resource_metrics import Sample, exposition
+from refkubelet.server.resource_metrics import NamedSample, text_of
 
 NANO: Final = 10**9
 MILLI: Final = 10**6
@@ -53,8 +53,8 @@ def page(
     by_id = {row.container_id: row for row in usage}
     traffic = {row.sandbox_id: row.traffic for row in sandboxes if row.traffic is not None}
     found = [
-        Sample("machine_cpu_cores", "gauge", (), float(machine.cpus)),
-        Sample("machine_memory_bytes", "gauge", (), float(machine.memory_bytes)),
+        NamedSample("machine_cpu_cores", "gauge", (), float(machine.cpus)),
+        NamedSample("machine_memory_bytes", "gauge", (), float(machine.memory_bytes)),
     ]
     for pod in pods:
         for sandbox in pod.sandboxes:
@@ -67,7 +67,7 @@ def page(
                 continue
             labels = _labels(pod, cgroups, container.id, container.name, container.image)
             found += _of_container(row, labels, container.created_at_ns)
-    return exposition(found)
+    return text_of(found)
 
 
 def _labels(
@@ -83,21 +83,23 @@ def _labels(
     )
 
 
-def _of_sandbox(traffic: Traffic, labels: tuple[tuple[str, str], ...]) -> Iterator[Sample]:
+def _of_sandbox(traffic: Traffic, labels: tuple[tuple[str, str], ...]) -> Iterator[NamedSample]:
     """What the interfaces of a pod have carried."""
     for interface in traffic.each():
         own = (*labels, ("interface", interface.name))
         for name, field in _TRAFFIC:
             value = getattr(interface, field)
             if value is not None:
-                yield Sample(name, "counter", own, float(value), traffic.time_ns // MILLI or None)
+                yield NamedSample(
+                    name, "counter", own, float(value), traffic.time_ns // MILLI or None
+                )
 
 
 def _of_container(
     row: ContainerUsage, labels: tuple[tuple[str, str], ...], created_ns: int
-) -> Iterator[Sample]:
+) -> Iterator[NamedSample]:
     if row.cpu_usage_core_ns is not None:
-        yield Sample(
+        yield NamedSample(
             "container_cpu_usage_seconds_total",
             "counter",
             (*labels, ("cpu", "total")),
@@ -107,14 +109,16 @@ def _of_container(
     for name, field in _GAUGES:
         value = getattr(row, field)
         if value is not None:
-            yield Sample(name, "gauge", labels, float(value), row.memory_time_ns // MILLI or None)
+            yield NamedSample(
+                name, "gauge", labels, float(value), row.memory_time_ns // MILLI or None
+            )
     for kind, field in _FAULTS:
         value = getattr(row, field)
         if value is not None:
             own = (*labels, ("failure_type", kind), ("scope", "container"))
-            yield Sample("container_memory_failures_total", "counter", own, float(value))
+            yield NamedSample("container_memory_failures_total", "counter", own, float(value))
     if row.rootfs_used_bytes is not None:
         own = (*labels, ("device", row.rootfs_mountpoint))
-        yield Sample("container_fs_usage_bytes", "gauge", own, float(row.rootfs_used_bytes))
+        yield NamedSample("container_fs_usage_bytes", "gauge", own, float(row.rootfs_used_bytes))
     if created_ns:
-        yield Sample("container_start_time_seconds", "gauge", labels, created_ns / NANO)
+        yield NamedSample("container_start_time_seconds", "gauge", labels, created_ns / NANO)

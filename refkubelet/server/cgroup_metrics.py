@@ -15,7 +15,7 @@ from typing import Final
 
 from refkubelet.cri.records import RuntimePod
 from refkubelet.host.machine import CgroupDir, Machine
-from refkubelet.server.resource_metrics import Sample, exposition
+from refkubelet.server.resource_metrics import NamedSample, text_of
 from refkubelet.stats.cgroup_files import UNLIMITED_BYTES
 from refkubelet.telemetry.exposition import Kind
 
@@ -139,7 +139,7 @@ def page(
 ) -> str:
     """The text of this part. `pods`: those that run; `cgroups`: UID -> the pod's cgroup;
     `seen_ns`: now."""
-    found: list[Sample] = []
+    found: list[NamedSample] = []
     for pod in pods:
         if pod.uid not in cgroups:
             continue
@@ -156,11 +156,11 @@ def page(
                 ("namespace", pod.namespace),
                 ("pod", pod.name),
             )
-            found.append(Sample("container_last_seen", "gauge", labels, seen_ns // NANO))
+            found.append(NamedSample("container_last_seen", "gauge", labels, seen_ns // NANO))
             for metric, value in counted(machine, f"{cgroups[pod.uid]}/{name}"):
                 kind: Kind = "counter" if metric.endswith("_total") else "gauge"
-                found.append(Sample(metric, kind, labels, value))
-    return exposition(found)
+                found.append(NamedSample(metric, kind, labels, value))
+    return text_of(found)
 
 
 def counted(machine: Machine, path: str) -> Iterator[tuple[str, float]]:

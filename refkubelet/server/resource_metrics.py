@@ -34,8 +34,8 @@ HELP: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One value; `time_ms`: when it was measured, None: now."""
+class NamedSample:
+    """One sample with the name of its metric; `time_ms`: when it was measured, None: now."""
 
     name: str
     kind: text_format.Kind
@@ -44,7 +44,7 @@ class Sample:
     time_ms: int | None = None
 
 
-def samples(summary: Json) -> Iterator[Sample]:
+def samples(summary: Json) -> Iterator[NamedSample]:
     """All values of a summary."""
     yield from _of("node", summary["node"], ())
     for pod in summary["pods"]:
@@ -58,27 +58,27 @@ def samples(summary: Json) -> Iterator[Sample]:
         yield from _of("pod", pod, names)
 
 
-def _of(prefix: str, part: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[Sample]:
+def _of(prefix: str, part: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[NamedSample]:
     for section, field, name, kind in PARTS:
         measured = part.get(section) or {}
         value = measured.get(field)
         if value is None:
             continue
         shown = value / NANO if field == "usageCoreNanoSeconds" else float(value)
-        yield Sample(f"{prefix}_{name}", kind, labels, shown, _ms(measured.get("time")))
+        yield NamedSample(f"{prefix}_{name}", kind, labels, shown, _ms(measured.get("time")))
 
 
-def _start(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[Sample]:
+def _start(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[NamedSample]:
     began = _ms(container.get("startTime"))
     if began is not None and began > 0:
-        yield Sample("container_start_time_seconds", "gauge", labels, began / 1000)
+        yield NamedSample("container_start_time_seconds", "gauge", labels, began / 1000)
 
 
-def _swap_limit(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[Sample]:
+def _swap_limit(container: Json, labels: tuple[tuple[str, str], ...]) -> Iterator[NamedSample]:
     swap = container.get("swap") or {}
     used, left = swap.get("swapUsageBytes"), swap.get("swapAvailableBytes")
     if used is not None and left is not None:
-        yield Sample(
+        yield NamedSample(
             "container_swap_limit_bytes", "gauge", labels, float(used + left), _ms(swap.get("time"))
         )
 
@@ -90,13 +90,13 @@ def _ms(time: str | None) -> int | None:
 def page(summary: Json | None) -> str:
     """The text of the page; None: the summary could not be made (SRV-031.2)."""
     found = [] if summary is None else list(samples(summary))
-    found.append(Sample("resource_scrape_error", "gauge", (), float(summary is None)))
-    return exposition(found)
+    found.append(NamedSample("resource_scrape_error", "gauge", (), float(summary is None)))
+    return text_of(found)
 
 
-def exposition(found: list[Sample]) -> str:
+def text_of(found: list[NamedSample]) -> str:
     """Samples in the Prometheus text format, by metric."""
-    by_name: dict[str, list[Sample]] = {}
+    by_name: dict[str, list[NamedSample]] = {}
     for sample in found:
         by_name.setdefault(sample.name, []).append(sample)
     return text_format.exposition(

@@ -28,7 +28,7 @@ from simclock import Clock, call_aside
 log = logging.getLogger(__name__)
 
 
-class VolumeMetrics:
+class VolumeSizes:
     """`places`: pod UID -> where its volumes of claims and drivers are, by the pod's names;
     `filesystem`: statfs of the filesystem that holds a path, raises OSError; `drivers` None: no
     drivers are known."""

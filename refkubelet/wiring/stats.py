@@ -11,7 +11,7 @@ from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.volumes import VolumeStats
 from refkubelet.telemetry.volume_metrics import COUNTED
-from refkubelet.volumes.metrics import VolumeMetrics
+from refkubelet.volumes.metrics import VolumeSizes
 from refkubelet.wiring.base import STATS_FROM_CRI, Base
 from refkubelet.wiring.csi import Csi
 from refkubelet.wiring.runtime import RuntimeParts
@@ -38,7 +38,7 @@ def build_stats(
         config.pod_logs_dir,
         lambda: measuring.timed(deps.clock, COUNTED),
     )
-    claimed = VolumeMetrics(
+    claimed = VolumeSizes(
         work.volumes.claimed,
         deps.machine.filesystem,
         deps.clock,

@@ -34,7 +34,7 @@ from refkubelet.host.untrusted_files.opening import (
     read_place,
     read_tail,
     read_whole,
-    write_whole,
+    write_in_place,
 )
 from refkubelet.host.untrusted_files.removing import removed, removed_now
 from refkubelet.host.untrusted_files.walking import Met, shown_path, too_many, walked
@@ -67,5 +67,5 @@ __all__ = [
     "shown_path",
     "too_many",
     "walked",
-    "write_whole",
+    "write_in_place",
 ]

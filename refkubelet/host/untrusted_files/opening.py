@@ -83,7 +83,7 @@ def _open_regular(path: str, flags: int) -> int:
         os.close(place)
 
 
-def write_whole(path: str, data: bytes, mode: int) -> None:
+def write_in_place(path: str, data: bytes, mode: int) -> None:
     """Make the regular file hold these bytes and have that mode; one that is there keeps its
     inode, which containers may have mounted. The directory must be the kubelet's own. Raises
     OSError, also where there is a link or anything else."""

@@ -38,7 +38,7 @@ from refkubelet.host.untrusted_files import (
     removed_now,
     shown_path,
     walked,
-    write_whole,
+    write_in_place,
 )
 from refkubelet.host.untrusted_files.walking import WINDOW
 from refkubelet.stats.files import measure
@@ -358,11 +358,11 @@ def test_a_fifo_that_is_written_to_holds_nobody_up_NODE_230(volume: Path, outsid
     freed.start()
     for name in ("fifo", "link"):
         with pytest.raises(OSError):
-            write_whole(str(volume / name), b"x", 0o644)
+            write_in_place(str(volume / name), b"x", 0o644)
     assert freed.is_alive()
     freed.cancel()
-    write_whole(str(volume / "new"), b"longer", 0o640)
-    write_whole(str(volume / "new"), b"x", 0o644)
+    write_in_place(str(volume / "new"), b"longer", 0o640)
+    write_in_place(str(volume / "new"), b"x", 0o644)
     assert (volume / "new").read_bytes() == b"x"
     assert (outside / "file").read_text() == "of the node"
 

@@ -17,7 +17,7 @@ from refkubelet.cri.usage import ContainerUsage, SandboxUsage
 from refkubelet.model.traffic import InterfaceTraffic, Traffic
 from refkubelet.server.cadvisor_metrics import MachineSize
 from refkubelet.server.cadvisor_metrics import page as cadvisor_page
-from refkubelet.server.resource_metrics import Sample, exposition, page
+from refkubelet.server.resource_metrics import NamedSample, page, text_of
 
 AT = "2026-01-01T00:00:01.5Z"
 MS = 1767225601500
@@ -103,9 +103,9 @@ def test_without_a_summary_there_is_an_error_on_the_page_SRV_031() -> None:
 
 
 def test_the_text_format_is_that_of_prometheus_SRV_031() -> None:
-    odd = Sample("b_memory_working_set_bytes", "gauge", (("l", 'a\\b"c\nd'),), 1.0)
-    timed = Sample("b_memory_working_set_bytes", "gauge", (("l", "x"), ("m", "")), 2.5, 0)
-    assert exposition([odd, Sample("a_total", "counter", (), 0.0), timed]) == (
+    odd = NamedSample("b_memory_working_set_bytes", "gauge", (("l", 'a\\b"c\nd'),), 1.0)
+    timed = NamedSample("b_memory_working_set_bytes", "gauge", (("l", "x"), ("m", "")), 2.5, 0)
+    assert text_of([odd, NamedSample("a_total", "counter", (), 0.0), timed]) == (
         "# HELP a_total a_total\n"
         "# TYPE a_total counter\n"
         "a_total 0.0\n"
@@ -114,7 +114,7 @@ def test_the_text_format_is_that_of_prometheus_SRV_031() -> None:
         'b_memory_working_set_bytes{l="a\\\\b\\"c\\nd"} 1.0\n'
         'b_memory_working_set_bytes{l="x",m=""} 2.5 0\n'
     )
-    assert exposition([]) == ""
+    assert text_of([]) == ""
 
 
 def container(name: str, *, created_at_ns: int = 0) -> ListedContainer:

@@ -18,7 +18,7 @@ from refkubelet.model.objects import Pod
 from refkubelet.volumes.claims import VolumeOnNode
 from refkubelet.volumes.csi.client import CsiError
 from refkubelet.volumes.csi.metrics import get_metrics, volume_size
-from refkubelet.volumes.metrics import VolumeMetrics
+from refkubelet.volumes.metrics import VolumeSizes
 
 pytestmark = pytest.mark.virtual_time
 
@@ -45,9 +45,9 @@ def pod_with(*volumes: dict[str, Any]) -> Pod:
     return make_pod(container(volumeMounts=mounts), uid="uid-web", volumes=volumes)
 
 
-def metrics(places: dict[str, VolumeOnNode], world: CsiWorld | None = None) -> VolumeMetrics:
+def metrics(places: dict[str, VolumeOnNode], world: CsiWorld | None = None) -> VolumeSizes:
     drivers = world.volumes if world is not None else None
-    return VolumeMetrics(lambda _: places, filesystem, virtual_loop().clock, drivers)
+    return VolumeSizes(lambda _: places, filesystem, virtual_loop().clock, drivers)
 
 
 async def test_a_local_volume_has_the_numbers_of_its_filesystem_SRV_030() -> None:

@@ -120,7 +120,10 @@ def test_every_entry_is_met_once_NODE_230(volume: Path, seed: int) -> None:
     assert len(found) == len(set(found)) == count
 
 
-@pytest.mark.parametrize("count", [20_000, pytest.param(1_000_000, id="million")])
+@pytest.mark.parametrize(
+    "count",
+    [20_000, pytest.param(1_000_000, id="million", marks=pytest.mark.timeout(1800))],
+)
 async def test_many_entries_hold_nobody_up_NODE_230(volume: Path, count: int) -> None:
     """Given to the group, measured and removed; others have their turn meanwhile."""
     if count > 20_000 and not os.environ.get(NIGHTLY):

@@ -13,6 +13,7 @@ from typing import Final
 from fakekubeapi.access.users import MASTERS
 
 ANY: Final = "*"
+REASON: Final = "a row of the access table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class AccessRow:
     """A row of the table: it fits an access that has these values. None, and `*`: any; a path may
     end in `*`. `group` is one of the user's groups."""
 
-    allow: bool
+    says: Decision
     user: str | None = None
     group: str | None = None
     verb: str | None = None
@@ -69,7 +70,7 @@ class AccessRow:
 
 
 _COMPARED: Final = (*("user", "verb", "api_group", "resource", "subresource", "name", "namespace"),)
-_FIELDS: Final = tuple(one.name for one in fields(AccessRow) if one.name != "allow")
+_FIELDS: Final = tuple(one.name for one in fields(AccessRow) if one.name != "says")
 
 
 def _fits_path(wanted: str, path: str) -> bool:
@@ -87,11 +88,19 @@ class AccessPolicy:
         """Add a row that allows; `wanted` are fields of `AccessRow`, such as
         `user="alice", verb="get", resource="nodes", subresource="proxy"`. Raises: ValueError for
         another field."""
-        return self._add(allow=True, wanted=wanted)
+        return self._add(Decision(allowed=True, reason=REASON), wanted)
 
     def deny(self, **wanted: str) -> AccessRow:
         """Add a row that denies; otherwise as `allow`."""
-        return self._add(allow=False, wanted=wanted)
+        return self._add(Decision(denied=True, reason=REASON), wanted)
+
+    def say_nothing(self, **wanted: str) -> AccessRow:
+        """Add a row without an opinion: neither allowed nor denied; otherwise as `allow`."""
+        return self._add(Decision(reason=REASON), wanted)
+
+    def contradict(self, **wanted: str) -> AccessRow:
+        """Add a row that allows and denies, as no server should; otherwise as `allow`."""
+        return self._add(Decision(allowed=True, denied=True, reason=REASON), wanted)
 
     def remove(self, row: AccessRow) -> None:
         """Take a row away; nothing if it is not there."""
@@ -102,15 +111,15 @@ class AccessPolicy:
         """What the newest row that fits says; see above for an access that none fits."""
         for row in reversed(self._rows):
             if row.fits(access):
-                return Decision(row.allow, not row.allow, "a row of the access table")
+                return row.says
         if MASTERS in access.groups or self.is_known(access.user):
             return Decision(allowed=True)
         return Decision()
 
-    def _add(self, *, allow: bool, wanted: dict[str, str]) -> AccessRow:
+    def _add(self, says: Decision, wanted: dict[str, str]) -> AccessRow:
         unknown = sorted(set(wanted) - set(_FIELDS))
         if unknown:
             raise ValueError(f"an access row has no {', '.join(unknown)}; it has {_FIELDS}")
-        row = AccessRow(allow, **wanted)
+        row = AccessRow(says, **wanted)
         self._rows.append(row)
         return row

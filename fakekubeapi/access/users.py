@@ -41,19 +41,40 @@ class Users:
 
     def __init__(self) -> None:
         self._by_token: dict[str, User] = {}
+        self._unexplained: set[str] = set()
 
-    def add(self, token: str, name: str, *, groups: Iterable[str] = (), uid: str = "") -> User:
+    def add(
+        self,
+        token: str,
+        name: str,
+        *,
+        groups: Iterable[str] = (),
+        uid: str = "",
+        extra: Mapping[str, Iterable[str]] | None = None,
+    ) -> User:
         """Let `token` be one of the user `name`, who is in `groups` and, as everybody whose token
-        is known, in system:authenticated. A token that is there already gets this user. Returns
-        the user. Raises: ValueError for an empty token or name."""
+        is known, in system:authenticated; `extra`: further facts, each with its values. A token
+        that is there already gets this user. Returns the user. Raises: ValueError for an empty
+        token or name."""
         if not token or not name:
             raise ValueError(f"wanted a token and a name, got {token!r} and {name!r}")
-        self._by_token[token] = User(name, uid, (*groups, ALL_AUTHENTICATED))
+        facts = {key: tuple(values) for key, values in (extra or {}).items()}
+        self._by_token[token] = User(name, uid, (*groups, ALL_AUTHENTICATED), facts)
+        self._unexplained.discard(token)
         return self._by_token[token]
 
-    def remove(self, token: str) -> None:
-        """Forget the token; nothing if it is not there."""
+    def remove(self, token: str, *, explained: bool = True) -> None:
+        """Forget the token; nothing if it is not there. Not `explained`: reviews refuse it without
+        an error, as a server does whose authenticators have nothing to say about it."""
         self._by_token.pop(token, None)
+        if explained:
+            self._unexplained.discard(token)
+        else:
+            self._unexplained.add(token)
+
+    def is_explained(self, token: str) -> bool:
+        """Whether a review that refuses the token says why."""
+        return token not in self._unexplained
 
     def of_token(self, token: str) -> User | None:
         """Whose token it is; None: it is not in the table."""

@@ -101,7 +101,9 @@ class Reviews:
         try:
             user = self.user_of(spec["token"], clock, audiences)
         except StatusError as error:
-            status = {"user": {}, "error": error.message}
+            status = {"user": {}}
+            if self.users.is_explained(spec["token"]):
+                status["error"] = error.message
         else:
             claims = read(self._key, spec["token"]) if self._key else None
             own = audiences if claims is None else claims["aud"]

@@ -32,6 +32,8 @@ SUBRESOURCES: Final = (
     ("/flagz", "configz"),
 )
 PROXY: Final = "proxy"
+VERSION: Final = "v1"
+RESOURCE: Final = "nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Attributes:
     verb: str
     subresource: str
     node_name: str
+    path: str = ""
+    """The whole path of the request, of which a review says nothing."""
 
 
 def verb_of(method: str) -> str:
@@ -80,7 +84,7 @@ def attributes_of(
 ) -> tuple[Attributes, ...]:
     """What is asked of the authorizer, in this order, until it allows one."""
     return tuple(
-        Attributes(user, verb_of(request.method), subresource, node_name)
+        Attributes(user, verb_of(request.method), subresource, node_name, request.path)
         for subresource in subresources_of(request.path, fine_grained=fine_grained)
     )
 
@@ -90,8 +94,8 @@ def review_spec(attributes: Attributes) -> dict[str, object]:
     user = attributes.user
     resource = {
         "verb": attributes.verb,
-        "version": "v1",
-        "resource": "nodes",
+        "version": VERSION,
+        "resource": RESOURCE,
         "subresource": attributes.subresource,
         "name": attributes.node_name,
     }
@@ -106,6 +110,13 @@ def review_spec(attributes: Attributes) -> dict[str, object]:
     if user.extra:
         spec["extra"] = {key: list(values) for key, values in user.extra}
     return spec
+
+
+def request_length(attributes: Attributes) -> int:
+    """How many characters the request's part of the attributes has; those of the user do not count
+    (upstream: shouldCache)."""
+    texts = (VERSION, RESOURCE, attributes.verb, attributes.subresource)
+    return sum(map(len, texts)) + len(attributes.node_name) + len(attributes.path)
 
 
 def forbidden(asked: tuple[Attributes, ...]) -> str:

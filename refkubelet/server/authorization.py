@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
+from enum import Enum
 from typing import Final, Protocol
 
 from refkubelet.config.kubelet_config import Authorization
-from refkubelet.server.attributes import Attributes, review_spec
+from refkubelet.server.attributes import Attributes, request_length, review_spec
 from refkubelet.server.authentication import NotConfigured
 from refkubelet.server.review_cache import ReviewCache
 from refkubelet.server.reviews import Refused, Reviews
@@ -20,7 +22,15 @@ from simclock import Clock
 log = logging.getLogger(__name__)
 ALWAYS_ALLOW: Final = "AlwaysAllow"
 LONGEST: Final = 10_000
-"""Answers about more characters than these are not kept."""
+"""Answers about a request of so many characters, or more, are not kept (SRV-014.6)."""
+
+
+class Verdict(Enum):
+    """What a review says. A contradiction is kept as what is allowed, as upstream keeps it."""
+
+    ALLOWED = "allowed"
+    NOT_ALLOWED = "denied, or no opinion"
+    CONTRADICTION = "allowed and denied"
 
 
 class CannotTell(Exception):
@@ -47,28 +57,34 @@ class WebhookAuthorizer:
         self._ttl = config.webhook
         self._reviews = reviews
         self._clock = clock
-        self._cache: ReviewCache[bool] = ReviewCache()
+        self._cache: ReviewCache[Verdict] = ReviewCache()
 
     async def allows(self, attributes: Attributes) -> bool:
         """Raises `CannotTell`."""
         spec = review_spec(attributes)
         key = json.dumps(spec, sort_keys=True)
-        known = self._cache.get(key, self._clock.monotonic_s())
-        if known is not None:
-            return known
+        verdict = self._cache.get(key, self._clock.monotonic_s())
+        if verdict is None:
+            verdict = await self._asked(spec)
+            if request_length(attributes) < LONGEST:
+                ttl = self._ttl
+                allowed = verdict is not Verdict.NOT_ALLOWED
+                ttl_s = ttl.cache_authorized_ttl_s if allowed else ttl.cache_unauthorized_ttl_s
+                self._cache.put(key, verdict, now_s=self._clock.monotonic_s(), ttl_s=ttl_s)
+        if verdict is Verdict.CONTRADICTION:
+            raise CannotTell("webhook subject access review returned both allow and deny response")
+        return verdict is Verdict.ALLOWED
+
+    async def _asked(self, spec: Mapping[str, object]) -> Verdict:
+        """What the API server says. Raises `CannotTell`."""
         try:
             status = await self._reviews.access(spec)
         except Refused as refused:
             log.warning("Failed to make webhook authorizer request: %s", refused)
             raise CannotTell(str(refused)) from None
-        allowed, denied = bool(status.get("allowed")), bool(status.get("denied"))
-        if allowed and denied:
-            raise CannotTell("webhook subject access review returned both allow and deny response")
-        if len(key) < LONGEST:
-            ttl = self._ttl
-            ttl_s = ttl.cache_authorized_ttl_s if allowed else ttl.cache_unauthorized_ttl_s
-            self._cache.put(key, allowed, now_s=self._clock.monotonic_s(), ttl_s=ttl_s)
-        return allowed
+        if not status.get("allowed"):
+            return Verdict.NOT_ALLOWED
+        return Verdict.CONTRADICTION if status.get("denied") else Verdict.ALLOWED
 
 
 def authorizer_of(config: Authorization, reviews: Reviews | None, clock: Clock) -> Authorizer:

@@ -266,13 +266,22 @@ class NodeApi:
 
     # --- users ----------------------------------------------------------------------------
 
-    def add_user(self, token: str, name: str, *groups: str) -> None:
-        """Let a token belong to that user of these groups."""
-        self._parts.the_api().fake.users.add(token, name, groups=groups)
+    def add_user(
+        self,
+        token: str,
+        name: str,
+        *groups: str,
+        uid: str = "",
+        extra: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """Let a token belong to that user of these groups, with this UID and these extra facts."""
+        users = self._parts.the_api().fake.users
+        users.add(token, name, groups=groups, uid=uid, extra=extra)
 
-    def remove_user(self, token: str) -> None:
-        """Let a token belong to nobody."""
-        self._parts.the_api().fake.users.remove(token)
+    def remove_user(self, token: str, *, explained: bool = True) -> None:
+        """Let a token belong to nobody; not `explained`: the server does not say why it refuses
+        it."""
+        self._parts.the_api().fake.users.remove(token, explained=explained)
 
     def allow(self, **access: str) -> None:
         """Allow an access; `access`: its `user`, `verb`, `subresource` and so on. Of the rows that
@@ -282,6 +291,14 @@ class NodeApi:
     def deny(self, **access: str) -> None:
         """Deny an access."""
         self._parts.the_api().fake.access.deny(**access)
+
+    def say_nothing(self, **access: str) -> None:
+        """Neither allow nor deny an access: the server has no opinion."""
+        self._parts.the_api().fake.access.say_nothing(**access)
+
+    def contradict(self, **access: str) -> None:
+        """Allow and deny an access, as no server should."""
+        self._parts.the_api().fake.access.contradict(**access)
 
     # --- faults ---------------------------------------------------------------------------
 

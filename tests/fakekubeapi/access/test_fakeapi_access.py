@@ -31,6 +31,10 @@ def test_the_newest_row_that_fits_decides() -> None:
     assert policy.decide(get).denied
     policy.remove(row)
     assert policy.decide(get).allowed
+    policy.say_nothing(user="a")
+    assert (policy.decide(get).allowed, policy.decide(get).denied) == (False, False)
+    policy.contradict(user="a")
+    assert (policy.decide(get).allowed, policy.decide(get).denied) == (True, True)
 
 
 @pytest.mark.parametrize(

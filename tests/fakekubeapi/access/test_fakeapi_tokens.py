@@ -188,6 +188,13 @@ async def test_reviews_know_the_users_of_the_table() -> None:
         "groups": ["dev", "system:authenticated"],
     }
     assert (await review(api, "other"))["error"] == "invalid bearer token"
+    api.users.remove("other", explained=False)
+    assert await review(api, "other") == {"user": {}}
+    api.users.add("other", "bob", uid="7", extra={"team": ["a", "b"]})
+    told = (await review(api, "other"))["user"]
+    assert (told["uid"], told["extra"]) == ("7", {"team": ["a", "b"]})
+    api.users.remove("other")
+    assert (await review(api, "other"))["error"] == "invalid bearer token"
     answer = await api.request("POST", REVIEWS, body={"spec": {}})
     assert "token is required" in refused(answer, 400, "BadRequest")
     assert refused(await api.request("GET", REVIEWS), 405, "MethodNotAllowed")

@@ -121,11 +121,11 @@ def test_the_words_of_refusals_SRV_011() -> None:
     assert failed(asked[0]) == (
         "Authorization error (user=u, verb=update, resource=nodes, subresource=pods)"
     )
-    assert asked[0] == Attributes(User("u"), "update", "pods", "n1")
+    assert asked[0] == Attributes(User("u"), "update", "pods", "n1", "/pods")
     one = attributes_of(Request(path="/stats"), User("u"), "n1")
     assert forbidden(one).endswith("subresource(s)=[stats])\n")
     (coarse,) = attributes_of(Request(path="/pods"), User("u"), "n1", fine_grained=False)
-    assert coarse == Attributes(User("u"), "get", "proxy", "n1")
+    assert coarse == Attributes(User("u"), "get", "proxy", "n1", "/pods")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from refkubelet.node.status import NodeFacts, default_labels
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 KUBELET_VERSION: Final = "v1.36.0"
+REQUIRED: Final = ("cpu", "memory", "pods")
+"""No node is ready without these, and ephemeral-storage where it is isolated (NODE-022.3)."""
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 
@@ -78,6 +80,7 @@ def node_facts(
     (NODE-033). `apparmor`: the kernel can enforce profiles (LIFE-227). `labels`: those of
     `--node-labels`, which win over the machine's (CFG-011)."""
     capacity = _capacity(config, machine, root_dir)
+    swap_bytes = machine.swap_bytes()
     system = os.uname()
     architecture = platform_name().partition("/")[2]
     return NodeFacts(
@@ -92,6 +95,10 @@ def node_facts(
         attach_detach=config.enable_controller_attach_detach,
         capacity=capacity,
         allocatable=allocatable_of(capacity, reservations_of(config, capacity)),
+        required=(
+            *REQUIRED,
+            *(("ephemeral-storage",) if config.local_storage_capacity_isolation else ()),
+        ),
         info={
             "machineID": _first_of(MACHINE_IDS),
             "systemUUID": _first_of(SYSTEM_UUIDS),
@@ -103,6 +110,7 @@ def node_facts(
             "kubeProxyVersion": "",
             "operatingSystem": "linux",
             "architecture": architecture,
+            **({"swap": {"capacity": swap_bytes}} if swap_bytes else {}),
         },
         kubelet_port=config.port if config.enable_server else 0,
         apparmor=apparmor,

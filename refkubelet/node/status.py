@@ -88,8 +88,10 @@ class NodeFacts:
     """All there is."""
     allocatable: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Capacity less reservations and hard eviction thresholds."""
-    info: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """The fields of nodeInfo by name; missing ones are "" (NODE-033)."""
+    required: tuple[str, ...] = ()
+    """The resources without whose capacity the node is not ready (NODE-022.3)."""
+    info: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """The fields of nodeInfo by name; missing texts are "" (NODE-033)."""
     kubelet_port: int = 0
     """0: the kubelet has no server."""
     apparmor: bool = True

@@ -81,12 +81,13 @@ def updated_status(status: Mapping[str, Any] | None, report: NodeReport) -> dict
     }
     allocatable = _allocatable(amounts_of(before.get("allocatable")), capacity, report)
     previous = before.get("conditions") or ()
+    not_ready = [*report.not_ready, *_missing(facts.required, capacity)]
     return {
         **kept,
         **(report.fields or {}),
         "capacity": _shown(before.get("capacity"), capacity),
         "allocatable": _shown(before.get("allocatable"), allocatable),
-        "conditions": conditions(report.pressures, report.not_ready, previous, report.now),
+        "conditions": conditions(report.pressures, not_ready, previous, report.now),
         "addresses": node_addresses(facts),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.kubelet_port}},
         "nodeInfo": {
@@ -95,6 +96,13 @@ def updated_status(status: Mapping[str, Any] | None, report: NodeReport) -> dict
             **facts.info,
         },
     }
+
+
+def _missing(required: Sequence[str], capacity: Mapping[str, int]) -> list[str]:
+    """Why a node that lacks such resources is not ready (NODE-022.3)."""
+    missing = [name for name in required if name not in capacity]
+    text = f"missing node capacity for resources: {', '.join(missing)}"
+    return [text] if missing else []
 
 
 def amounts_of(texts: Mapping[str, Any] | None) -> dict[str, int]:

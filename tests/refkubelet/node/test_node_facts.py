@@ -50,6 +50,11 @@ class Machine(RealMachine):
     def boot_id(self) -> str:
         return "boot"
 
+    swap: int = 0
+
+    def swap_bytes(self) -> int:
+        return self.swap
+
     def topology(self) -> MachineTopology:
         return MachineTopology((), (NumaNode(0, 1000, (HugePages(2 << 20, 3),)),))
 
@@ -209,3 +214,18 @@ def test_the_runtimes_version_without_a_distributions_suffix_NODE_033(
     version: str, shown: str
 ) -> None:
     assert runtime_version("r", version) == shown
+
+
+def test_a_machine_with_swap_tells_how_much_NODE_033() -> None:
+    machine = Machine(RealClock())
+    assert "swap" not in node_facts(KubeletConfiguration(), "n1", machine, root_dir="/r").info
+    machine.swap = 7
+    facts = node_facts(KubeletConfiguration(), "n1", machine, root_dir="/r")
+    assert facts.info["swap"] == {"capacity": 7}
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_which_capacities_a_node_needs_NODE_022(*, isolated: bool) -> None:
+    config = KubeletConfiguration(local_storage_capacity_isolation=isolated)
+    required = node_facts(config, "n1", Machine(RealClock()), root_dir="/r").required
+    assert required == ("cpu", "memory", "pods", *(["ephemeral-storage"] if isolated else []))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from refkubelet.admission.features import declared_features
@@ -178,3 +180,21 @@ def test_the_node_to_create_whole_NODE_003() -> None:
         "spec": {},
         "status": {},
     }
+
+
+def test_a_node_without_a_capacity_that_it_needs_is_not_ready_NODE_022() -> None:
+    """What it lacks is told after everything else."""
+    facts = replace(FACTS, required=("cpu", "memory", "pods", "ephemeral-storage"))
+    status = updated_status(None, NodeReport(facts, "t1", not_ready=("x",)))
+    lacking = "missing node capacity for resources: pods, ephemeral-storage"
+    assert status["conditions"][3]["message"] == f"[x, {lacking}]"
+    whole = updated_status(
+        {"capacity": {"pods": "1", "ephemeral-storage": "1"}}, NodeReport(facts, "t2")
+    )
+    assert whole["conditions"][3]["status"] == "True"
+
+
+def test_swap_is_told_beside_the_texts_of_node_info_NODE_033() -> None:
+    facts = replace(FACTS, info={"swap": {"capacity": 5}})
+    info = updated_status(None, NodeReport(facts, "t1"))["nodeInfo"]
+    assert (info["swap"], info["bootID"]) == ({"capacity": 5}, "")

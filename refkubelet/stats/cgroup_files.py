@@ -95,17 +95,18 @@ def cpu_usage_ns(machine: Machine, path: str) -> int | None:
 
 
 def count_processes(directory: CgroupDir, container_ids: tuple[str, ...]) -> int:
-    """The number of processes in the cgroups directly below `directory` whose names contain one of
-    the container IDs (`cri-containerd-<id>.scope`)."""
+    """The number of processes in the cgroups of these containers, directly below `directory`."""
+    return sum(_processes(child) for child in below(directory, container_ids))
+
+
+def below(directory: CgroupDir, container_ids: tuple[str, ...]) -> list[CgroupDir]:
+    """The cgroups directly below `directory` whose names contain one of the container IDs
+    (`cri-containerd-<id>.scope`)."""
     try:
         children = list(directory.iterdir())
     except OSError:
-        return 0
-    found = 0
-    for child in children:
-        if any(container in child.name for container in container_ids):
-            found += _processes(child)
-    return found
+        return []
+    return [child for child in children if any(one in child.name for one in container_ids)]
 
 
 def _processes(directory: CgroupDir) -> int:

@@ -7,11 +7,13 @@ pkg/kubelet/stats/helper.go: cadvisorInfoToCPUandMemoryStats and its siblings.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from refkubelet.cri.usage import Pressure
 from refkubelet.host.machine import Machine
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_files import (
+    below,
     cpu_usage_ns,
     memory_dir,
     read_memory,
@@ -21,6 +23,8 @@ from refkubelet.stats.cgroup_files import (
 from simclock import Clock
 
 Json = dict[str, Any]
+PRESSED: Final = ("cpu", "memory", "io")
+"""The resources that processes may have to wait for (PSI)."""
 
 
 class CpuRates:
@@ -71,3 +75,11 @@ class CgroupStats:
             "io": wire.pressured({"time": cpu["time"]}, read_pressure(directory, "io")),
             "swap": wire.swap_of(now_ns, *read_swap(directory, version)),
         }
+
+    def pressure(self, path: str, container_id: str) -> dict[str, Pressure] | None:
+        """Resource -> pressure on the cgroup of that container, below its pod's at `path`; None: it
+        does not exist."""
+        for directory in below(memory_dir(self.machine, path), (container_id,)):
+            if directory.name.removesuffix(".scope").endswith(container_id):
+                return {resource: read_pressure(directory, resource) for resource in PRESSED}
+        return None

@@ -10,7 +10,7 @@ Upstream: pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lightkube.models.core_v1 import Volume
@@ -116,7 +116,8 @@ class SummaryProvider:
 
     def _pod(self, pod: Pod, usage: PodUsage, listed: RuntimePod, node_fs: FilesystemStats) -> Json:
         containers = {c.id: c.created_at_ns for c in listed.containers}
-        parts = [self._container(row, containers, usage, node_fs) for row in usage.containers]
+        rows = [self._pressed(pod, row) for row in usage.containers]
+        parts = [self._container(row, containers, usage, node_fs) for row in rows]
         newest = max(listed.sandboxes, key=lambda s: s.created_at_ns)
         return {
             "podRef": {"name": listed.name, "namespace": listed.namespace, "uid": listed.uid},
@@ -132,15 +133,36 @@ class SummaryProvider:
     def _pod_cgroup(self, pod: Pod, usage: PodUsage, parts: Sequence[Json]) -> Json:
         """CPU, memory, I/O and swap of the pod: of its cgroup, else from the runtime, else the sum
         of its containers."""
-        stats = self._deps.stats
-        if stats.pod_cgroup is not None and not stats.by_sandbox:
-            used = self._cgroups.of(stats.pod_cgroup(pod))
-            if used is not None:
-                return used
+        path = self._cgroup(pod)
+        used = self._cgroups.of(path) if path is not None else None
+        if used is not None:
+            return used
         sums = added_up(parts)
         if usage.memory is not None:
             sums["memory"] = wire.cgroup_memory(usage.memory, self._deps.clock.wall_ns())
         return sums
+
+    def _cgroup(self, pod: Pod) -> str | None:
+        """The path of the pod's cgroup; None: it has none, or only the runtime is asked."""
+        stats = self._deps.stats
+        if stats.pod_cgroup is None or stats.by_sandbox:
+            return None
+        return stats.pod_cgroup(pod)
+
+    def _pressed(self, pod: Pod, row: ContainerUsage) -> ContainerUsage:
+        """`row` with the pressure on the container's cgroup; without that, the runtime's
+        (SRV-030.7)."""
+        path = self._cgroup(pod)
+        found = None if path is None else self._cgroups.pressure(path, row.container_id)
+        if found is None:
+            return row
+        return replace(
+            row,
+            cpu_psi=found["cpu"],
+            memory_psi=found["memory"],
+            io_psi=found["io"],
+            io_time_ns=self._deps.clock.wall_ns(),
+        )
 
     def _volumes(self, pod: Pod, usage: PodUsage) -> Json:
         sizes = usage.files.volumes
@@ -165,15 +187,16 @@ class SummaryProvider:
         layer = None
         if row.rootfs_used_bytes is not None:
             layer = DiskUse(row.rootfs_used_bytes, row.rootfs_inodes_used or 0)
+        now_ns = self._deps.clock.wall_ns()
         return {
             "name": row.name,
             "startTime": wire.shown_time(created_ns.get(row.container_id, 0)),
-            "cpu": wire.cpu(row.cpu_time_ns, core_ns, nano_cores, row.cpu_psi),
-            "memory": wire.container_memory(row),
-            "io": wire.container_io(row),
+            "cpu": wire.container_cpu(row, nano_cores, now_ns),
+            "memory": wire.container_memory(row, now_ns),
+            "io": wire.container_io(row, now_ns),
             "rootfs": wire.filesystem(self._layer_fs(row), layer, row.rootfs_time_ns),
             "logs": wire.filesystem(node_fs, usage.files.logs.get(row.name, DiskUse())),
-            "swap": wire.swap(row, self._deps.clock.wall_ns()),
+            "swap": wire.swap(row, now_ns),
         }
 
     def _layer_fs(self, row: ContainerUsage) -> FilesystemStats | None:

@@ -58,6 +58,14 @@ def image_filesystem(stats: FilesystemStats, usage: FilesystemUsage) -> Json:
     return filesystem(stats, used, usage.time_ns)
 
 
+def container_cpu(row: ContainerUsage, nano_cores: int | None, now_ns: int) -> Json:
+    """The part `cpu` of a container; 0 at `now_ns` where the runtime says nothing about the CPU
+    (SRV-030.11)."""
+    if not row.cpu_time_ns and row.cpu_usage_core_ns is None:
+        return cpu(now_ns, 0, 0, row.cpu_psi)
+    return cpu(row.cpu_time_ns, row.cpu_usage_core_ns, nano_cores, row.cpu_psi)
+
+
 def cpu(
     time_ns: int, core_ns: int | None, nano_cores: int | None, psi: Pressure | None = None
 ) -> Json:
@@ -83,9 +91,10 @@ def pressured(found: Json, pressure: Mapping[str, Any]) -> Json:
     return {**found, "psi": pressure}
 
 
-def container_io(row: ContainerUsage) -> Json:
-    """The part `io` of a container: the pressure, if the runtime tells it."""
-    return {"time": shown_time(row.io_time_ns), **known(psi=row.io_psi)}
+def container_io(row: ContainerUsage, now_ns: int) -> Json:
+    """The part `io` of a container: the pressure, if it is known; else only the time, `now_ns`
+    (SRV-030.11)."""
+    return {"time": shown_time(row.io_time_ns or now_ns), **known(psi=row.io_psi)}
 
 
 def swap_of(time_ns: int, used_bytes: int | None, left_bytes: int | None) -> Json:
@@ -111,9 +120,13 @@ def cgroup_memory(memory: CgroupMemory, time_ns: int) -> Json:
     }
 
 
-def container_memory(row: ContainerUsage) -> Json:
+def container_memory(row: ContainerUsage, now_ns: int) -> Json:
     """The part `memory` of a container, from the runtime; containerd says that 0 bytes are
-    available where there is no limit (SRV-033)."""
+    available where there is no limit (SRV-033). 0 at `now_ns` where the runtime says nothing about
+    the memory (SRV-030.11)."""
+    if not row.memory_time_ns and row.memory_working_set_bytes is None:
+        nothing = {"usageBytes": 0, "workingSetBytes": 0, "rssBytes": 0}
+        return {"time": shown_time(now_ns), **nothing, **known(psi=row.memory_psi)}
     return {
         "time": shown_time(row.memory_time_ns),
         **known(

@@ -61,6 +61,19 @@ async def the_summary_has_the_pods_that_run(node: Node) -> None:
         expect(node, part in web, f"web has {part}", sorted(web))
 
 
+@conformance(id="summary-io", rules=["SRV-030.11"], needs=[Feature.STATUS], since="1.34")
+async def what_nobody_tells_of_io_has_a_time(node: Node) -> None:
+    """Containers in the summary have the part io with a time, whether or not it is known how long
+    they waited for it."""
+    await node.apply_static(pod("web", container("main"), container("side")))
+    await node.wait_running("web", "main", "side")
+    await node.run_for(limits.EVICTION_CYCLE_S)
+    pods = {p["podRef"]["name"]: p for p in (await node.kubelet.summary())["pods"]}
+    web = pods[node.runtime.pod_name("web")]
+    for found in (*web["containers"], web):
+        expect(node, found.get("io", {}).get("time"), "io has a time", found.get("io"))
+
+
 @conformance(
     id="summary-network",
     rules=["SRV-030.5", "SRV-030.6"],

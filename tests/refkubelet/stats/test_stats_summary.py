@@ -227,7 +227,33 @@ async def test_the_pressure_on_a_container_is_the_runtime_s_SRV_030() -> None:
     assert main["io"] == {"time": "1970-01-01T00:00:01Z", "psi": psi}
     assert (main["cpu"]["psi"], main["memory"]["psi"]) == (psi, psi)
     assert "psi" not in side["io"] | side["cpu"] | side["memory"]
-    assert pod["io"] == {"time": None}  # the last container's: pressure cannot be added up
+    assert pod["io"] == {
+        "time": "2026-01-01T00:00:00Z"
+    }  # the last container's: pressure cannot be added up
+
+
+async def test_the_pressure_on_a_container_with_a_cgroup_is_that_of_the_cgroup_SRV_030() -> None:
+    machine = FakeNode()
+    machine.cgroups = CgroupFS(1, controllers=["memory"])
+    group = machine.cgroup_root() / "memory" / "kubepods"
+    for name in ("", "podu", "podu/a"):
+        (group / name if name else group).mkdir()
+    parts: dict[str, Any] = {"pod_cgroup": lambda pod: "/kubepods/podu"}
+    main, side = await containers_of(provider(Runtime(), machine, parts=parts))
+    none = {"total": 0, "avg10": 0.0, "avg60": 0.0, "avg300": 0.0}  # v1 counts none
+    zeros = {"full": none, "some": none}
+    assert main["io"] == {"time": "2026-01-01T00:00:00Z", "psi": zeros}
+    assert (main["cpu"]["psi"], main["memory"]["psi"]) == (zeros, zeros)
+    assert "psi" not in side["io"] | side["cpu"] | side["memory"]  # it has no cgroup
+    parts["by_sandbox"] = True  # then the runtime alone is asked
+    (main,) = await containers_of(provider(Runtime(), machine, parts=parts))
+    assert "psi" not in main["io"] | main["cpu"] | main["memory"]
+
+
+async def containers_of(asked: SummaryProvider) -> list[dict[str, Any]]:
+    (pod,) = (await asked.summary())["pods"]
+    containers: list[dict[str, Any]] = pod["containers"]
+    return containers
 
 
 async def test_a_disk_for_containers_shows_where_it_is_told_EVIC_024_EVIC_040() -> None:

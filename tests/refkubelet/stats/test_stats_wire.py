@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
 from refkubelet.host.disk_use import DiskUse
 from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
@@ -53,8 +55,8 @@ def test_a_time_that_never_was_is_null() -> None:
 
 def test_no_memory_is_available_without_a_limit_SRV_033() -> None:
     unlimited = ContainerUsage("c", "main", "u", "web", "default", memory_available_bytes=0)
-    assert "availableBytes" not in wire.container_memory(unlimited)
-    assert wire.container_memory(BUSY)["availableBytes"] == 1
+    assert "availableBytes" not in wire.container_memory(unlimited, 1)
+    assert wire.container_memory(BUSY, 1)["availableBytes"] == 1
 
 
 def test_space_kept_for_root_is_not_used_SRV_033() -> None:
@@ -134,8 +136,20 @@ def test_memory_of_a_cgroup_EVIC_027() -> None:
 
 
 def test_memory_and_swap_of_a_container_EVIC_029() -> None:
-    assert wire.container_memory(BUSY) == {"time": FIRST, **MEMORY}
-    assert wire.container_memory(IDLE) == {"time": None}
+    assert wire.container_memory(BUSY, 1) == {"time": FIRST, **MEMORY}
+
+
+def test_what_the_runtime_tells_nothing_of_is_0_now_SRV_030() -> None:
+    now_ns = 2_000_000_000
+    nothing = {"usageBytes": 0, "workingSetBytes": 0, "rssBytes": 0}
+    assert wire.container_memory(IDLE, now_ns) == {"time": SECOND, **nothing}
+    nothing = {"usageNanoCores": 0, "usageCoreNanoSeconds": 0}
+    assert wire.container_cpu(IDLE, None, now_ns) == {"time": SECOND, **nothing}
+    assert wire.container_io(IDLE, now_ns) == {"time": SECOND}
+    used = replace(IDLE, cpu_time_ns=1_000_000_000, memory_time_ns=1_000_000_000)
+    assert wire.container_memory(used, now_ns) == {"time": FIRST}
+    assert wire.container_cpu(used, None, now_ns) == {"time": FIRST}
+
     now_ns = 1_000_000_000
     wanted = {"time": SECOND, "swapAvailableBytes": 8, "swapUsageBytes": 7}
     assert wire.swap(BUSY, now_ns) == wanted

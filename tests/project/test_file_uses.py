@@ -50,7 +50,7 @@ stats/cgroup_files.py: read_memory
 stats/cgroup_files.py: read_swap
 stats/cgroup_files.py: read_pressure
 stats/cgroup_files.py: cpu_usage_ns
-stats/cgroup_files.py: count_processes
+stats/cgroup_files.py: below
 stats/cgroup_files.py: _processes
 """,
     "the kernel's: /proc, /sys, /dev/kmsg": """

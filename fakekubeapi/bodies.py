@@ -93,13 +93,12 @@ def _decoded(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except RecursionError:
         raise bad_request(f"the body is nested too deeply: more than {MAX_DEPTH} levels") from None
-    except UnicodeDecodeError:
-        return _decoded(body.decode(errors="replace").encode())
-    except msgspec.DecodeError as error:
-        return _decoded_slowly(body, error)
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:  # the first: msgspec before 0.23
+        replaced = body.decode(errors="replace").encode()
+        return _decoded_slowly(body, error) if replaced == body else _decoded(replaced)
 
 
-def _decoded_slowly(body: bytes, error: msgspec.DecodeError) -> Any:
+def _decoded_slowly(body: bytes, error: ValueError) -> Any:
     """Decode what msgspec refuses, but the API server takes: JSON with unpaired surrogates. For
     anything else raise the refusal that `error` means."""
     refusal = bad_request(f"the request body is not JSON: {error}")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from inspect import cleandoc
 from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
@@ -108,6 +109,9 @@ def schemas(
                 definitions[kind.__name__][word] = [{"required": [name]} for name in names]
     # Through JSON, since defaults are still Python's.
     found: Any = msgspec.json.decode(msgspec.json.encode((list(references), definitions)))
+    for definition in found[1].values():  # a docstring, indented by Python before 3.13
+        if "description" in definition:
+            definition["description"] = cleandoc(definition["description"])
     return found[0], found[1]
 
 

@@ -107,7 +107,7 @@ def _decode_json(raw: bytes) -> Any:
     told = _bytes(_last(raw, 1, b""))
     try:
         return msgspec.json.decode(told) if told else None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         raise WireError(f"what should be JSON is not: {error}") from None
 
 

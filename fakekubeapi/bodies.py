@@ -98,7 +98,7 @@ def _decoded(body: bytes) -> Any:
         return _decoded_slowly(body, error) if replaced == body else _decoded(replaced)
 
 
-def _decoded_slowly(body: bytes, error: ValueError) -> Any:
+def _decoded_slowly(body: bytes, error: UnicodeDecodeError | msgspec.DecodeError) -> Any:
     """Decode what msgspec refuses, but the API server takes: JSON with unpaired surrogates. For
     anything else raise the refusal that `error` means."""
     refusal = bad_request(f"the request body is not JSON: {error}")

@@ -101,6 +101,7 @@ async def conditions_of_the_kubelet_are_put_right(node: Node) -> None:
     }
     wanted = {c["type"]: (c["status"], c["reason"], c["message"]) for c in [mine, *own]}
     for what, changed in changes.items():
+        await node.run_for(1.0)  # the update that repaired the last change is over
         await change(node, conditions=[mine, *changed])
         await node.run_until(
             lambda: (

@@ -29,8 +29,8 @@ def uid_of(node: Node) -> str:
 
 def uids_of_sandboxes(node: Node) -> list[str]:
     """The UIDs of the pods of that name whose sandboxes were made, in order."""
-    found = node.calls("RunPodSandbox", pod=NAME)
-    return [str(call.request.config.metadata.uid) for call in found]
+    calls = node.calls("RunPodSandbox", pod=NAME)
+    return [str(call.request.config.metadata.uid) for call in calls]
 
 
 async def replace_by_namesake(node: Node, old: PodPlan, new: PodPlan) -> tuple[str, str]:

@@ -34,8 +34,10 @@ async def another_resize_that_waits_keeps_the_time(node: Node) -> None:
     )
     again = api_condition(node, "web", first["type"])
     expect(node, again["message"] != first["message"], "another message", again["message"])
-    seen = (again["reason"], again["lastTransitionTime"])
-    expect_equal(node, seen, ("Deferred", first["lastTransitionTime"]), "reason and time")
+    reason_and_time = (again["reason"], again["lastTransitionTime"])
+    expect_equal(
+        node, reason_and_time, ("Deferred", first["lastTransitionTime"]), "reason and time"
+    )
 
 
 @conformance(
@@ -61,8 +63,8 @@ async def an_error_of_a_resize_moves_the_time_and_another_error_does_not(node: N
         expect(node, moved, "a new lastTransitionTime with the error", [first, error])
     with call.fails("UNKNOWN", "busy 2"):
         await failed(node, "busy 2", limits.SYNC_ERROR_S + RESIZE_S)
-        seen = api_condition(node, "web", IN_PROGRESS)["lastTransitionTime"]
-        expect_equal(node, seen, since, "lastTransitionTime with the other error")
+        time_shown = api_condition(node, "web", IN_PROGRESS)["lastTransitionTime"]
+        expect_equal(node, time_shown, since, "lastTransitionTime with the other error")
 
 
 async def failed(node: Node, text: str, within_s: float) -> None:

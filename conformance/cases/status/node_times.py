@@ -31,8 +31,8 @@ async def put_right(node: Node) -> None:
     """Run until the Node is Ready and under no pressure, in the kubelet's words."""
 
     def words() -> list[tuple[Any, Any]]:
-        found = [node.api.node_condition(kind) for kind in KINDS]
-        return [(c.get("status"), c.get("reason")) for c in found]
+        conditions = [node.api.node_condition(kind) for kind in KINDS]
+        return [(c.get("status"), c.get("reason")) for c in conditions]
 
     await node.run_until(
         lambda: (
@@ -109,7 +109,7 @@ async def another_error_is_no_transition(node: Node) -> None:
         await becomes(node, "False", STATUS_S + 2 * 1.04 + 1)
         since = ready(node)["lastTransitionTime"]
         await node.run_for(limits.EVENTS_S + 1)
-        told = node.event_count("NodeNotReady")
+        events_before = node.event_count("NodeNotReady")
     with node.runtime.on("Status").changes_answer(broken("second")):
         await node.run_until(
             lambda: "second" in ready(node)["message"],
@@ -118,7 +118,7 @@ async def another_error_is_no_transition(node: Node) -> None:
         )
         await node.run_for(limits.EVENTS_S + 1)
         expect_equal(node, ready(node)["lastTransitionTime"], since, "lastTransitionTime")
-        expect_equal(node, node.event_count("NodeNotReady"), told, "events NodeNotReady")
+        expect_equal(node, node.event_count("NodeNotReady"), events_before, "events NodeNotReady")
     await becomes(node, "True", STATUS_S + 2 * 1.04 + 1)
     moved = ready(node)["lastTransitionTime"]
     expect(node, moved > since, f"another lastTransitionTime than {since}", moved)

@@ -48,8 +48,8 @@ async def age(node: Node, name: str, *, flipped: bool = False) -> None:
 
 def times(node: Node, name: str) -> dict[str, Any]:
     """startTime, and the lastTransitionTime of each of the kubelet's conditions."""
-    found = {kind: condition(node, kind, name).get("lastTransitionTime") for kind in KINDS}
-    return {"startTime": status(node, name).get("startTime"), **found}
+    transitions = {kind: condition(node, kind, name).get("lastTransitionTime") for kind in KINDS}
+    return {"startTime": status(node, name).get("startTime"), **transitions}
 
 
 def all_true(node: Node, name: str) -> bool:
@@ -82,11 +82,11 @@ async def a_kubelet_that_starts_goes_on_from_the_times_at_the_api(node: Node) ->
         lambda: all_true(node, "other"), within_s=RESTARTED_S, what="all conditions of other True"
     )
     await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
-    wanted = dict.fromkeys(("startTime", *KINDS), OLD)
-    expect_equal(node, times(node, "same"), wanted, "times of a pod that stayed the same")
-    seen = times(node, "other")
-    expect_equal(node, seen.pop("startTime"), OLD, "startTime of the other pod")
-    for kind, when in seen.items():
+    old_times = dict.fromkeys(("startTime", *KINDS), OLD)
+    expect_equal(node, times(node, "same"), old_times, "times of a pod that stayed the same")
+    new_times = times(node, "other")
+    expect_equal(node, new_times.pop("startTime"), OLD, "startTime of the other pod")
+    for kind, when in new_times.items():
         expect(node, when > OLD, f"a new lastTransitionTime of {kind}", when)
 
 
@@ -112,8 +112,8 @@ async def a_static_pod_goes_on_from_the_times_of_its_mirror(node: Node) -> None:
     await start_without_the_url(node)
     await node.run_for(2 * limits.STATUS_PASS_S)
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
-    wanted = dict.fromkeys(("startTime", *KINDS), OLD)
-    expect_equal(node, times(node, "web"), wanted, "times of the mirror")
+    old_times = dict.fromkeys(("startTime", *KINDS), OLD)
+    expect_equal(node, times(node, "web"), old_times, "times of the mirror")
 
 
 async def start_without_the_url(node: Node) -> None:
@@ -188,8 +188,8 @@ async def a_pod_that_was_evicted_by_somebody_keeps_the_time_of_it(node: Node) ->
         what="the pod has ended",
     )
     await node.run_for(1)
-    seen = condition(node, "DisruptionTarget")
-    expect_equal(node, seen, {**seen, **disruption("True")}, "DisruptionTarget")
+    target = condition(node, "DisruptionTarget")
+    expect_equal(node, target, {**target, **disruption("True")}, "DisruptionTarget")
     await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
@@ -210,8 +210,8 @@ async def an_eviction_by_the_kubelet_moves_the_time_with_the_status_alone(node: 
         for name in before:
             await evicted(node, name, within_s=EVICTED_BOTH_S)
     for name in before:
-        seen = condition(node, "DisruptionTarget", name)
-        words = (seen["status"], seen["reason"])
+        target = condition(node, "DisruptionTarget", name)
+        words = (target["status"], target["reason"])
         expect_equal(node, words, ("True", "TerminationByKubelet"), f"DisruptionTarget of {name}")
     kept = condition(node, "DisruptionTarget", "marked")["lastTransitionTime"]
     expect_equal(node, kept, OLD, "lastTransitionTime where it was True")
@@ -231,12 +231,12 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
     trigger = container("trigger", in_turn(exits(88, after_s=4), exits(0, after_s=9)), **ALL)
     plan = pod("web", container("main", exits(0, after_s=9)), trigger, restartPolicy="Never")
     await node.api.create_pod(plan)
-    seen: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
 
     def note() -> str:
         now = condition(node, "AllContainersRestarting")
-        if now and (not seen or now != seen[-1]):
-            seen.append(now)
+        if now and (not shown or now != shown[-1]):
+            shown.append(now)
         return node.api.phase("web")
 
     await node.run_until(
@@ -244,10 +244,12 @@ async def the_restart_of_all_containers_has_times_of_its_own(node: Node) -> None
         within_s=4 + 9 + 4 * limits.START_S + limits.STOP_S,
         what="the pod is over",
     )
-    first, last = seen[0], seen[-1]
+    first, last = shown[0], shown[-1]
     expect_equal(node, last.get("reason"), "PodCompleted", "reason at the end")
     later = last["lastTransitionTime"]
-    expect(node, later > first["lastTransitionTime"], "a new time since the restart", seen)
-    rests = [c for c in seen if c["status"] == "False" and c != first]
+    expect(node, later > first["lastTransitionTime"], "a new time since the restart", shown)
+    rests = [c for c in shown if c["status"] == "False" and c != first]
     ready = {c.get("reason"): c["lastTransitionTime"] for c in rests}
-    expect_equal(node, ready.get(None), later, f"the time after the restart and at the end: {seen}")
+    expect_equal(
+        node, ready.get(None), later, f"the time after the restart and at the end: {shown}"
+    )

@@ -44,8 +44,8 @@ def of_each_kind(**more: Any) -> dict[str, Any]:
 
 def owner(node: Node, pod: str, file: str) -> Owner:
     """Whose the file of the pod's volume is, and who may do what; links followed."""
-    found = (node.machine.made_volume(pod, VOLUME) / file).stat()
-    return found.st_uid, found.st_gid, oct(stat.S_IMODE(found.st_mode))
+    status = (node.machine.made_volume(pod, VOLUME) / file).stat()
+    return status.st_uid, status.st_gid, oct(stat.S_IMODE(status.st_mode))
 
 
 def owners(node: Node, pod: str, files: dict[str, Owner]) -> dict[str, Owner]:
@@ -74,8 +74,8 @@ async def a_file_has_the_mode_of_its_item_or_of_its_volume(node: Node) -> None:
     await node.wait_running("web")
     modes = {"secret": 0o440, "below/secret": 0o711, "map": 0o440, "below/map": 0}
     modes |= {"name": 0o440, "below/name": 0o604, "token": 0o440}
-    wanted = {file: (ME, group, oct(mode)) for file, mode in modes.items()}
-    expect_equal(node, owners(node, "web", wanted), wanted, "owners and modes")
+    expected = {file: (ME, group, oct(mode)) for file, mode in modes.items()}
+    expect_equal(node, owners(node, "web", expected), expected, "owners and modes")
     fields = [DOWNWARD, {**FIELD, "mode": 0o604}]
     sources: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
         "map": ({"configMap": {"name": "settings", "defaultMode": 0o640}}, {"a": 0o640}),
@@ -88,8 +88,8 @@ async def a_file_has_the_mode_of_its_item_or_of_its_volume(node: Node) -> None:
     for name, (source, modes) in sources.items():
         await node.api.create_pod(robot(name, source))
         await node.wait_running(name)
-        wanted = {file: (ME, group, oct(mode)) for file, mode in modes.items()}
-        expect_equal(node, owners(node, name, wanted), wanted, f"owners and modes of {name}")
+        expected = {file: (ME, group, oct(mode)) for file, mode in modes.items()}
+        expect_equal(node, owners(node, name, expected), expected, f"owners and modes of {name}")
 
 
 @conformance(
@@ -105,8 +105,8 @@ async def with_a_group_the_token_is_its_own(node: Node) -> None:
     for name, group in (("own", GROUP), ("root", 0)) if ME == 0 else (("own", GROUP),):
         await node.api.create_pod(robot(name, of_each_kind(), securityContext={"fsGroup": group}))
         await node.wait_running(name)
-        wanted = {file: (ME, group, mode) for file, mode in modes.items()}
-        expect_equal(node, owners(node, name, wanted), wanted, f"owners with fsGroup {group}")
+        expected = {file: (ME, group, mode) for file, mode in modes.items()}
+        expect_equal(node, owners(node, name, expected), expected, f"owners with fsGroup {group}")
 
 
 @conformance(id="volume-token-of-which-user", rules=["NODE-205.9"], needs=NEEDS)
@@ -135,15 +135,15 @@ async def the_user_of_all_containers_owns_the_token(node: Node) -> None:
     }
     first = container("first", exits(0))
     other_first = container("first", exits(0), securityContext=own)
-    for name, init, wanted in (("init-none", first, nobodys), ("init-same", other_first, mine)):
-        pods[name] = (robot(name, projected(TOKEN), named, init=[init]), wanted)
+    for name, init, expected in (("init-none", first, nobodys), ("init-same", other_first, mine)):
+        pods[name] = (robot(name, projected(TOKEN), named, init=[init]), expected)
     if ME == 0:
         root = robot("of-root", projected(TOKEN), securityContext=as_user(0))
         pods["of-root"] = (root, (0, group, "0o600"))
-    for name, (plan, wanted) in pods.items():
+    for name, (plan, expected) in pods.items():
         await node.api.create_pod(plan)
         await node.run_until(partial(node.running, name), within_s=10, what=f"{name} runs")
-        expect_equal(node, owner(node, name, "token"), wanted, f"the token of {name}")
+        expect_equal(node, owner(node, name, "token"), expected, f"the token of {name}")
 
 
 @conformance(
@@ -159,13 +159,13 @@ async def new_content_has_the_same_owners(node: Node) -> None:
         robot("web", of_each_kind(defaultMode=0o600), securityContext=context)
     )
     await node.wait_running("web")
-    wanted = dict.fromkeys(("secret", "map", "name"), (ME, GROUP, "0o640"))
-    wanted["token"] = (USER, GROUP, "0o640")
-    expect_equal(node, owners(node, "web", wanted), wanted, "owners")
+    expected = dict.fromkeys(("secret", "map", "name"), (ME, GROUP, "0o640"))
+    expected["token"] = (USER, GROUP, "0o640")
+    expect_equal(node, owners(node, "web", expected), expected, "owners")
     files = node.machine.volume_files("web", VOLUME)
     await node.api.change_object("configmaps", "settings", {"data": {"a": "changed"}})
     await wait_files(node, "web", {**files, "map": "changed"})
-    expect_equal(node, owners(node, "web", wanted), wanted, "owners after the update")
+    expect_equal(node, owners(node, "web", expected), expected, "owners after the update")
 
 
 @conformance(
@@ -185,10 +185,10 @@ async def trust_bundles_are_the_users_too(node: Node) -> None:
         "user": ({"runAsUser": USER}, (USER, os.getegid(), "0o600")),
         "group": ({"fsGroup": GROUP}, (ME, GROUP, "0o640")),
     }
-    for name, (context, wanted) in contexts.items():
+    for name, (context, expected) in contexts.items():
         await node.api.create_pod(with_volume(name, source, securityContext=context))
         await node.wait_running(name)
-        expect_equal(node, owner(node, name, "x/one"), wanted, f"the bundle of {name}")
+        expect_equal(node, owner(node, name, "x/one"), expected, f"the bundle of {name}")
 
 
 @conformance(id="volume-owner-of-link", rules=["NODE-205.9"], needs=NEEDS, since="1.36")
@@ -200,5 +200,5 @@ async def the_link_to_the_token_is_the_users_too(node: Node) -> None:
     await node.api.create_pod(robot("web", of_each_kind(), securityContext=as_user(USER)))
     await node.wait_running("web")
     volume = node.machine.made_volume("web", VOLUME)
-    found = {name: (volume / name).lstat().st_uid for name in ("token", "map", "below")}
-    expect_equal(node, found, {"token": USER, "map": ME, "below": ME}, "owners of the links")
+    link_owners = {name: (volume / name).lstat().st_uid for name in ("token", "map", "below")}
+    expect_equal(node, link_owners, {"token": USER, "map": ME, "below": ME}, "owners of the links")

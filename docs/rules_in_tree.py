@@ -148,7 +148,7 @@ def look() -> Found:
         for rule in dict.fromkeys([r.partition(".")[0] for r in case.rules] + list(case.rules)):
             cases.setdefault(rule, []).append(case.id)
     code = places(sorted((ROOT / "refkubelet").rglob("*.py")), tests=False)
-    for package in ("fakecri", "fakekubeapi"):
+    for package in ("kubeobjects", "fakecri", "fakekubeapi"):
         for rule, where in places(sorted((ROOT / package).rglob("*.py")), tests=False).items():
             code.setdefault(rule, []).extend(where)
     project = ROOT / "tests" / "project"  # about the project, not about a kubelet

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.golang.duration import format_duration
+from kubeobjects.golang.duration import format_duration
 from simclock import Clock
 
 log = logging.getLogger(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -39,8 +40,9 @@ def with_list(pyproject: str, modules: Iterable[str]) -> str:
 
 def current(pyproject: str) -> str:
     """The text as it should be."""
-    found = pure_modules(ROOT / "refkubelet")
-    return with_list(pyproject, [str(path.relative_to(ROOT)) for path in found])
+    packages = tomllib.loads(pyproject)["tool"]["mutmut"]["source_paths"]
+    modules = [path for package in packages for path in pure_modules(ROOT / package)]
+    return with_list(pyproject, [str(path.relative_to(ROOT)) for path in modules])
 
 
 if __name__ == "__main__":

@@ -10,15 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from fakekubeapi.errors import (
-    Cause,
-    bad_request,
-    forbidden_field,
-    invalid,
-    invalid_value,
-    unsupported_value,
-)
+from fakekubeapi.errors import bad_request, invalid
 from fakekubeapi.requests.parameters import is_true, whole_number
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, unsupported_value
 
 _SWITCHES: Final = ("follow", "previous", "timestamps")
 _NUMBERS: Final = ("sinceSeconds", "tailLines", "limitBytes")

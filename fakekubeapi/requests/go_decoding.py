@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from fakekubeapi.protobuf.messages import Field, Message, Shape, message
 from fakekubeapi.protobuf.values import KINDS
-from fakekubeapi.resources.quantity import WRONG_QUANTITY
+from kubeobjects.quantity import WRONG_FORM
 
 GO_NAMES: Final = {
     **dict.fromkeys(("string", "Time", "MicroTime"), "string"),
@@ -117,7 +117,7 @@ def _in_item(value: Any, field: Field, place: _Place) -> Iterator[str]:
             yield place.wrong(value, _go_name(field))
     elif kind == "Quantity":
         if isinstance(value, bool | dict | list):
-            yield WRONG_QUANTITY
+            yield WRONG_FORM
     elif kind in GO_NAMES and not _fits(value, kind):
         yield place.wrong(value, _go_name(field))
 

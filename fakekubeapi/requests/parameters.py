@@ -9,12 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fakekubeapi.errors import (
+from fakekubeapi.errors import StatusError, bad_request, invalid
+from kubeobjects.causes import (
     Cause,
-    StatusError,
-    bad_request,
     forbidden_field,
-    invalid,
     invalid_value,
     required,
     shown,

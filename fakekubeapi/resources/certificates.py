@@ -11,9 +11,9 @@ import binascii
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required
-from fakekubeapi.resources.metadata import path_segment_problems
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.names import path_segment_problems
 
 APPROVED: Final = "Approved"
 DENIED: Final = "Denied"

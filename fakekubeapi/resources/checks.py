@@ -6,7 +6,8 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, invalid_value, required, unsupported_value
+from kubeobjects.causes import Cause, invalid_value, required, unsupported_value
+from kubeobjects.names import port_name_problems
 
 Object = Mapping[str, Any]
 PORT_RULE: Final = "must be between 1 and 65535, inclusive"
@@ -39,20 +40,6 @@ def port_causes(port: Any, path: str) -> list[Cause]:
     if isinstance(port, int):
         return [] if 0 < port <= 65535 else [invalid_value(path, port, PORT_RULE)]
     return [invalid_value(path, port, text) for text in port_name_problems(str(port))]
-
-
-def port_name_problems(name: str) -> list[str]:
-    """What is wrong with the name of a port."""
-    problems = ["must be no more than 15 characters"] if len(name) > 15 else []
-    if set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
-        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not any("a" <= one <= "z" for one in name):
-        problems.append("must contain at least one letter (a-z)")
-    if "--" in name:
-        problems.append("must not contain consecutive hyphens")
-    if name[:1] == "-" or name[-1:] == "-":
-        problems.append("must not begin or end with a hyphen")
-    return problems
 
 
 def is_address(text: str) -> bool:

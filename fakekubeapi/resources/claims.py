@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required, unsupported_value
 from fakekubeapi.resources.go_spelling import claims_differ
-from fakekubeapi.resources.metadata import qualified_name_problems, subdomain_problems
-from fakekubeapi.resources.quantity import parse_quantity
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, unsupported_value
+from kubeobjects.names import qualified_name_problems, subdomain_problems
+from kubeobjects.quantity import NANO, parse_nano
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
-_NANO: Final = 1_000_000_000
 _NO_AMOUNT: Final = "must be a valid resource quantity"
 _RESIZE_STATES: Final = (
     *("ControllerResizeInProgress", "ControllerResizeInfeasible"),
@@ -71,8 +70,8 @@ def _change_causes(new: Object, old: Object) -> list[Cause]:
             spec["volumeAttributesClassName"] = was["volumeAttributesClassName"]
     if _comparable(spec) != _comparable(was):
         causes.append(forbidden_field("spec", f"{_UNCHANGEABLE}\n{claims_differ(was, spec)}"))
-    wish, before = parse_quantity(_wish(new["spec"])), parse_quantity(_wish(old["spec"]))
-    has = parse_quantity((old["status"].get("capacity") or {}).get("storage", "0"))
+    wish, before = parse_nano(_wish(new["spec"])), parse_nano(_wish(old["spec"]))
+    has = parse_nano((old["status"].get("capacity") or {}).get("storage", "0"))
     if wish < before and wish <= has:
         text = "field can not be less than status.capacity"
         causes.append(forbidden_field("spec.resources.requests.storage", text))
@@ -85,7 +84,7 @@ def _change_causes(new: Object, old: Object) -> list[Cause]:
 def _comparable(spec: dict[str, Any]) -> dict[str, Any]:
     """The spec with its amounts as numbers, which are the same however they are written."""
     resources = {
-        kind: {name: parse_quantity(amount) for name, amount in amounts.items()}
+        kind: {name: parse_nano(amount) for name, amount in amounts.items()}
         for kind, amounts in spec["resources"].items()
         if isinstance(amounts, dict)
     }
@@ -110,7 +109,7 @@ def _status_causes(status: dict[str, Any]) -> list[Cause]:
     causes = [
         invalid_value(f"status.capacity[{name}]", _whole(amount), _NO_AMOUNT)
         for name, amount in (status.get("capacity") or {}).items()
-        if parse_quantity(amount) < 0
+        if parse_nano(amount) < 0
     ]
     for name, state in (status.get("allocatedResourceStatuses") or {}).items():
         field = "status.allocatedResourceStatuses"
@@ -119,7 +118,7 @@ def _status_causes(status: dict[str, Any]) -> list[Cause]:
             causes.append(unsupported_value(field, name, _RESIZE_STATES))
     for name, amount in (status.get("allocatedResources") or {}).items():
         wrong = _key_causes(name, "status.allocatedResources")
-        if not wrong and parse_quantity(amount) < 0:
+        if not wrong and parse_nano(amount) < 0:
             field = f"status.allocatedResources[{name}]"
             wrong = [invalid_value(field, _whole(amount), _NO_AMOUNT)]
         causes += wrong
@@ -128,7 +127,7 @@ def _status_causes(status: dict[str, Any]) -> list[Cause]:
 
 def _whole(amount: str) -> int:
     """A negative amount as its refusal shows it: rounded away from 0."""
-    return parse_quantity(amount) // _NANO
+    return parse_nano(amount) // NANO
 
 
 def _key_causes(name: str, field: str) -> list[Cause]:
@@ -158,7 +157,7 @@ def _spec_causes(spec: dict[str, Any]) -> list[Cause]:
     storage = (spec["resources"].get("requests") or {}).get("storage")
     if storage is None:
         causes.append(required("spec.resources[storage]"))
-    elif parse_quantity(storage) <= 0:
+    elif parse_nano(storage) <= 0:
         text = "must be greater than zero"
         causes.append(invalid_value("spec.resources[storage]", storage, text))
     name = spec.get("storageClassName")

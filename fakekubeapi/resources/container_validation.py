@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, duplicate, forbidden_field, invalid_value, required
 from fakekubeapi.resources.checks import needed, one_of, path_causes, port_causes
-from fakekubeapi.resources.checks import port_name_problems as name_problems
 from fakekubeapi.resources.env_validation import env_causes
 from fakekubeapi.resources.handler_validation import probe_causes
-from fakekubeapi.resources.metadata import label_problems
 from fakekubeapi.resources.resource_validation import resource_causes
 from fakekubeapi.resources.security_validation import container_security_causes
+from kubeobjects.causes import Cause, duplicate, forbidden_field, invalid_value, required
+from kubeobjects.names import label_problems
+from kubeobjects.names import port_name_problems as name_problems
 
 Object = dict[str, Any]
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")

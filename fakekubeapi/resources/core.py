@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fakekubeapi.errors import Cause, invalid_value, required
-from fakekubeapi.resources.metadata import (
-    label_problems,
-    path_segment_problems,
-    qualified_name_problems,
-)
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import Cause, invalid_value, required
+from kubeobjects.names import label_problems, path_segment_problems, qualified_name_problems
 
 
 def _spec(obj: Object) -> dict[str, Any]:

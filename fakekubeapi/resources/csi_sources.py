@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, invalid_value, required
-from fakekubeapi.resources.metadata import label_problems, subdomain_problems
+from kubeobjects.causes import Cause, invalid_value, required
+from kubeobjects.names import label_problems, subdomain_problems
 
 _MAX_DRIVER: Final = 63
 _CHECKED_SECRETS: Final = (

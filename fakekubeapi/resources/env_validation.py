@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, invalid_value, required, unsupported_value
 from fakekubeapi.resources.checks import needed
-from fakekubeapi.resources.metadata import subdomain_problems
+from kubeobjects.causes import Cause, invalid_value, required, unsupported_value
+from kubeobjects.names import subdomain_problems
 
 Object = dict[str, Any]
 _NAME_RULE: Final = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required
 from fakekubeapi.resources.checks import needed, not_negative, one_of, port_causes
-from fakekubeapi.resources.metadata import explained
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.names import explained
 
 Object = dict[str, Any]
 _KINDS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")

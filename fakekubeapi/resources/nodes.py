@@ -5,14 +5,14 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, ClassVar, Final
 
-from fakekubeapi.errors import (
+from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import (
     Cause,
     duplicate_text,
     forbidden_field,
     invalid_value,
     unsupported_value,
 )
-from fakekubeapi.resources.strategy import Object, Strategy
 
 _NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

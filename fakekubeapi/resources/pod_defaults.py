@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fakekubeapi.resources.quantity import NANO, QuantityError, canonical_quantity, parse_quantity
+from kubeobjects.quantity import QuantityError, parse, parse_nano
 
 _TOLERATED_FOR_A_WHILE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_S: Final = 300
@@ -114,10 +114,10 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
 
 def _whole_milli(amount: Any) -> Any:
     """An amount without parts of a thousandth, which are rounded up."""
-    if isinstance(amount, str) and amount[-1:] in ("n", "u"):
-        parts = -(-parse_quantity(amount) // (NANO // 1000))
-        return canonical_quantity(f"{parts}m")
-    return str(amount) if isinstance(amount, int | float) else amount
+    try:
+        return str(parse(str(amount)).in_thousandths())
+    except QuantityError:
+        return amount  # left to validation
 
 
 def _default_handler(handler: dict[str, Any]) -> None:
@@ -202,7 +202,7 @@ def _amounts(listed: Any) -> dict[str, int]:
     amounts = {}
     for name in ("cpu", "memory"):
         try:
-            amount = parse_quantity(str((listed or {}).get(name, "0")))
+            amount = parse_nano(str((listed or {}).get(name, "0")))
         except QuantityError:
             continue
         if amount > 0:

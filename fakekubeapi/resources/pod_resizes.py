@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value
 from fakekubeapi.resources.pod_defaults import qos_class
+from kubeobjects.causes import Cause, forbidden_field, invalid_value
 
 Object = dict[str, Any]
 _RESIZABLE: Final = ("cpu", "memory")

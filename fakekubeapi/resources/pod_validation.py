@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required, unsupported_value
 from fakekubeapi.resources.checks import IP_RULE, is_address, one_of
 from fakekubeapi.resources.container_validation import container_group_causes, image_causes
-from fakekubeapi.resources.metadata import (
+from fakekubeapi.resources.security_validation import pod_security_causes
+from fakekubeapi.resources.volume_validation import token_causes, volume_causes
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, unsupported_value
+from kubeobjects.names import (
     explained,
     label_problems,
     label_value_problems,
     qualified_name_problems,
     subdomain_problems,
 )
-from fakekubeapi.resources.security_validation import pod_security_causes
-from fakekubeapi.resources.volume_validation import token_causes, volume_causes
 
 Object = dict[str, Any]
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")

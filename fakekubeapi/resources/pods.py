@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
 from fakekubeapi.resources.pod_resizes import resize_causes
 from fakekubeapi.resources.pod_validation import (
@@ -21,6 +20,7 @@ from fakekubeapi.resources.pod_validation import (
     validate_pod,
 )
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import Cause, forbidden_field, invalid_value
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _GATED: Final = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, forbidden_field, invalid_value, required
 from fakekubeapi.resources.checks import NOT_NEGATIVE
-from fakekubeapi.resources.metadata import qualified_name_problems
-from fakekubeapi.resources.quantity import NANO, parse_quantity
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.names import qualified_name_problems
+from kubeobjects.quantity import NANO, parse_nano
 
 Object = dict[str, Any]
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
@@ -31,10 +31,10 @@ def resource_causes(resources: Object, path: str, claims: list[str]) -> list[Cau
             if not _overcommits(name) and _is_known(name):
                 text = "Limit must be set for non overcommitable resources"
                 causes.append(required(f"{path}.limits", text))
-        elif not _overcommits(name) and parse_quantity(amount) != parse_quantity(limit):
+        elif not _overcommits(name) and parse_nano(amount) != parse_nano(limit):
             text = f"must be equal to {name} limit of {limit}"
             causes.append(invalid_value(f"{path}.requests", amount, text))
-        elif parse_quantity(amount) > parse_quantity(limit):
+        elif parse_nano(amount) > parse_nano(limit):
             text = f"must be less than or equal to {name} limit of {limit}"
             causes.append(invalid_value(f"{path}.requests", amount, text))
     named = {*limits, *requests}
@@ -53,7 +53,7 @@ def _amount_causes(name: str, amount: str, path: str) -> list[Cause]:
         text = "must be a standard resource type or fully qualified"
         causes.append(invalid_value(path, name, text))
         causes.append(invalid_value(path, name, "must be a standard resource for containers"))
-    held = parse_quantity(amount)
+    held = parse_nano(amount)
     if held < 0:
         causes.append(invalid_value(path, amount, NOT_NEGATIVE))
     if "/" in name and held % NANO:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, invalid_value, required
 from fakekubeapi.resources.checks import one_of
+from kubeobjects.causes import Cause, invalid_value, required
 
 Object = dict[str, Any]
 _ID_RULE: Final = "must be between 0 and 2147483647, inclusive"

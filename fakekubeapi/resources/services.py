@@ -11,17 +11,7 @@ import ipaddress
 import zlib
 from typing import Any, ClassVar, Final
 
-from fakekubeapi.errors import (
-    Cause,
-    duplicate,
-    forbidden_field,
-    invalid_value,
-    required,
-    shown,
-    unsupported_value,
-)
 from fakekubeapi.resources.checks import IP_RULE, is_address
-from fakekubeapi.resources.metadata import label_problems
 from fakekubeapi.resources.service_types import (
     OF_ADDRESSES,
     WITH_PORTS,
@@ -30,6 +20,16 @@ from fakekubeapi.resources.service_types import (
     is_external,
 )
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import (
+    Cause,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    required,
+    shown,
+    unsupported_value,
+)
+from kubeobjects.names import label_problems
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _POLICIES: Final = ("Cluster", "Local")

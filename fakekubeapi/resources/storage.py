@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.errors import Cause, duplicate, invalid_value, required, unsupported_value
 from fakekubeapi.resources.checks import not_negative, one_of
 from fakekubeapi.resources.csi_sources import driver_name_causes
 from fakekubeapi.resources.go_spelling import node_driver
@@ -16,10 +15,11 @@ from fakekubeapi.resources.metadata import (
     finalizer_causes,
     metadata_causes,
     new_finalizer_causes,
-    qualified_name_problems,
     server_owned_causes,
 )
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import Cause, duplicate, invalid_value, required, unsupported_value
+from kubeobjects.names import qualified_name_problems
 
 _DRIVER_DEFAULTS: Final = {
     "attachRequired": True,

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fakekubeapi.errors import Cause
 from fakekubeapi.resources.metadata import (
     finalizer_causes,
     metadata_causes,
     name_causes,
     new_finalizer_causes,
     server_owned_causes,
-    subdomain_problems,
 )
+from kubeobjects.causes import Cause
+from kubeobjects.names import subdomain_problems
 
 Object = dict[str, Any]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fakekubeapi.errors import (
+from fakekubeapi.resources.checks import needed, one_of, path_causes
+from kubeobjects.causes import (
     Cause,
     duplicate,
     forbidden_field,
@@ -13,9 +14,8 @@ from fakekubeapi.errors import (
     required,
     unsupported_value,
 )
-from fakekubeapi.resources.checks import needed, one_of, path_causes
-from fakekubeapi.resources.metadata import label_problems
-from fakekubeapi.resources.quantity import parse_quantity
+from kubeobjects.names import label_problems
+from kubeobjects.quantity import parse_nano
 
 Object = dict[str, Any]
 _HOST_TYPES: Final = (
@@ -65,7 +65,7 @@ def _source_causes(volume: Object, path: str) -> list[Cause]:
 
 def _empty_dir(source: Object, path: str) -> list[Cause]:
     limit = source.get("sizeLimit")
-    if limit is not None and parse_quantity(limit) < 0:
+    if limit is not None and parse_nano(limit) < 0:
         text = "SizeLimit field must be a valid resource quantity"
         return [forbidden_field(f"{path}.sizeLimit", text)]
     return []

@@ -22,7 +22,8 @@ import msgspec
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.resources.go_fields import ALWAYS, POINTERS
-from fakekubeapi.resources.quantity import canonical_quantity
+from kubeobjects.golang.json import go_number
+from kubeobjects.quantity import QuantityError, canonical
 
 Convert: TypeAlias = Callable[[Any], Any]
 _AMOUNTS: Final = frozenset(
@@ -102,7 +103,7 @@ def _convert(owner: str, name: str, wanted: Any) -> Convert:
     if name in _AMOUNTS and _struct(wanted) is None:
         return _amounts
     if name in _AMOUNT:
-        return canonical_quantity
+        return _canonical_amount
     return _of_type(name, wanted)
 
 
@@ -166,11 +167,20 @@ def _wrong_byte(text: str) -> int:
     return len(text) - len(letters) % 4
 
 
+def _canonical_amount(value: Any) -> str:
+    """An amount, a text or a number, as the server writes it. Raises: ValueError, as it says it."""
+    text = go_number(value) if isinstance(value, float) else str(value)
+    try:
+        return canonical(text)
+    except QuantityError as error:
+        raise ValueError(error.upstream) from None
+
+
 def _amounts(value: Any) -> Any:
     if not isinstance(value, dict):
         return copy_json(value)
     return {
-        name: item if isinstance(item, dict | list) else canonical_quantity(item)
+        name: item if isinstance(item, dict | list) else _canonical_amount(item)
         for name, item in value.items()
     }
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from fakekubeapi.errors import bad_request, shown
-from fakekubeapi.resources.metadata import label_value_problems, qualified_name_problems
+from fakekubeapi.errors import bad_request
+from kubeobjects.causes import shown
+from kubeobjects.names import label_value_problems, qualified_name_problems
 
 Labels = dict[str, str]
 Term = Callable[[Labels], bool]

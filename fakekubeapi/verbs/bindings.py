@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.errors import StatusError, bad_request, required, unsupported_value
+from fakekubeapi.errors import StatusError, bad_request
 from fakekubeapi.requests.routes import Route
+from kubeobjects.causes import required, unsupported_value
 
 
 def require_name(route: Route, body: dict[str, Any], kind: str) -> None:

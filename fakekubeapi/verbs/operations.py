@@ -20,7 +20,6 @@ from fakekubeapi.errors import (
     bad_request,
     conflict,
     invalid,
-    invalid_value,
     not_found,
     other_uid,
 )
@@ -48,6 +47,7 @@ from fakekubeapi.verbs.posted import (
     written,
 )
 from fakekubeapi.verbs.strict_patches import require_known_patch
+from kubeobjects.causes import invalid_value
 from simclock import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (

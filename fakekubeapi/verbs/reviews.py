@@ -13,19 +13,12 @@ from typing import Any, Final
 from fakekubeapi.access.policy import AccessPolicy, Attributes
 from fakekubeapi.access.tokens import read, sign
 from fakekubeapi.access.users import ALL_AUTHENTICATED, User, Users
-from fakekubeapi.errors import (
-    Cause,
-    StatusError,
-    bad_request,
-    conflict,
-    invalid,
-    invalid_value,
-    not_found,
-)
+from fakekubeapi.errors import StatusError, bad_request, conflict, invalid, not_found
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources.service_accounts import EXPIRATION_S
 from fakekubeapi.storage.store import Key, Object, Store
+from kubeobjects.causes import Cause, invalid_value
 from simclock import Clock, Ids, format_rfc3339
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from fakekubeapi.bodies import JSON_PATCH, STRATEGIC_PATCH, encode
-from fakekubeapi.errors import invalid, invalid_value
+from fakekubeapi.errors import invalid
 from fakekubeapi.patches.go_words import as_go_prints
 from fakekubeapi.requests.shapes import unknown_fields
 from fakekubeapi.resources.registry import Resource
+from kubeobjects.causes import invalid_value
 
 
 def require_known_patch(resource: Resource, content_type: str, patch: Any, patched: Any) -> None:

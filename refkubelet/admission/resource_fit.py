@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.quantity import NANO, parse_nano
 from refkubelet.model.objects import Node, Pod
-from refkubelet.model.quantity import NANO, parse_nano
 from refkubelet.model.resources import pod_requests, requests_in_use
 
 PODS: Final = "pods"

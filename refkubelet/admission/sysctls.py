@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.admission.admit_handler import Check, PodAdmitAttributes, Rejection
-from refkubelet.golang.strconv import quoted
 
 FORBIDDEN: Final = "SysctlForbidden"
 SAFE: Final = (

@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
+from kubeobjects.golang.json import go_json
 from refkubelet.allocation.messages import resources_json
 from refkubelet.allocation.resources import PodResources, canonical_resources
 from refkubelet.checkpoints.content import CheckpointError, checksum, json_value
-from refkubelet.golang.json import go_json
 
 GO_TYPE: Final = "string"  # of the data, whose checksum covers its Go dump
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
+from kubeobjects.golang.json import go_json
 from refkubelet.allocation.resources import canonical_resources
-from refkubelet.golang.json import go_json
 from refkubelet.model.objects import Container, Pod
 
 DEFERRED: Final = "ResizeDeferred"

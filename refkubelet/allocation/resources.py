@@ -14,9 +14,9 @@ from itertools import product
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
+from kubeobjects.quantity import canonical, parse_nano
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers, is_sidecar, sidecars
-from refkubelet.model.quantity import canonical, parse_nano
 from refkubelet.model.resources import COMPUTE, pod_requests
 
 

@@ -14,8 +14,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from refkubelet.golang.fnv import fnv1a_32
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.fnv import fnv1a_32
+from kubeobjects.golang.strconv import quoted
 
 CORRUPT: Final = "checkpoint is corrupted"  # upstream's word for a checksum that does not fit
 NIL: Final = "<nil>"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubeobjects.quantity import QuantityError, parse_nano
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.model.quantity import QuantityError, parse_nano
 
 ENFORCEABLE: Final = (
     "pods",

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.config.fields import boolean, duration, optional_struct, strings, structs, text
-from refkubelet.golang.duration import format_duration
 from refkubelet.model.validation.field_errors import (
     duplicate,
     forbidden,

@@ -15,9 +15,9 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from kubeobjects.golang.duration import parse_duration_s
+from kubeobjects.quantity import parse_integer
 from refkubelet.config.fields import FieldInfo, Kind, info_of
-from refkubelet.golang.duration import parse_duration_s
-from refkubelet.model.quantity import parse_integer
 from refkubelet.model.yaml.document import Document, Path, dotted
 
 S = TypeVar("S")

@@ -13,10 +13,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubeobjects.golang.duration import format_duration
+from kubeobjects.quantity import format_binary
 from refkubelet.config.fields import FieldInfo, Kind, info_of
 from refkubelet.config.kubelet_config import API_VERSION, KIND, KubeletConfiguration
-from refkubelet.golang.duration import format_duration
-from refkubelet.model.quantity import format_binary
 
 Json = dict[str, Any]
 POINTERS: Final = frozenset(

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
+from kubeobjects.golang.duration import parse_duration_s
+from kubeobjects.golang.strconv import parse_float32
+from kubeobjects.quantity import canonical, parse_integer
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, SIGNALS, Threshold, ThresholdValue
-from refkubelet.golang.duration import parse_duration_s
-from refkubelet.golang.strconv import parse_float32
-from refkubelet.model.quantity import canonical, parse_integer
 
 PODS: Final = "pods"
 """The word in enforceNodeAllocatable that limits the cgroup of all pods."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.model.quantity import canonical, format_binary
+from kubeobjects.quantity import canonical, format_binary
 
 MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.config.image_policies import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,
@@ -17,7 +18,6 @@ from refkubelet.config.image_policies import (
 )
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import IDS_PER_POD
-from refkubelet.golang.duration import format_duration
 from refkubelet.model.cgroups.names import words_of
 
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"

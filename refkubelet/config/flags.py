@@ -16,11 +16,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from kubeobjects.golang.duration import parse_duration_s
+from kubeobjects.golang.strconv import parse_bool
+from kubeobjects.quantity import parse_integer
 from refkubelet.config.fields import FieldInfo, Kind, info_of
 from refkubelet.config.kubelet_config import KubeletConfiguration, MemoryReservation, Taint
-from refkubelet.golang.duration import parse_duration_s
-from refkubelet.golang.strconv import parse_bool
-from refkubelet.model.quantity import parse_integer
 
 S = TypeVar("S")
 FEATURE_GATES: Final = "featureGates"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kubeobjects.golang.duration import format_duration
+from kubeobjects.golang.strconv import quoted
 from refkubelet.config.kubelet_config import KubeletConfiguration, Logging, OutputRouting
-from refkubelet.golang.duration import format_duration
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.validation.field_errors import MAX_INT32, forbidden, invalid, required
 
 TEXT: Final = "text"

@@ -11,9 +11,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from kubeobjects.quantity import QuantityError, parse_nano
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.cpuset import parse_cpuset
-from refkubelet.model.quantity import QuantityError, parse_nano
 
 CPU: Final = "cpu"
 

@@ -10,12 +10,12 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Final
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.config.allocatable_validation import allocatable_problems
 from refkubelet.config.field_validation import field_problems
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.observing_validation import logging_problems, tracing_problems
 from refkubelet.config.resource_validation import resource_problems
-from refkubelet.golang.duration import format_duration
 
 PREFIX: Final = "invalid configuration: "
 _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"

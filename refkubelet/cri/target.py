@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import grpc
 
-from refkubelet.golang.grpc_codes import rpc_error
+from kubeobjects.golang.grpc_codes import rpc_error
 
 Message = Any
 """Any message of the contract: which one, the method's name says."""

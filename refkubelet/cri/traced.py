@@ -13,8 +13,8 @@ from typing import Any, Final
 import grpc
 from kubecri.v1 import api_pb2 as cri
 
+from kubeobjects.golang.grpc_codes import go_code_name
 from refkubelet.cri.target import BytesTarget, CriTarget, Message, call_error
-from refkubelet.golang.grpc_codes import go_code_name
 from refkubelet.telemetry.spans import GRPC, NO_SPANS, Spans
 
 NAMES: Final = {

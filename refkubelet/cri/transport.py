@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from kubeobjects.golang.grpc_deadlines import within_deadline
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimeVersion
 from refkubelet.cri.target import CriCallError
-from refkubelet.golang.grpc_deadlines import within_deadline
 
 log = logging.getLogger(__name__)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.quantity import NANO, canonical, parse_nano
 from refkubelet.config.eviction_thresholds import STORAGE
 from refkubelet.eviction.layout import Layout
 from refkubelet.host.disk_use import NOTHING
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers
-from refkubelet.model.quantity import NANO, canonical, parse_nano
 from refkubelet.model.resources import limit_quantities
 from refkubelet.stats.usage import PodUsage, layer
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
 from refkubelet.admission.node_fit import EVICTED
 from refkubelet.config.eviction_thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.cycle import Observation
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import containers
-from refkubelet.model.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
 from refkubelet.stats.usage import PodUsage
 from refkubelet.status.ended import ended_status
 

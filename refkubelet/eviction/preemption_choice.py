@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kubeobjects.quantity import NANO
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import resource_request
 
 PODS: Final = "pods"

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from kubeobjects.quantity import NANO
 from refkubelet.config.eviction_thresholds import MEMORY, PIDS, STORAGE, resource_of
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.host.disk_use import DiskUse
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name, priority, uid
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import resource_request
 from refkubelet.stats.usage import PodUsage
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from kubeobjects.quantity import format_binary, format_decimal
 from refkubelet.config.eviction_thresholds import (
     INODES,
     MEMORY,
@@ -23,7 +24,6 @@ from refkubelet.eviction.local_storage import Violation
 from refkubelet.eviction.ranking import request_of
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name, priority
-from refkubelet.model.quantity import format_binary, format_decimal
 from refkubelet.stats.usage import PodUsage
 
 MEASURED: Final[Mapping[str, str]] = {

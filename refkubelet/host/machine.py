@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from kubeobjects.quantity import NANO
 from refkubelet.model.cgroups.limits import page_resource
-from refkubelet.model.quantity import NANO
 from refkubelet.model.traffic import InterfaceTraffic
 
 

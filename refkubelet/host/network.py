@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from refkubelet.golang.duration import format_duration
-from refkubelet.golang.grpc_codes import rpc_error
-from refkubelet.golang.grpc_deadlines import within_deadline
+from kubeobjects.golang.duration import format_duration
+from kubeobjects.golang.grpc_codes import rpc_error
+from kubeobjects.golang.grpc_deadlines import within_deadline
 from refkubelet.host.addresses import NetworkError, Target, check_host, host_port, target_of
 
 BODY_BYTES: Final = 10 * 1024  # PROBE-070

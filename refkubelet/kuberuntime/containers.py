@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.container_manager.devices.types import NO_SETTINGS
 from refkubelet.container_manager.providers.hints import AllocationError
 from refkubelet.cri.client import CriClient
@@ -30,7 +31,6 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import ContainerEvents
-from refkubelet.golang.duration import format_duration
 from refkubelet.host.untrusted_files import listed
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

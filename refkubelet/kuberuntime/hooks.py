@@ -13,10 +13,10 @@ from typing import Final
 
 from lightkube.models.core_v1 import HTTPGetAction
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
-from refkubelet.golang.strconv import quoted
 from refkubelet.host.addresses import UrlError
 from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
 from refkubelet.host.network import HttpRequest, NetworkError

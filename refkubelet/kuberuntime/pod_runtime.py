@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.api.client import ApiError
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
@@ -23,7 +24,6 @@ from refkubelet.cri.records import (
     PodRuntime,
     PodRuntimeError,
 )
-from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import all_containers, has_user_namespace

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 
 
 class SyncAction(Enum):

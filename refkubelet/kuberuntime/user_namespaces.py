@@ -19,9 +19,9 @@ from typing import Final
 
 import msgspec
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.cri.records import PodRuntimeError, UserNamespace
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.names import GOING, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid

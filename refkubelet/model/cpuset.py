@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.golang.strconv import atoi, quoted
+from kubeobjects.golang.strconv import atoi, quoted
 
 CpuSet = frozenset[int]
 """CPU numbers, without an order."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 from lightkube.models.core_v1 import EmptyDirVolumeSource, PodSecurityContext
 
+from kubeobjects.quantity import QuantityError
 from refkubelet.model.hashes import static_pod_uid
 from refkubelet.model.objects import (
     Container,
@@ -27,7 +28,6 @@ from refkubelet.model.objects import (
 )
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_SOURCE
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.quantity import QuantityError
 from refkubelet.model.resources import COMPUTE, container_quantities
 
 replace: Final = msgspec.structs.replace

@@ -13,10 +13,10 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceFieldSelector
 
+from kubeobjects.quantity import NANO, parse_nano
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import labels, uid
-from refkubelet.model.quantity import NANO, parse_nano
 from refkubelet.model.resources import COMPUTE, container_limits, container_requests, pod_level
 
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]\Z")

@@ -10,8 +10,8 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from refkubelet.golang.fnv import fnv1a_32, fnv1a_128
-from refkubelet.golang.json import go_json
+from kubeobjects.golang.fnv import fnv1a_32, fnv1a_128
+from kubeobjects.golang.json import go_json
 from refkubelet.model.objects import Container
 
 

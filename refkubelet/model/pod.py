@@ -9,7 +9,7 @@ from typing import Final
 
 from lightkube.models.core_v1 import EphemeralContainer
 
-from refkubelet.golang.strconv import atoi
+from kubeobjects.golang.strconv import atoi
 from refkubelet.model.by_identity import by_identity
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Container, Pod, PodStatus

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from refkubelet.golang.json import go_number
-from refkubelet.model.quantity import QuantityError, parse
+from kubeobjects.golang.json import go_number
+from kubeobjects.quantity import QuantityError, parse
 from refkubelet.model.yaml.written import EscapedText, WrittenFloat
 
 ANY: Final = "*"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, get_args
 
+from kubeobjects.quantity import parse_nano
 from refkubelet.model.objects import Container, Pod, PodSpec
-from refkubelet.model.quantity import parse_nano
 from refkubelet.model.resources import COMPUTE
 
 QosClass = Literal["Guaranteed", "Burstable", "BestEffort"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from kubeobjects.quantity import Quantity, parse
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.pod import is_sidecar
-from refkubelet.model.quantity import Quantity, parse
 
 COMPUTE: Final = ("cpu", "memory")
 HUGEPAGES: Final = "hugepages-"

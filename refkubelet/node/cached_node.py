@@ -9,11 +9,11 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from kubeobjects.quantity import NANO
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.resource_fit import extended_resources
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.model.objects import Node
-from refkubelet.model.quantity import NANO
 from refkubelet.node.status import NodeFacts
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from kubeobjects.quantity import NANO
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
 from refkubelet.container_manager.cgroups.node_config import reservations_of
 from refkubelet.host.machine import Machine, machine_capacity
-from refkubelet.model.quantity import NANO
 from refkubelet.node.status import NodeFacts, default_labels
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})

@@ -21,10 +21,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kubeobjects.quantity import NANO, QuantityError, parse_nano
 from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.container_manager.devices.registration import is_extended_resource
 from refkubelet.model.cgroups.limits import HUGEPAGES
-from refkubelet.model.quantity import NANO, QuantityError, parse_nano
 from refkubelet.node.status import (
     NODE_INFO,
     Condition,

@@ -17,10 +17,10 @@ from collections import deque
 from collections.abc import Awaitable, Iterable
 from typing import Final
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
-from refkubelet.golang.duration import format_duration
 from refkubelet.host.awake import Seconds
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (

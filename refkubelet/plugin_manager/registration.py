@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import grpc
 from kubecri.pluginregistration import api_pb2 as api
 
-from refkubelet.golang.grpc_codes import rpc_error
+from kubeobjects.golang.grpc_codes import rpc_error
 
 INFO_LIMIT_S: Final = 1.0
 NOTIFY_LIMIT_S: Final = 5.0

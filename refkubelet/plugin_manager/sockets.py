@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from refkubelet.golang.grpc_deadlines import within_deadline
+from kubeobjects.golang.grpc_deadlines import within_deadline
 
 DIAL_LIMIT_S: Final = 10.0
 

@@ -17,10 +17,10 @@ from typing import Final, Protocol
 
 from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.cri.records import ExecResult
 from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.golang.duration import format_duration
 from refkubelet.host.addresses import UrlError, check_host
 from refkubelet.host.http_get import http_get, http_request
 from refkubelet.host.network import Network, NetworkError, host_port

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from kubeobjects.quantity import QuantityError, parse_nano
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateRunning,
@@ -24,7 +25,6 @@ from refkubelet.model.objects import (
     PodStatus,
 )
 from refkubelet.model.pod import all_containers
-from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.status import conditions as c
 
 TERMINATION_MESSAGE_BYTES: Final = 12288  # shared by all containers of the pod (STAT-006)

@@ -14,18 +14,18 @@ from typing import Final
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
-from refkubelet.allocation.resources import canonical_resources
-from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
-from refkubelet.model.cgroups.cpu_shares import MIN_SHARES, SHARES_PER_CPU
-from refkubelet.model.cgroups.limits import ResourceConfig
-from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
-from refkubelet.model.quantity import (
+from kubeobjects.quantity import (
     NANO,
     Quantity,
     format_binary,
     format_decimal_nano,
     parse_nano,
 )
+from refkubelet.allocation.resources import canonical_resources
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
+from refkubelet.model.cgroups.cpu_shares import MIN_SHARES, SHARES_PER_CPU
+from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.resources import limit_quantities, request_quantities
 
 CPU: Final = "cpu"

@@ -14,12 +14,12 @@ from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
+from kubeobjects.quantity import parse_integer
 from refkubelet.host.directories import make_directory
 from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid
-from refkubelet.model.quantity import parse_integer
 from refkubelet.volumes.huge_pages import huge_page_bytes, is_huge_pages
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.ownership import fs_group, give_to_group

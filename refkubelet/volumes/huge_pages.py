@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from kubeobjects.quantity import parse_integer
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import parse_integer
 from refkubelet.model.resources import container_requests, pod_level
 
 MEDIUM: Final = "HugePages"

@@ -18,7 +18,7 @@ from typing import Final
 from lightkube.models.core_v1 import ConfigMap, DownwardAPIVolumeFile, KeyToPath, Secret
 from msgspec.structs import replace
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 from refkubelet.model.downward_api import NodeAndPodFacts, VariableError, resource_field
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import all_containers, labels, uid

@@ -13,7 +13,7 @@ from typing import Final
 
 from lightkube.models.core_v1 import Volume, VolumeMount
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 from refkubelet.model.objects import Pod, to_dict
 from refkubelet.model.pod import all_containers
 from refkubelet.volumes.claims import no_plugin

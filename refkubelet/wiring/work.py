@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kubeobjects.quantity import NANO
 from refkubelet.admission.features import POD_LEVEL_RESIZES
 from refkubelet.admission.node_fit import NodeView, matches_terms, node_view
 from refkubelet.container_manager.cgroups.build import (
@@ -14,7 +15,6 @@ from refkubelet.container_manager.cgroups.build import (
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
 from refkubelet.host.machine import machine_capacity
-from refkubelet.model.quantity import NANO
 from refkubelet.pod_workers.killing import PodKiller
 from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pod_workers.step_deps import StepDeps, StepHooks

@@ -11,8 +11,8 @@ from crash_runs import is_running
 from given_plan import Asking
 from node_world import Node, Tap
 
+from kubeobjects.quantity import NANO, parse_integer
 from refkubelet.model.cpuset import parse_cpuset
-from refkubelet.model.quantity import NANO, parse_integer
 
 GIVING = ("RunPodSandbox", "StartContainer", "UpdateContainerResources")
 MIB = 1 << 20

@@ -19,6 +19,7 @@ from fakecri.scripts.script import read_script
 from fakecri.scripts.yaml_reader import ScriptError, parse_yaml
 from fakecri.streaming.http_head import parse_head
 from fakecri.streaming.spdy_frames import FrameError, FrameReader
+from kubeobjects.quantity import NANO, QuantityError, canonical, parse
 from refkubelet.allocation import checkpoint as resources
 from refkubelet.checkpoints.content import CheckpointError, StateFileError, json_value
 from refkubelet.config.errors import ConfigErrors
@@ -28,7 +29,6 @@ from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.container_manager.memory import checkpoint as memory
 from refkubelet.kuberuntime.images.pull_record_files import record_of
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.quantity import NANO, QuantityError, canonical, parse
 from refkubelet.pods.manifest import ManifestError
 from refkubelet.pods.manifest_list import read_manifests
 from refkubelet.server.exchange import Request

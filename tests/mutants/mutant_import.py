@@ -13,9 +13,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from mutant_patches import Hunk, Mutant, applied
+from mutant_patches import MUTATED, Hunk, Mutant, applied
 
-MUTATED_PACKAGE = "refkubelet"
 ABOVE_IT = "conformance"
 """Imports names of refkubelet, so it must be imported anew as well."""
 
@@ -59,7 +58,7 @@ def become(mutant: Mutant) -> MutantFinder:
     """From now on this process imports the mutant. Modules of refkubelet and of the suite that are
     there already are forgotten, so that all of them are imported anew."""
     for name in list(sys.modules):
-        if name.partition(".")[0] in (MUTATED_PACKAGE, ABOVE_IT):
+        if name.partition(".")[0] in (*MUTATED, ABOVE_IT):
             del sys.modules[name]
     finder = MutantFinder(mutant)
     sys.meta_path.insert(0, finder)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
-from mutant_patches import Hunk, Mutant, MutantError, applied
+from mutant_patches import MUTATED, Hunk, Mutant, MutantError, applied
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,12 +45,12 @@ def check_imported_from(package: ModuleType, root: Path = ROOT) -> None:
         )
 
 
-def functions_of(package: str) -> dict[Place, list[FunctionType]]:
-    """All functions of the package that are imported now, also those inside decorators."""
-    root = str(ROOT / package) + "/"
+def mutable_functions() -> dict[Place, list[FunctionType]]:
+    """All functions that mutants may change and are imported now, also those inside decorators."""
+    roots = tuple(f"{ROOT / package}/" for package in MUTATED)
     found: dict[Place, list[FunctionType]] = {}
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(root):
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(roots):
             code = each.__code__
             place = Place(code.co_filename, code.co_firstlineno, code.co_qualname)
             found.setdefault(place, []).append(each)

@@ -19,7 +19,7 @@ from typing import Final
 
 import pytest
 from mutant_import import become
-from mutant_in_place import Functions, become_in_place, functions_of
+from mutant_in_place import Functions, become_in_place, mutable_functions
 from mutant_patches import Mutant, read_all
 from unit_mutant_forks import Forks, add, lines_of
 
@@ -121,7 +121,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         tests.setdefault(function_of(item.nodeid), []).append(item.nodeid)
     forks = Forks(session, {item.nodeid: item for item in session.items})
     gc.unfreeze()  # what is frozen would not be found
-    functions = functions_of("refkubelet")
+    functions = mutable_functions()
     gc.collect()
     gc.freeze()
     told = os.environ["REFKUBELET_MUTANT_FAILED"]

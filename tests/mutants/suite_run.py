@@ -22,8 +22,8 @@ from multiprocessing.connection import Connection, wait  # noqa: TID251
 from typing import Any, Final
 
 from mutant_import import become
-from mutant_in_place import Functions, become_in_place, functions_of
-from mutant_patches import Mutant, MutantError
+from mutant_in_place import Functions, become_in_place, mutable_functions
+from mutant_patches import MUTATED, Mutant, MutantError
 from mutant_plan import Plan, Question
 from mutant_reach import Line, Reach, lines_of, recorded
 
@@ -90,9 +90,9 @@ def warmed_up(seed: int) -> Functions:
             run_virtual_case(case, Choice(seed=seed))
     gc.collect()
     for each in gc.get_objects():
-        if isinstance(each, _lru_cache_wrapper) and str(each.__module__).startswith("refkubelet."):
+        if isinstance(each, _lru_cache_wrapper) and each.__module__.partition(".")[0] in MUTATED:
             each.cache_clear()
-    functions = functions_of("refkubelet")
+    functions = mutable_functions()
     collect_less()  # nor does it copy what is there now into the processes
     return functions
 

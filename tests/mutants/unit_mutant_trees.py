@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-PACKAGE: Final = "refkubelet"
-READ: Final = (PACKAGE, "simclock", "timewarp", "fakecri", "fakekubeapi", "conformance", "tests")
+PACKAGES: Final = ("kubeobjects", "refkubelet")
+READ: Final = (
+    *PACKAGES,
+    *("simclock", "timewarp", "fakecri", "fakekubeapi", "conformance", "tests"),
+)
 """What a verdict may depend on, besides pyproject.toml."""
 NOT_READ: Final = ("tests/project/", "tests/mutants/")
 THEIRS: Final = "from mutmut.mutation.trampoline import wrap_in_trampoline"
@@ -114,7 +117,7 @@ def without(lines: str, files: Collection[str]) -> str:
 
 def make(work: Work, modules: Sequence[str], jobs: int) -> None:
     """The tree, with mutants of these modules (files)."""
-    for part in (PACKAGE, "tests"):
+    for part in (*PACKAGES, "tests"):
         for file in sorted((ROOT / part).rglob("*")):
             path = str(file.relative_to(ROOT))
             if file.is_file() and "__pycache__" not in file.parts and path not in modules:

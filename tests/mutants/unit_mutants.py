@@ -148,7 +148,7 @@ def told_so_far(work: Work, within_s: float = 0.0) -> dict[str, str]:
 def asked_about(modules: Iterable[str], root: Path = ROOT) -> list[str]:
     """The files of tests that import one of these modules (files); for a module that none imports,
     the folder of its room."""
-    texts = {file: file.read_text() for file in (root / "tests/refkubelet").rglob("test_*.py")}
+    texts = {file: file.read_text() for file in (root / "tests").rglob("test_*.py")}
     found: set[str] = set()
     for module in modules:
         name = re.escape(module.removesuffix(".py").replace("/", "."))

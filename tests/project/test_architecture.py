@@ -20,6 +20,7 @@ PACKAGES = (
     "simclock",
     "timewarp",
     "kubecri",
+    "kubeobjects",
     "fakecri",
     "fakekubeapi",
     "refkubelet",
@@ -31,16 +32,19 @@ ALLOWED = {
     "simclock": set(),
     "timewarp": {"simclock"},
     "kubecri": set(),
+    "kubeobjects": set(),
     "fakecri": {"simclock", "timewarp", "kubecri"},
-    "fakekubeapi": {"simclock", "timewarp", "kubecri"},
-    "refkubelet": {"simclock", "kubecri"},
-    "conformance": {"simclock", "timewarp", "kubecri", "fakecri", "fakekubeapi", "refkubelet"},
+    "fakekubeapi": {"simclock", "timewarp", "kubecri", "kubeobjects"},
+    "refkubelet": {"simclock", "kubecri", "kubeobjects"},
+    "conformance": {
+        *("simclock", "timewarp", "kubecri", "kubeobjects"),
+        *("fakecri", "fakekubeapi", "refkubelet"),
+    },
 }
 
 # The floors of refkubelet, the lowest first: a room imports from lower floors only, and never from
 # its own (docs/architecture.md, "rooms on floors").
 FLOORS = (
-    ("golang",),
     ("model",),
     ("failures", "telemetry", "command_flags", "operation_backoff"),
     ("cri", "host", "checkpoints"),
@@ -220,7 +224,11 @@ def test_mutmut_asks_the_tests_of_every_room_that_has_pure_modules() -> None:
     """Otherwise nothing would notice a mutant of that room, whatever its tests say."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
     parts = [Path(module).parts for module in settings["only_mutate"]]
-    rooms = {f"tests/refkubelet/{part[1]}" for part in parts if len(part) > 2}
+    rooms = {
+        "tests/kubeobjects" if package == "kubeobjects" else f"tests/{package}/{inner[0]}"
+        for package, *inner in parts
+        if package == "kubeobjects" or len(inner) > 1
+    }
     asked = set(settings["pytest_add_cli_args_test_selection"])
     assert rooms - asked == set()
     assert [folder for folder in sorted(asked) if not (ROOT / folder).is_dir()] == []

@@ -39,7 +39,7 @@ def test_all_of_the_fakes_can_be_imported() -> None:
     others = "pytest_plugin|logind_bus|fuse|httpx_transport|__main__"
     done = plain(f"""
 import importlib, pkgutil, re
-for package in ("simclock", "kubecri", "fakecri", "fakekubeapi"):
+for package in ("simclock", "kubecri", "kubeobjects", "fakecri", "fakekubeapi"):
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
         if not re.search({others!r}, module.name):
             importlib.import_module(module.name)

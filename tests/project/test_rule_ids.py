@@ -13,7 +13,10 @@ AREAS = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
 RULE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")
 CLAUSE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})-\d{{3}}\.\d{{1,2}}(?!\d)")
 RANGE = re.compile(rf"\b({AREAS})-(\d{{3}})\.\.(\d{{3}})\b")
-CODE = ("simclock", "fakecri", "fakekubeapi", "refkubelet", "conformance", "tests", "benchmarks")
+CODE = (
+    *("simclock", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
+    *("conformance", "tests", "benchmarks"),
+)
 
 
 def defined() -> set[str]:

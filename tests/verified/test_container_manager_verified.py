@@ -16,6 +16,7 @@ from cgroupfs_helpers import eventually
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
 from refkubelet.container_manager.cgroups.node_config import NodeCgroups
 from refkubelet.container_manager.cgroups.removal import CgroupError
@@ -24,7 +25,6 @@ from refkubelet.host.machine import CgroupDir
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.model.quantity import NANO
 from simclock import RealClock
 
 MI: Final = 1 << 20

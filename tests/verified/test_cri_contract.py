@@ -15,7 +15,7 @@ from contract_runtime import IMAGE, Program, Runtime
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as cri
 
-from refkubelet.golang.grpc_deadlines import within_deadline
+from kubeobjects.golang.grpc_deadlines import within_deadline
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 

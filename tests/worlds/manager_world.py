@@ -8,11 +8,11 @@ from typing import Any
 from loops import virtual_loop
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath, Process
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
 from refkubelet.container_manager.cgroups.node_config import NodeCgroups
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
 
 MI, GI = 1 << 20, 1 << 30
 CAPACITY = {"cpu": 4 * NANO, "memory": 8 * GI * NANO, "pid": 1000 * NANO}

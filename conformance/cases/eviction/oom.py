@@ -9,7 +9,7 @@ from conformance.harness.manifests import Container, PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, Level, conformance
-from refkubelet.model.quantity import NANO, parse_nano
+from kubeobjects.quantity import NANO, parse_nano
 
 API, STATUS, NODE = Feature.API, Feature.STATUS, Feature.NODE_RESOURCES
 MI = 1024 * 1024

@@ -8,7 +8,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import ignores_term, runs
 from conformance.registry import Feature, Level, conformance
-from refkubelet.model.quantity import NANO, parse_nano
+from kubeobjects.quantity import NANO, parse_nano
 
 API = Feature.API
 NODE_CRITICAL: dict[str, Any] = {

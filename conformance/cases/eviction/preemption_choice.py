@@ -19,7 +19,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
-from refkubelet.model.quantity import NANO, parse_nano
+from kubeobjects.quantity import NANO, parse_nano
 
 API, FAULTS = Feature.API, Feature.FAULTS
 

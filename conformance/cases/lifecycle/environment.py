@@ -8,7 +8,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
-from refkubelet.model.quantity import NANO, parse_nano
+from kubeobjects.quantity import NANO, parse_nano
 
 STATUS, API = Feature.STATUS, Feature.API
 

@@ -21,7 +21,7 @@ from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
-from refkubelet.model.quantity import parse_nano
+from kubeobjects.quantity import parse_nano
 
 FAULTS, RESTART = Feature.FAULTS, Feature.RESTART
 UPDATE = "UpdateContainerResources"

@@ -22,7 +22,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, Level, conformance
-from refkubelet.model.quantity import NANO, parse_nano
+from kubeobjects.quantity import NANO, parse_nano
 
 STATIC_CPUS = {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "500m"}}
 TOO_MUCH = "1000"

@@ -11,8 +11,8 @@ from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
+from kubeobjects.quantity import NANO, parse_nano
 from refkubelet.model.cpuset import parse_cpuset
-from refkubelet.model.quantity import NANO, parse_nano
 
 STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
 STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}

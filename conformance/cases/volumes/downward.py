@@ -17,7 +17,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
-from refkubelet.model.quantity import NANO, parse_nano
+from kubeobjects.quantity import NANO, parse_nano
 
 NEEDS = [Feature.API, Feature.STATUS]
 LONG = [*NEEDS, Feature.VIRTUAL_TIME]

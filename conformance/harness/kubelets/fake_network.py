@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from conformance.harness.manifest_url import ManifestUrl
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
-from refkubelet.golang.duration import format_duration
+from kubeobjects.golang.duration import format_duration
 from refkubelet.host.addresses import target_of
 from refkubelet.host.network import (
     NO_HEADERS_IN_TIME,

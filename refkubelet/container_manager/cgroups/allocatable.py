@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kubeobjects.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.model.cgroups.limits import HUGEPAGES
-from refkubelet.model.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
 
 Amounts = Mapping[str, int]
 RESERVED_BY_SIGNAL: Final = {"memory.available": "memory", "nodefs.available": "ephemeral-storage"}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cpu.manager import CpuManager
@@ -26,7 +27,6 @@ from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.container_manager.topology.policies import SINGLE_NUMA_NODE
-from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import MachineTopology
 from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
 from refkubelet.telemetry.node_metrics import ExclusiveMetrics

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
-from refkubelet.golang.strconv import parse_bool, quoted
+from kubeobjects.golang.strconv import parse_bool, quoted
 
 ALPHA_GATE: Final = "CPUManagerPolicyAlphaOptions"  # off by default
 BETA_GATE: Final = "CPUManagerPolicyBetaOptions"  # on by default

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.content import CORRUPT, StateFileError, checksum, go_map, go_struct
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset, parse_cpuset
 
 FILE_NAME: Final = "cpu_manager_state"

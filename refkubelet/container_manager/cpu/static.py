@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.golang.strconv import quoted
+from kubeobjects.quantity import NANO
 from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.cpu.assignment import (
     NotEnoughCpus,
@@ -33,11 +35,9 @@ from refkubelet.container_manager.providers.hints import (
     mask_of,
     nodes_of,
 )
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_requests, has_pod_level_resources, peak
 
 SMT_ALIGNMENT: Final = "SMTAlignmentError"  # CG-081, LIFE-223

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.choose import (
     Nearness,
@@ -39,7 +40,6 @@ from refkubelet.container_manager.devices.types import (
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers, is_plain_init, uid
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_limits
 from refkubelet.telemetry.metrics import Durations
 from simclock import Clock

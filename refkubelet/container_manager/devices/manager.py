@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from kubeobjects.quantity import NANO
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.checkpoints.content import CheckpointError
 from refkubelet.container_manager.devices import checkpoint, convert
@@ -36,7 +37,6 @@ from refkubelet.container_manager.devices.types import (
 from refkubelet.container_manager.providers.hints import Affinities, Hints, TopologyHint
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import uid
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
 from simclock import Clock
 

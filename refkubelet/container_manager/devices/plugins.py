@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol
 import grpc
 from kubecri.deviceplugin import api_pb2 as api
 
+from kubeobjects.golang.grpc_codes import rpc_error
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.types import Device, PluginOptions
-from refkubelet.golang.grpc_codes import rpc_error
 
 Message = Any
 Register = Callable[[Message], Awaitable[None]]

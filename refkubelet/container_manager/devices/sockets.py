@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
+from kubeobjects.golang.grpc_deadlines import within_deadline
 from refkubelet.container_manager.devices.plugins import PluginError, Register
-from refkubelet.golang.grpc_deadlines import within_deadline
 from refkubelet.host.untrusted_files import looked_at
 from refkubelet.model.names import UnsafeNameError, safe_path
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import parsed
@@ -24,7 +25,6 @@ from refkubelet.container_manager.memory.state import MemoryState
 from refkubelet.container_manager.memory.static import checked
 from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.container_manager.providers.hints import Affinities
-from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import MachineTopology
 from refkubelet.telemetry.node_metrics import ExclusiveMetrics
 

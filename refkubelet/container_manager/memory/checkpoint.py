@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.content import (
     CORRUPT,
     StateFileError,
@@ -19,7 +20,6 @@ from refkubelet.checkpoints.content import (
     go_struct,
 )
 from refkubelet.container_manager.memory.state import Block, MemoryState, MemoryTable, NodeMemory
-from refkubelet.golang.strconv import quoted
 
 FILE_NAME: Final = "memory_manager_state"
 WRITTEN_AS: Final = "*state.MemoryManagerCheckpoint"  # the Go type that the checksum covers

@@ -11,10 +11,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.memory.state import MEMORY
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_requests, has_pod_level_resources, peak
 
 HUGEPAGES: Final = "hugepages-"

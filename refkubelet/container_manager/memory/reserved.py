@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kubeobjects.golang.strconv import quoted
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.cgroups.allocatable import shown
 from refkubelet.container_manager.memory.state import MEMORY, MemoryTable, NodeMemory, Nodes
-from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import NumaNode
 from refkubelet.model.cgroups.limits import HUGEPAGES, page_resource
-from refkubelet.model.quantity import NANO
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.container_manager.providers.hints import ANY, Hints, TopologyHint
 from refkubelet.container_manager.topology.merge import (
     NumaInfo,
@@ -18,7 +19,6 @@ from refkubelet.container_manager.topology.merge import (
     single_node_hints,
 )
 from refkubelet.container_manager.topology.policy_options import TopologyOptions, topology_options
-from refkubelet.golang.strconv import quoted
 
 PolicyName = Literal["none", "best-effort", "restricted", "single-numa-node"]
 NONE: Final = "none"

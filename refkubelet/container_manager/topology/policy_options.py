@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.golang.strconv import atoi, parse_bool, quoted
+from kubeobjects.golang.strconv import atoi, parse_bool, quoted
 
 PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"
 MAX_NODES: Final = "max-allowable-numa-nodes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 
 # Waiting reasons of containers (LIFE-131).
 CRASH_LOOP_BACK_OFF: Final = "CrashLoopBackOff"  # BACK-009

@@ -14,7 +14,7 @@ from typing import Final
 
 from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects, ObjectKey
 from refkubelet.kuberuntime.config.env_file import EnvFileError, EnvValues
 from refkubelet.kuberuntime.config.service_environment import service_environment

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from kubeobjects.quantity import parse_nano
 from refkubelet.kuberuntime.common.runtime_options import ResourceOptions
 from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
 from refkubelet.model.cgroups.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
@@ -15,7 +16,6 @@ from refkubelet.model.cpuset import ANYWHERE, Placement
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import parse_nano
 from refkubelet.model.resources import (
     container_limits,
     container_requests,

@@ -14,8 +14,8 @@ from lightkube.models.core_v1 import (
     SELinuxOptions,
 )
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
-from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.model.objects import Container, Pod

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from kubeobjects.quantity import NANO, parse_nano
 from refkubelet.kuberuntime.decisions.resize_actions import MEMORY, ContainerUpdate
 from refkubelet.model.cgroups.cpu_shares import SHARES_PER_CPU, cpu_quota_us, cpu_shares, millicores
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO, parse_nano
 
 CANNOT_DECREASE: Final = "cannot decrease memory limits: "
 

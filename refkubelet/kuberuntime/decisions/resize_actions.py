@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
+from kubeobjects.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar
-from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 from refkubelet.model.resources import COMPUTE
 
 MEMORY: Final = "memory"

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kubeobjects.golang.duration import format_duration
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
-from refkubelet.golang.duration import format_duration
 from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.images.choice import (

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
+from kubeobjects.golang.duration import format_duration
+from kubeobjects.golang.strconv import quoted
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ImageRecord
 from refkubelet.cri.target import INVALID_ANSWER, CriCallError
 from refkubelet.events.recorder import field_path
-from refkubelet.golang.duration import format_duration
-from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+from kubeobjects.golang.duration import parse_duration_s
+from kubeobjects.golang.strconv import quoted
 from refkubelet.config.credential_providers import PROTOCOL_V1, CredentialProvider
-from refkubelet.golang.duration import parse_duration_s
-from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.images.keyring import (
     Credential,
     ServiceAccountSource,

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as cri
 
+from kubeobjects.golang.strconv import quoted
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import INVALID_ANSWER, CriCallError
-from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_options import ImageOptions
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.model.token_bucket import TokenBucket

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from refkubelet.model.quantity import NANO
+from kubeobjects.quantity import NANO
 
 MIN_SHARES: Final = 2
 MAX_SHARES: Final = 262_144

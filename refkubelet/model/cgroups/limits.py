@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from kubeobjects.quantity import QuantityError, parse_integer
 from refkubelet.model.cgroups.cpu_shares import NO_QUOTA, cpu_weight, in_bytes
-from refkubelet.model.quantity import QuantityError, parse_integer
 
 Version = Literal[1, 2]
 UNBOUNDED_HUGEPAGES: Final = 1 << 62

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sized
 from ipaddress import ip_address
 from typing import Final
 
-from refkubelet.golang.json import go_json
-from refkubelet.golang.strconv import quoted
-from refkubelet.model.quantity import QuantityError, parse_nano
+from kubeobjects.golang.json import go_json
+from kubeobjects.golang.strconv import quoted
+from kubeobjects.quantity import QuantityError, parse_nano
 
 MAX_INT32: Final = (1 << 31) - 1
 MAX_NAME: Final = 63

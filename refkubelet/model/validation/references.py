@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kubeobjects.quantity import QuantityError, parse
 from refkubelet.model.objects import Container, PodSpec
-from refkubelet.model.quantity import QuantityError, parse
 from refkubelet.model.validation.field_errors import (
     invalid,
     label,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from refkubelet.model.quantity import NANO, QuantityError, parse_nano
+from kubeobjects.quantity import NANO, QuantityError, parse_nano
 from refkubelet.model.resources import COMPUTE
 from refkubelet.model.validation.field_errors import (
     duplicate,

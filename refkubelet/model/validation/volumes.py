@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 from refkubelet.model.validation.field_errors import (
     MAX_NAME,
     between,

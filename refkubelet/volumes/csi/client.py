@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import grpc
 from kubecri.csi import api_pb2 as api
 
-from refkubelet.golang.grpc_codes import rpc_error
+from kubeobjects.golang.grpc_codes import rpc_error
 from refkubelet.volumes.csi.requests import capability_names
 
 CALL_LIMIT_S: Final = 120.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kubecri.csi import api_pb2 as api
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 from refkubelet.volumes.csi.client import CsiClient, CsiError, CsiSockets
 from refkubelet.volumes.csi.names import told
 from refkubelet.volumes.csi.node_info import CsiNodeInfo, DriverOnNode, NodeInfoError

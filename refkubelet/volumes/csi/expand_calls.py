@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubeobjects.quantity import parse_integer
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.model.quantity import parse_integer
 from refkubelet.volumes.claims import ClaimedVolume
 from refkubelet.volumes.csi.client import CsiError
 from refkubelet.volumes.csi.drivers import CsiDrivers, NoDriver

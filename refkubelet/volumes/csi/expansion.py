@@ -22,7 +22,7 @@ from lightkube.models.core_v1 import (
 )
 from lightkube.models.meta_v1 import ObjectMeta
 
-from refkubelet.model.quantity import parse_nano
+from kubeobjects.quantity import parse_nano
 
 STORAGE: Final = "storage"
 PENDING: Final = "NodeResizePending"

@@ -9,7 +9,7 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-from refkubelet.golang.grpc_deadlines import within_deadline
+from kubeobjects.golang.grpc_deadlines import within_deadline
 
 
 class GrpcCsiSockets:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from refkubelet.golang.strconv import quoted
+from kubeobjects.golang.strconv import quoted
 
 MAJOR: Final = 1
 _NUMBERS: Final = re.compile(r"\s*v?([0-9]+(?:\.[0-9]+)*)", re.ASCII)

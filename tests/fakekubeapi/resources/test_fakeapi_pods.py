@@ -4,13 +4,10 @@ from typing import Any
 
 import pytest
 from fakeapi_helpers import MERGE_PATCH, POD_A, PODS, create, get, ok, patch, pod, refused
-from hypothesis import given
-from hypothesis import strategies as st
 from pods import IMAGE
 
 from fakekubeapi import FakeApi
 from fakekubeapi.resources.pod_defaults import default_pod, qos_class
-from fakekubeapi.resources.quantity import NANO, QuantityError, parse_quantity
 
 pytestmark = pytest.mark.virtual_time
 
@@ -94,37 +91,6 @@ FULL = {"cpu": "1", "memory": "1Gi"}
 )
 def test_qos_class(containers: list[Any], expected: str) -> None:
     assert qos_class({"containers": containers}) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "nano"),
-    [
-        ("1", NANO),
-        ("100m", NANO // 10),
-        ("1.5Gi", 1536 * 1024 * 1024 * NANO),
-        ("1e3", 1000 * NANO),
-        ("1E", 10**18 * NANO),
-        ("1E3", 1000 * NANO),
-        ("-2k", -2000 * NANO),
-        ("0.1n", 1),
-        (".5", NANO // 2),
-        ("5.", 5 * NANO),
-    ],
-)
-def test_quantities(text: str, nano: int) -> None:
-    assert parse_quantity(text) == nano
-
-
-@pytest.mark.parametrize("text", ["", "1K", "NaN", "1 Gi", "Gi", "--1", "1ki", "1e", "1Ee"])
-def test_wrong_quantities(text: str) -> None:
-    with pytest.raises(QuantityError):
-        parse_quantity(text)
-
-
-@given(st.integers(0, 10**12))
-def test_quantities_agree_over_suffixes(number: int) -> None:
-    assert parse_quantity(f"{number}Ki") == parse_quantity(str(number * 1024))
-    assert parse_quantity(f"{number}000m") == parse_quantity(str(number))
 
 
 INVALID: dict[str, tuple[dict[str, Any], str]] = {

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from pods import container, make_pod
 
+from kubeobjects.quantity import NANO
 from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes, Rejection, admit
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.node_fit import NodeView, operating_system, supplemental_groups
@@ -17,7 +18,6 @@ from refkubelet.admission.rejection_reasons import KNOWN, reason_label
 from refkubelet.admission.resource_fit import extended_resources, shortages
 from refkubelet.admission.sysctls import normal_name, sysctls_allowed
 from refkubelet.model.objects import Node, Pod, PodStatus
-from refkubelet.model.quantity import NANO
 
 GI = 1024**3
 NODE = {

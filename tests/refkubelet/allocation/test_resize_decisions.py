@@ -14,6 +14,7 @@ from loops import virtual_loop
 from msgspec.structs import replace
 from pods import container, make_pod, sidecar
 
+from kubeobjects.quantity import NANO
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.order import PendingResize, in_order
@@ -24,7 +25,6 @@ from refkubelet.allocation.resources import (
     with_resources_of,
 )
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import requests_in_use
 
 # -- resources -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from kubeobjects.golang.fnv import fnv1a_32
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.container_manager.cpu.state import CpuState, CpuStateFile
 from refkubelet.container_manager.cpu.state import from_file as cpu_from_file
@@ -16,7 +17,6 @@ from refkubelet.container_manager.memory.checkpoint import MemoryStateFile
 from refkubelet.container_manager.memory.checkpoint import from_file as memory_from_file
 from refkubelet.container_manager.memory.checkpoint import to_file as memory_to_file
 from refkubelet.container_manager.memory.state import Block, MemoryState
-from refkubelet.golang.fnv import fnv1a_32
 
 CPU_NONE = '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
 CPU_STATIC = (

@@ -11,6 +11,7 @@ from manager_world import Told
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
+from kubeobjects.quantity import NANO
 from refkubelet.config import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.build import (
@@ -26,7 +27,6 @@ from refkubelet.container_manager.start_checks import (
     wrong_kernel_flags,
 )
 from refkubelet.host.real_machine import RealMachine
-from refkubelet.model.quantity import NANO
 from simclock import RealClock
 
 FINE = {f"proc/sys/{flag}": f"{value}\n" for flag, value in WANTED.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kubeobjects.quantity import NANO
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
 from refkubelet.container_manager.cgroups.node_config import reservations_of
@@ -21,7 +22,6 @@ from refkubelet.host.machine import (
     NumaNode,
 )
 from refkubelet.host.real_machine import MachineError, RealMachine
-from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.updated import NodeReport, updated_status
 from refkubelet.node.versions import runtime_version

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from lightkube.models import core_v1, meta_v1
 
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.devices.inventory import Amounts
-from refkubelet.model.quantity import NANO
 from refkubelet.node.patches import has_changed, node_patch
 from refkubelet.node.status import NODE_INFO, NodeFacts, default_labels
 from refkubelet.node.updated import NodeReport, updated_node

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from kubeobjects.quantity import NANO
 from refkubelet.admission.features import declared_features
 from refkubelet.cri.records import HandlerFeatures
 from refkubelet.eviction.manager import PressureCondition
-from refkubelet.model.quantity import NANO
 from refkubelet.node.status import (
     NodeFacts,
     conditions,

@@ -9,8 +9,8 @@ from lightkube.models.core_v1 import ConfigMap, DownwardAPIVolumeFile, KeyToPath
 from msgspec import convert
 from pods import container, make_pod
 
+from kubeobjects.quantity import NANO
 from refkubelet.model.downward_api import NodeAndPodFacts, VariableError
-from refkubelet.model.quantity import NANO
 from refkubelet.volumes.payload import (
     FileProjection,
     PayloadError,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubeobjects.quantity import NANO
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (
     allocatable_of,
@@ -25,7 +26,6 @@ from refkubelet.container_manager.cgroups.node_config import (
     reservations_of,
 )
 from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
-from refkubelet.model.quantity import NANO
 
 GI = 1 << 30
 CAPACITY = {

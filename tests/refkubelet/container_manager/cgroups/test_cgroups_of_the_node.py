@@ -12,12 +12,12 @@ from manager_world import GI, World
 from pods import container, make_pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.container_manager.cgroups.node_config import ReservedCgroup
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.cgroups.limits import ResourceConfig, Version
 from refkubelet.model.objects import decode_pod
-from refkubelet.model.quantity import NANO
 
 pytestmark = pytest.mark.virtual_time
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pods import container, make_pod, named
 from resource_world import SERVER, Around, cpus_of, sure
 
+from kubeobjects.quantity import NANO
 from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.cpu.policy_options import (
@@ -26,7 +27,6 @@ from refkubelet.container_manager.cpu.static import (
 from refkubelet.container_manager.cpu.topology import CpuTopology
 from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint, nodes_of
 from refkubelet.model.cpuset import parse_cpuset
-from refkubelet.model.quantity import NANO
 
 TOO_FEW = "[cpumanager] unable to reserve the required amount of CPUs"
 SMALL = {"sockets": 2, "cores": 2, "threads": 2}  # CPUs 0, 1, 4, 5 and 2, 3, 6, 7

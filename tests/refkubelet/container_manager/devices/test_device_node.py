@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubeobjects.quantity import NANO
 from refkubelet.container_manager.devices.inventory import Amounts
-from refkubelet.model.quantity import NANO
 from refkubelet.node.patches import adopted_node
 from refkubelet.node.status import NodeFacts
 from refkubelet.node.updated import NodeReport, updated_status

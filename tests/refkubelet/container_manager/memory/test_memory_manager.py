@@ -9,6 +9,7 @@ from pods import container, make_pod, named
 from resource_world import GI, MI, Around, machine, sure
 
 from fakecri import HugePages as Pages
+from kubeobjects.quantity import NANO
 from refkubelet.checkpoints.content import StateFileError
 from refkubelet.container_manager.memory.manager import MemoryManager
 from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
@@ -30,7 +31,6 @@ from refkubelet.container_manager.memory.static import (
 )
 from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint, nodes_of
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
 
 SHAPE = {"sockets": 2, "cores": 2, "nodes_per_socket": 2, "memory_bytes": 4 * GI}
 

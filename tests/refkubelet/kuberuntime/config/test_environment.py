@@ -9,6 +9,7 @@ from lightkube.models.core_v1 import Secret, Service
 from msgspec import convert
 from pods import make_pod
 
+from kubeobjects.quantity import NANO
 from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects
 from refkubelet.kuberuntime.config.environment import (
     EnvironmentFacts,
@@ -21,7 +22,6 @@ from refkubelet.kuberuntime.object_source import secret_data
 from refkubelet.model.addresses import by_family
 from refkubelet.model.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
 
 GIB = 1 << 30
 

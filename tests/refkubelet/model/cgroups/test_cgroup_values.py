@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pods import container, make_pod, sidecar
 
+from kubeobjects.quantity import NANO
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.cgroups.values import (
     PodCgroupSettings,
@@ -19,7 +20,6 @@ from refkubelet.model.cgroups.values import (
     resource_config_for_pod,
 )
 from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
 
 MI = 1 << 20
 

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from refkubelet.golang.grpc_deadlines import within_deadline
+from kubeobjects.golang.grpc_deadlines import within_deadline
 
 Handler = Callable[[bytes, Any], Awaitable[bytes]]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from refkubelet.golang.strconv import atoi, parse_bool, parse_float32, quoted
+from kubeobjects.golang.strconv import atoi, parse_bool, parse_float32, quoted
 
 
 def test_numbers_and_booleans_are_those_of_go() -> None:

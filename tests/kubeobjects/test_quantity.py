@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.golang.duration import (
+from kubeobjects.golang.duration import (
     DurationError,
     format_duration,
     parse_duration_ns,
     parse_duration_s,
 )
-from refkubelet.model.quantity import (
+from kubeobjects.quantity import (
     NANO,
     QuantityError,
     canonical,

@@ -40,8 +40,20 @@ _REMEMBERED: Final = 4096
 """The number of texts with a cached result."""
 
 
+WRONG_FORM: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
+_FORM: Final = re.compile(r"(?=.)[+-]?[0-9]*(\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*", re.ASCII)
+
+
 class QuantityError(ValueError):
-    """The text is not a quantity."""
+    """The text is not a quantity. `upstream`: what an API server says of it."""
+
+    def __init__(self, message: str, *, upstream: str = WRONG_FORM) -> None:
+        super().__init__(message)
+        self.upstream = upstream
 
 
 class Form(Enum):
@@ -106,7 +118,8 @@ def parse(text: str) -> Quantity:
 def _parsed(text: str) -> Quantity:
     match = _GRAMMAR.match(text) if text else None
     if match is None or not _has_number(match):
-        raise QuantityError(f"{text!r} is no quantity: {WANTED}")
+        upstream = WRONG_NUMBER if match else WRONG_SUFFIX if _FORM.fullmatch(text) else WRONG_FORM
+        raise QuantityError(f"{text!r} is no quantity: {WANTED}", upstream=upstream)
     amount = _amount(match)
     nano = -amount if match["sign"] == "-" else amount
     form = _form(match)

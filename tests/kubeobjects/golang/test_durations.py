@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from refkubelet.golang.duration import (
+from kubeobjects.golang.duration import (
     DurationError,
     format_duration,
     parse_duration_ns,
     parse_duration_s,
 )
-from refkubelet.golang.fnv import fnv1a_32, fnv1a_128
-from refkubelet.golang.grpc_codes import go_code_name, rpc_error
-from refkubelet.golang.json import go_json
+from kubeobjects.golang.fnv import fnv1a_32, fnv1a_128
+from kubeobjects.golang.grpc_codes import go_code_name, rpc_error
+from kubeobjects.golang.json import go_json
 
 LONGEST = 2**63 - 1
 

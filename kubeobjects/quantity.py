@@ -13,6 +13,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+from kubeobjects.golang.json import go_number
+
 NANO: Final = 1_000_000_000
 MILLI: Final = NANO // 1000  # of a unit, in nano units
 MAX_LENGTH: Final = 1000  # of a text; Python parses at most 4300 digits
@@ -36,6 +38,8 @@ _GRAMMAR: Final = re.compile(
     r"(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE](?P<exponent>[+-]?0*[0-9]{1,3}))\Z"
 )
 WANTED: Final = "wanted a number with an optional suffix, such as 100Mi, 500m, 2, 1.5G or 1e3"
+_BLANKS: Final = " \u0085\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What may stand around an amount. Go writes tabs and line ends of a text as escapes."""
 _REMEMBERED: Final = 4096
 """The number of texts with a cached result."""
 
@@ -112,6 +116,12 @@ def parse(text: str) -> Quantity:
     if len(text) > MAX_LENGTH:
         raise QuantityError(f"{text[:20]!r}... is no quantity: it has {len(text)} characters")
     return _parsed(text)
+
+
+def from_json(value: str | float) -> Quantity:
+    """The quantity of a value in JSON: of a text without the blanks around it, or of a number.
+    Raises `QuantityError`."""
+    return parse(value.strip(_BLANKS) if isinstance(value, str) else go_number(value))
 
 
 @lru_cache(_REMEMBERED)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kubeobjects.quantity import QuantityError, parse, parse_nano
+from kubeobjects.quantity import QuantityError, from_json, parse_nano
 
 _TOLERATED_FOR_A_WHILE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_S: Final = 300
@@ -115,7 +115,7 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
 def _whole_milli(amount: Any) -> Any:
     """An amount without parts of a thousandth, which are rounded up."""
     try:
-        return str(parse(str(amount)).in_thousandths())
+        return str(from_json(amount).in_thousandths())
     except QuantityError:
         return amount  # left to validation
 

@@ -22,8 +22,7 @@ import msgspec
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.resources.go_fields import ALWAYS, POINTERS
-from kubeobjects.golang.json import go_number
-from kubeobjects.quantity import QuantityError, canonical
+from kubeobjects.quantity import QuantityError, from_json
 
 Convert: TypeAlias = Callable[[Any], Any]
 _AMOUNTS: Final = frozenset(
@@ -169,9 +168,8 @@ def _wrong_byte(text: str) -> int:
 
 def _canonical_amount(value: Any) -> str:
     """An amount, a text or a number, as the server writes it. Raises: ValueError, as it says it."""
-    text = go_number(value) if isinstance(value, float) else str(value)
     try:
-        return canonical(text)
+        return str(from_json(value))
     except QuantityError as error:
         raise ValueError(error.upstream) from None
 

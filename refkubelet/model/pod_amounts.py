@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kubeobjects.golang.json import go_number
-from kubeobjects.quantity import QuantityError, parse
+from kubeobjects.quantity import QuantityError, from_json, parse
 from refkubelet.model.yaml.written import EscapedText, WrittenFloat
 
 ANY: Final = "*"
@@ -45,9 +44,6 @@ PLACES: Final[dict[str, Any]] = {
     },
 }
 """Where a pod has amounts; the items of a list have the place of the list."""
-
-_BLANKS: Final = " \u0085\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What may stand around an amount. Go writes tabs and line ends of a text as escapes."""
 
 
 class AmountError(ValueError):
@@ -91,14 +87,7 @@ def _amount(value: Any, kind: str, path: tuple[str | int, ...]) -> str | None:
         what = "a mapping" if isinstance(value, dict) else "true or false"
         raise AmountError(path, f"wanted an amount, found {what}")
     try:
-        amount = parse(_written(value))
+        amount = parse(value.written) if isinstance(value, WrittenFloat) else from_json(value)
     except QuantityError as error:
         raise AmountError(path, str(error)) from None
     return str(amount.in_thousandths() if kind == ROUNDED else amount)
-
-
-def _written(value: str | int | float) -> str:
-    """The text of a scalar in JSON, without quotes and blanks around it."""
-    if isinstance(value, str):
-        return value.strip(_BLANKS)
-    return value.written if isinstance(value, WrittenFloat) else go_number(value)

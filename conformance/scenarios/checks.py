@@ -20,6 +20,7 @@ from fakecri.scripts.struct_reader import Placed, Strict
 from fakecri.scripts.yaml_reader import ScriptError
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
+from kubeobjects.schema.messages import message
 
 _BARE: Final = ("remove", "vanish", "stop_sandbox", "kill_sandbox")
 """Steps whose argument is a pod."""
@@ -43,8 +44,8 @@ def _manifests(scenario: Scenario) -> Iterator[ScriptError]:
     for key, pod in scenario.pods.items():
         try:
             manifest = pod.manifest(key)
-            check_shape(manifest, "resources.core_v1", "Pod")
-            require_known_fields(manifest, "resources.core_v1", "Pod", "v1")
+            check_shape(manifest, message("core.v1.Pod"))
+            require_known_fields(manifest, message("core.v1.Pod"))
         except StatusError as error:
             yield pod.error(str(error))
 

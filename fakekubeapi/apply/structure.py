@@ -2,88 +2,18 @@
 
 The API gives each list and map a type. A list is atomic (owned as a whole) unless it is a set (each
 value has an owner) or a map (each element has one, found by its keys); an object is granular (each
-field has an owner) unless it is atomic. The field types are lightkube's; what they do not tell is
-in the tables below: `x-kubernetes-list-type`, `-list-map-keys` and `-map-type` of the API's
-OpenAPI document.
+field has an owner) unless it is atomic. `kubeobjects.schema` has these types.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
-_SET: Final[tuple[str, ...]] = ()
-_LISTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "ObjectMeta": {"finalizers": _SET, "ownerReferences": ("uid",)},
-    "PodSpec": {
-        "containers": ("name",),
-        "initContainers": ("name",),
-        "ephemeralContainers": ("name",),
-        "volumes": ("name",),
-        "imagePullSecrets": ("name",),
-        "hostAliases": ("ip",),
-        "resourceClaims": ("name",),
-        "schedulingGates": ("name",),
-        "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    },
-    "Container": {
-        "env": ("name",),
-        "ports": ("containerPort", "protocol"),
-        "volumeMounts": ("mountPath",),
-        "volumeDevices": ("devicePath",),
-    },
-    "ResourceRequirements": {"claims": ("name",)},
-    "ContainerRestartRuleOnExitCodes": {"values": _SET},
-    "PodStatus": {
-        "conditions": ("type",),
-        "podIPs": ("ip",),
-        "resourceClaimStatuses": ("name",),
-    },
-    "NodeSpec": {"podCIDRs": _SET},
-    "NodeStatus": {"conditions": ("type",), "addresses": ("type",)},
-    "NamespaceStatus": {"conditions": ("type",)},
-    "ServiceSpec": {"ports": ("port", "protocol")},
-    "ServiceStatus": {"conditions": ("type",)},
-    "ServiceAccount": {"secrets": ("name",)},
-    "PersistentVolumeClaimStatus": {"conditions": ("type",)},
-    "ResourceClaimStatus": {
-        "devices": ("driver", "device", "pool", "shareID"),
-        "reservedFor": ("uid",),
-    },
-    "AllocatedDeviceStatus": {"conditions": ("type",)},
-    "CSIDriverSpec": {"volumeLifecycleModes": _SET},
-    "CSINodeSpec": {"drivers": ("name",)},
-    "CertificateSigningRequestStatus": {"conditions": ("type",)},
-}
-"""The lists of a type that are no atoms: their keys; none: a set."""
-_SAME_LISTS: Final = {"EphemeralContainer": "Container"}
-_KEY_DEFAULTS: Final = {"protocol": "TCP", "containerPort": 0, "port": 0}
-"""What a key is when the element does not have it; "" for others."""
-_NO_DEFAULTS: Final = {
-    ("ServiceAccount", "secrets"): "name",
-    ("ResourceClaimStatus", "devices"): "shareID",
-}
-"""Keys of lists that are nothing when the element does not have them."""
-_ATOMIC: Final = frozenset(
-    (
-        *("ConfigMapKeySelector", "FileKeySelector", "LabelSelector", "LocalObjectReference"),
-        *("NodeSelector", "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference"),
-        *("OwnerReference", "ResourceFieldSelector", "SecretKeySelector", "SecretReference"),
-        "TypedLocalObjectReference",
-    )
-)
-"""The types whose objects are owned as a whole."""
-_ATOMIC_FIELDS: Final = frozenset(
-    (("PodSpec", "nodeSelector"), ("Scheduling", "nodeSelector"), ("ServiceSpec", "selector"))
-)
-_GRANULAR_FIELDS: Final = frozenset((("PersistentVolumeSpec", "claimRef"),))
+from kubeobjects.schema.messages import TYPE_META, Field, Message
+from kubeobjects.schema.messages import Shape as Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +60,11 @@ class Keyed:
 class Struct:
     """An object with declared fields."""
 
-    model: Any
-    """lightkube's type of it."""
+    message: Message
 
     def field(self, name: str) -> Shape | None:
         """The shape of a field; None: it is not declared."""
-        return _fields(self.model).get(name)
+        return _fields(self.message).get(name)
 
 
 Shape = Leaf | Open | SetOf | MapOf | Keyed | Struct
@@ -143,73 +72,37 @@ LEAF: Final = Leaf()
 OPEN: Final = Open()
 
 
-@functools.cache
-def shape_of(module: str, kind: str) -> Struct:
-    """The shape of the objects of a kind; `module`: where lightkube has its type
-    (`resources.core_v1`)."""
-    resource = getattr(importlib.import_module(f"lightkube.{module}"), kind)
-    return Struct(resource)
-
-
-def is_atomic(model: Any) -> bool:
-    """Whether the objects of a lightkube type are owned as a whole."""
-    return model.__name__ in _ATOMIC
-
-
-def topology(owner: str, name: str, wanted: Any) -> dict[str, Any]:
-    """What OpenAPI says of the parts of a field of the type `owner`: its `x-kubernetes-list-type`,
-    `-list-map-keys` and `-map-type`."""
-    if (owner, name) in _ATOMIC_FIELDS:
-        return {"x-kubernetes-map-type": "atomic"}
-    if (owner, name) in _GRANULAR_FIELDS:
-        return {"x-kubernetes-map-type": "granular"}
-    if typing.get_origin(_real(wanted)) is not list:
-        return {}
-    keys = _LISTS.get(_SAME_LISTS.get(owner, owner), {}).get(name)
-    if keys is None:
-        return {"x-kubernetes-list-type": "atomic"}
-    if not keys:
-        return {"x-kubernetes-list-type": "set"}
-    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+def shape_of(message: Message) -> Struct:
+    """The shape of the objects of a type."""
+    return Struct(message)
 
 
 @functools.cache
-def _fields(model: Any) -> Mapping[str, Shape]:
-    found = {}
-    for one in msgspec.structs.fields(model):
-        found[one.encode_name] = _of_field(model.__name__, one.encode_name, one.type)
-    return found
+def _fields(message: Message) -> Mapping[str, Shape]:
+    own = {name: _of_field(message, field) for name, field in message.in_json.items()}
+    return dict.fromkeys(TYPE_META, LEAF) | own if message.typed else own
 
 
-def _of_field(owner: str, name: str, wanted: Any) -> Shape:
-    if (owner, name) in _ATOMIC_FIELDS:
+def _of_field(owner: Message, field: Field) -> Shape:
+    if field.map_type == "atomic":
         return LEAF
-    real = _real(wanted)
-    lists = _LISTS.get(_SAME_LISTS.get(owner, owner), {})
-    if name in lists and typing.get_origin(real) is list:
-        none = _NO_DEFAULTS.get((owner, name))
-        keys = {k: None if k == none else _KEY_DEFAULTS.get(k, "") for k in lists[name]}
-        return Keyed(keys, _of_type(typing.get_args(real)[0])) if keys else SetOf()
-    if (owner, name) in _GRANULAR_FIELDS:
-        return Struct(real)
-    return _of_type(wanted)
+    inner = owner.of(field)
+    if field.shape is Times.LIST:
+        if field.list_type == "map" and inner is not None:
+            return Keyed({key: _default(inner, key) for key in field.list_keys}, _of_type(inner))
+        return SetOf() if field.list_type == "set" else LEAF
+    if field.shape is Times.MAP:
+        return MapOf(_of_type(inner))
+    if inner is not None and field.map_type == "granular":
+        return Struct(inner)
+    return OPEN if field.type == "RawExtension" else _of_type(inner)
 
 
-def _of_type(wanted: Any) -> Shape:
-    real = _real(wanted)
-    if real is Any:
-        return OPEN
-    if isinstance(real, type) and issubclass(real, msgspec.Struct):
-        return LEAF if real.__name__ in _ATOMIC else Struct(real)
-    members = typing.get_args(real)
-    if dict in (typing.get_origin(real), real):
-        return MapOf(_of_type(members[1]) if len(members) == 2 else LEAF)
-    return LEAF
+def _of_type(message: Message | None) -> Shape:
+    return LEAF if message is None or message.atomic else Struct(message)
 
 
-def _real(wanted: Any) -> Any:
-    """The type of an optional; of a union of several, text: numbers or texts are leaves."""
-    if typing.get_origin(wanted) not in (typing.Union, types.UnionType):
-        return wanted
-    real = [member for member in typing.get_args(wanted) if member is not type(None)]
-    return real[0] if len(real) == 1 else str
+def _default(element: Message, key: str) -> Any:
+    """What a key of a list's element is when the element does not have it; None: it is no key."""
+    field = element.in_json[key]
+    return field.zero if field.default is None and field.always else field.default

@@ -1,110 +1,100 @@
-"""The OpenAPI schemas of the stored kinds, made of lightkube's types: what `kubectl explain` shows.
+"""The OpenAPI schemas of the stored kinds: what `kubectl explain` shows. Pure.
 
 Names are those of the API server (`io.k8s.api.core.v1.Pod`), references point to
-`#/components/schemas/`. Descriptions are taken from the docstrings of lightkube's types.
+`#/components/schemas/`. They have no descriptions: those are upstream's documentation.
 """
 
 from __future__ import annotations
 
-import importlib
-import re
-import types
-import typing
 from collections.abc import Iterable
-from datetime import datetime
-from functools import cache
 from typing import Any, Final
 
-import msgspec
-
-from fakekubeapi.apply.structure import is_atomic, topology
 from fakekubeapi.resources import Resource
+from kubeobjects.schema.messages import TYPE_META, Field, Message, Shape
 
 Schema = dict[str, Any]
-_PLAIN: Final[dict[Any, Schema]] = {
-    str: {"type": "string"},
-    int: {"type": "integer", "format": "int64"},
-    float: {"type": "number", "format": "double"},
-    bool: {"type": "boolean"},
-    dict: {"type": "object"},
-    list: {"type": "array"},
-    datetime: {"type": "string", "format": "date-time"},
-}
-_FIELD: Final = re.compile(r"\* \*\*(\w+)\*\* ``[^`]*``(?: - )?")
 REFERENCE: Final = "#/components/schemas/"
-_META: Final = "io.k8s.apimachinery.pkg.apis.meta"
+_TEXT: Final[Schema] = {"type": "string"}
+_SCALARS: Final[dict[str, Schema]] = {
+    "string": _TEXT,
+    "bytes": {**_TEXT, "format": "byte"},
+    "bool": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "Quantity": _TEXT,
+    "IntOrString": {**_TEXT, "format": "int-or-string"},
+    "Time": {**_TEXT, "format": "date-time"},
+    "MicroTime": {**_TEXT, "format": "date-time"},
+    "FieldsV1": {"type": "object"},
+    "RawExtension": {"type": "object"},
+}
+_META: Final = "io.k8s.apimachinery.pkg.apis"
 
 
 def schemas(resources: Iterable[Resource]) -> dict[str, Schema]:
     """The schemas of those kinds and of all types they refer to, by name."""
-    found: dict[str, Schema] = {}
+    made: dict[str, Schema] = {}
     for resource in resources:
-        module = importlib.import_module(f"lightkube.models.{_module(resource)}")
-        name = _add(found, getattr(module, resource.kind))
+        name = _add(made, resource.message)
         kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        found[name]["x-kubernetes-group-version-kind"] = [kind]
-    return found
+        made[name]["x-kubernetes-group-version-kind"] = [kind]
+    return made
 
 
-def _module(resource: Resource) -> str:
-    return resource.module.rpartition(".")[2]
-
-
-def _add(found: dict[str, Schema], model: Any) -> str:
-    """Put the schema of a lightkube type, and of all that it refers to, into `found`; returns its
-    name."""
-    name = _name(model)
-    if name in found:
+def _add(made: dict[str, Schema], message: Message) -> str:
+    """Put the schema of a type, and of all that it refers to, into `made`; returns its name."""
+    name = _name(message)
+    if name in made:
         return name
     schema: Schema = {"type": "object"}
-    found[name] = schema
-    summary, descriptions = _texts(model)
-    properties = {}
-    for field in msgspec.structs.fields(model):
-        shape = _shape(found, field.type)
-        text = descriptions.get(field.encode_name, "")
-        shape |= topology(model.__name__, field.encode_name, field.type)
-        if "$ref" in shape:
-            shape = {"allOf": [shape], "default": {}}
-        properties[field.encode_name] = {**shape, "description": text} if text else shape
-    needed = [f.encode_name for f in msgspec.structs.fields(model) if f.required]
-    schema |= {"description": summary, "properties": properties}
-    if is_atomic(model):
+    made[name] = schema
+    kind = {key: dict(_TEXT) for key in TYPE_META} if message.typed else {}
+    fields = message.in_json
+    schema["properties"] = kind | {key: _property(made, message, f) for key, f in fields.items()}
+    if message.atomic:
         schema["x-kubernetes-map-type"] = "atomic"
+    needed = [key for key, field in fields.items() if field.required]
     if needed:
         schema["required"] = needed
     return name
 
 
-def _name(model: Any) -> str:
-    """The API server's name of a lightkube type: `core_v1.Pod` is `io.k8s.api.core.v1.Pod`."""
-    group, _, version = model.__module__.rpartition(".")[2].rpartition("_")
-    above = _META if group == "meta" else f"io.k8s.api.{group}"
-    return f"{above}.{version}.{model.__name__}"
+def _name(message: Message) -> str:
+    """The API server's name of a type."""
+    above = _META if message.name.startswith("meta.") else "io.k8s.api"
+    return f"{above}.{message.name}"
 
 
-def _shape(found: dict[str, Schema], wanted: Any) -> Schema:
-    """The schema of a field's type; those of the types it refers to go into `found`."""
-    origin, members = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin in (typing.Union, types.UnionType):
-        real = [member for member in members if member is not type(None)]
-        if len(real) > 1:
-            return {"type": "string", "format": "int-or-string"}
-        return _shape(found, real[0])
-    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        return {"$ref": f"{REFERENCE}{_add(found, wanted)}"}
-    if origin is list:
-        return {"type": "array", "items": _shape(found, members[0])}
-    if origin is dict:
-        values = _shape(found, members[1]) if len(members) == 2 else {"type": "string"}
-        return {"type": "object", "additionalProperties": values}
-    return dict(_PLAIN.get(wanted, {"type": "object"}))
+def _property(made: dict[str, Schema], owner: Message, field: Field) -> Schema:
+    """The schema of a field; those of the types it refers to go into `made`."""
+    shape = _shape(made, owner, field) | _topology(field)
+    return {"allOf": [shape], "default": {}} if "$ref" in shape else shape
 
 
-@cache
-def _texts(model: Any) -> tuple[str, dict[str, str]]:
-    """The description of a type, and those of its fields by name, from its docstring."""
-    text = " ".join((model.__doc__ or "").split())
-    summary, *fields = _FIELD.split(text)
-    described = dict(zip(fields[::2], (one.strip() for one in fields[1::2]), strict=True))
-    return summary.replace("**parameters**", "").strip(), described
+def _shape(made: dict[str, Schema], owner: Message, field: Field) -> Schema:
+    one = _single(made, owner, field)
+    if field.shape is Shape.LIST:
+        return {"type": "array", "items": one}
+    if field.shape is Shape.MAP:
+        return {"type": "object", "additionalProperties": one}
+    return one
+
+
+def _single(made: dict[str, Schema], owner: Message, field: Field) -> Schema:
+    """The schema of a single value of a list or map."""
+    if field.type in _SCALARS:
+        return dict(_SCALARS[field.type])
+    message = owner.schema.message(field.type)
+    if message.itself:
+        return _shape(made, message, message.itself)
+    return {"$ref": f"{REFERENCE}{_add(made, message)}"}
+
+
+def _topology(field: Field) -> Schema:
+    """How the parts of a field are owned."""
+    if field.map_type:
+        return {"x-kubernetes-map-type": field.map_type}
+    if field.shape is not Shape.LIST:
+        return {}
+    keys = {"x-kubernetes-list-map-keys": list(field.list_keys)} if field.list_keys else {}
+    return {"x-kubernetes-list-type": field.list_type, **keys}

@@ -23,14 +23,15 @@ from fakekubeapi.errors import (
     unsupported_media_type,
 )
 from fakekubeapi.patches.strategic import strategic_merge
+from kubeobjects.schema.messages import Message
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 
 
-def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: str) -> Any:
-    """`document` after `patch`. `content_type` chooses the kind of patch; `kind` ("Pod") names the
-    type whose list keys a strategic patch uses.
+def apply_patch(content_type: str, document: dict[str, Any], patch: Any, message: Message) -> Any:
+    """`document` after `patch`. `content_type` chooses the kind of patch; `message` is the
+    type of the document, whose list keys a strategic patch uses.
 
     Raises: StatusError 415 for an unknown `content_type`, 400 for a malformed patch, 422 for one
     that does not apply, 413 for a JSON patch with too many operations.
@@ -44,7 +45,7 @@ def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: s
         raise bad_request(f"a patch of type {media_type} is a JSON object, got {_name(patch)}")
     if media_type == MERGE_PATCH:
         return merge_patch(document, patch)
-    merged = strategic_merge(document, patch, kind)
+    merged = strategic_merge(document, patch, message)
     # It is made of typed objects, whose type no field can change.
     merged |= {field: document[field] for field in ("kind", "apiVersion") if field in document}
     return merged

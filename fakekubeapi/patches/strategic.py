@@ -1,20 +1,20 @@
 """Strategic merge patch: a merge patch that merges some lists element by element.
 
-Objects merge as in RFC 7386. The elements of a list with a merge key (`merge_keys`) are matched by
-that key and merged; every other list is replaced. Directives: `$patch: replace | delete | merge` in
-an object or a list element, `$retainKeys`, `$setElementOrder/<field>`,
+Objects merge as in RFC 7386. The elements of a list with a merge key (`kubeobjects.schema`) are
+matched by that key and merged; every other list is replaced. Directives: `$patch: replace | delete
+| merge` in an object or a list element, `$retainKeys`, `$setElementOrder/<field>`,
 `$deleteFromPrimitiveList/<field>`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import StatusError, bad_request
 from fakekubeapi.patches.go_words import as_go_prints
-from fakekubeapi.patches.merge_keys import Field, Merged, fields_of
+from kubeobjects.schema.messages import Message, Shape
 
 _PATCH: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -22,18 +22,44 @@ _ORDER: Final = "$setElementOrder/"
 _DELETE_PRIMITIVE: Final = "$deleteFromPrimitiveList/"
 
 
-def strategic_merge(document: dict[str, Any], patch: dict[str, Any], kind: str) -> dict[str, Any]:
-    """`document` (an object of that `kind`) after `patch`. Raises: StatusError 400 for an unknown
-    or malformed directive or list element, 500 for an element without its merge key.
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A list that is merged element by element."""
 
+    key: str
+    """The field that identifies an element; "": the elements are plain values."""
+    element: Message | None
+    """The type of the elements, if they have fields."""
+
+
+def strategic_merge(
+    document: dict[str, Any], patch: dict[str, Any], message: Message
+) -> dict[str, Any]:
+    """`document` (an object of the type `message`) after `patch`. Raises: StatusError 400 for an
+    unknown or malformed directive or list element, 500 for an element without its merge key.
+
+    >>> from kubeobjects.schema.messages import message
     >>> old = {"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B"}]}}
-    >>> strategic_merge(old, {"status": {"conditions": [{"type": "A", "status": "True"}]}}, "Pod")
+    >>> new = {"status": {"conditions": [{"type": "A", "status": "True"}]}}
+    >>> strategic_merge(old, new, message("core.v1.Pod"))
     {'status': {'conditions': [{'type': 'A', 'status': 'True'}, {'type': 'B'}]}}
     """
-    return _merge_map(document, patch, kind, "")
+    return _merge_map(document, patch, message, "")
 
 
-def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> dict[str, Any]:
+def _part(message: Message | None, name: str) -> Merged | Message | None:
+    """How a field of the type is merged: a list, an object, or (None) like any other."""
+    field = message.in_json.get(name) if message is not None else None
+    if message is None or field is None or field.shape is Shape.MAP:
+        return None
+    if field.shape is not Shape.LIST:
+        return message.of(field)
+    return None if field.merge_key is None else Merged(field.merge_key, message.of(field))
+
+
+def _merge_map(
+    old: Any, patch: dict[str, Any], message: Message | None, path: str
+) -> dict[str, Any]:
     directive = patch.get(_PATCH, "merge")
     if directive == "delete":
         return {}
@@ -41,7 +67,6 @@ def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> di
         raise _bad_directive(directive, path)
     base = old if isinstance(old, dict) and directive == "merge" else {}
     result = _retained(copy_json(base), patch, path)
-    fields = fields_of(type_name) if type_name else {}
     for key, value in patch.items():
         if key.startswith("$"):
             continue
@@ -49,23 +74,23 @@ def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> di
         if value is None:
             result.pop(key, None)
         else:
-            field, before = fields.get(key), result.get(key)
+            field, before = _part(message, key), result.get(key)
             result[key] = _merge_value(before, value, field, here)
             if isinstance(field, Merged) and isinstance(before, list) and _ORDER + key not in patch:
                 result[key] = _new_ones_first(result[key], before, value, field.key)
-    _apply_list_directives(result, patch, fields, path)
+    _apply_list_directives(result, patch, message, path)
     return result
 
 
-def _merge_value(old: Any, value: Any, field: Field | None, path: str) -> Any:
+def _merge_value(old: Any, value: Any, field: Merged | Message | None, path: str) -> Any:
     if isinstance(value, dict):
-        return _merge_map(old, value, field if isinstance(field, str) else "", path)
+        return _merge_map(old, value, field if isinstance(field, Message) else None, path)
     if isinstance(value, list) and isinstance(field, Merged):
         if not isinstance(old, list):
             return _as_new(value, field, path)
         return _merge_list(old, value, field, path) if field.key else _union(old, value)
     if isinstance(value, list):
-        return [_merge_map({}, v, "", path) if isinstance(v, dict) else v for v in value]
+        return [_merge_map({}, v, None, path) if isinstance(v, dict) else v for v in value]
     return value
 
 
@@ -144,12 +169,12 @@ def _retained(result: dict[str, Any], patch: dict[str, Any], path: str) -> dict[
 
 
 def _apply_list_directives(
-    result: dict[str, Any], patch: dict[str, Any], fields: Mapping[str, Field], path: str
+    result: dict[str, Any], patch: dict[str, Any], message: Message | None, path: str
 ) -> None:
     for key in patch:
         for directive in (_DELETE_PRIMITIVE, _ORDER):
             name = key.removeprefix(directive)
-            field, present = fields.get(name), result.get(name)
+            field, present = _part(message, name), result.get(name)
             if name == key or not isinstance(field, Merged) or not isinstance(present, list):
                 continue
             named = _listed(patch, key, path)

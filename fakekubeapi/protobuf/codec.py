@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from fakekubeapi.protobuf.messages import Field, Message, Shape, message
 from fakekubeapi.protobuf.values import KINDS, Kind
 from fakekubeapi.protobuf.wire import (
     BYTES,
@@ -25,6 +24,7 @@ from fakekubeapi.protobuf.wire import (
     read_varint,
     with_length,
 )
+from kubeobjects.schema.messages import Field, Message, Schema, Shape
 
 Object: TypeAlias = dict[str, Any]
 Found: TypeAlias = list[tuple[int, Any]]
@@ -34,30 +34,30 @@ _KEY, _VALUE = 1, 2
 _TEXT: Final = KINDS["string"]
 
 
-def encode_message(name: str, value: Mapping[str, Any] | None) -> bytes:
-    """The bytes of a message, of its JSON. Raises: ValueError, TypeError or AttributeError for
-    JSON that is of another type."""
-    return _kind(name).encode(value)
+def encode_message(message: Message, value: Mapping[str, Any] | None) -> bytes:
+    """The bytes of an object of that type, of its JSON. Raises: ValueError, TypeError or
+    AttributeError for JSON that is of another type."""
+    return _kind(message.schema, message.name).encode(value)
 
 
-def decode_message(name: str, data: bytes) -> Any:
-    """The JSON of a message, of its bytes. Raises: WireError."""
-    return _kind(name).decode(data)
+def decode_message(message: Message, data: bytes) -> Any:
+    """The JSON of an object of that type, of its bytes. Raises: WireError."""
+    return _kind(message.schema, message.name).decode(data)
 
 
 @cache
-def _kind(name: str) -> Kind:
+def _kind(schema: Schema, name: str) -> Kind:
     """How the type of that name is written and read, a message or not."""
     known = KINDS.get(name)
     if known is not None:
         return known
-    described = message(name)
-    if any(field.itself for field in described.fields):
-        (only,) = map(_codec, described.fields)
+    message = schema.message(name)
+    if message.itself:
+        only = _codec(schema, message.itself)
         return Kind(
             BYTES, only.write, lambda raw: only.read(_found(raw).get(only.number, [])) or []
         )
-    codec = _MessageCodec(described)
+    codec = _MessageCodec(message)
     return Kind(BYTES, codec.encode, codec.decode)
 
 
@@ -77,8 +77,8 @@ class _FieldCodec:
 class _MessageCodec:
     """Writes and reads one message."""
 
-    def __init__(self, described: Message) -> None:
-        self._fields = tuple(map(_codec, described.fields))
+    def __init__(self, message: Message) -> None:
+        self._fields = tuple(_codec(message.schema, field) for field in message.fields)
         self._by_number = {field.number: field for field in self._fields}
         self._zero: Object = {}
         for field in self._fields:
@@ -121,8 +121,8 @@ def _found(data: bytes) -> dict[int, Found]:
     return found
 
 
-def _codec(field: Field) -> _FieldCodec:
-    kind = _kind(field.type)
+def _codec(schema: Schema, field: Field) -> _FieldCodec:
+    kind = _kind(schema, field.type)
     make = {
         Shape.ONE: _one,
         Shape.POINTER: _pointer,
@@ -136,7 +136,7 @@ def _codec(field: Field) -> _FieldCodec:
         inline=field.inline,
         write=write,
         read=read,
-        shown=_shown(field, kind),
+        shown=_shown(field),
     )
 
 
@@ -231,12 +231,8 @@ def _unpacked(field: Field, kind: Kind, item: tuple[int, Any]) -> list[Any]:
     return numbers
 
 
-def _shown(field: Field, kind: Kind) -> Callable[[Any], bool]:
+def _shown(field: Field) -> Callable[[Any], bool]:
     """Whether Go writes a value of this field into JSON (None: there is none)."""
-    if field.always:
+    if field.filled:
         return lambda item: True
-    if field.shape is not Shape.ONE:
-        return lambda item: item is not None
-    if field.omitzero or field.type in ("string", "bool", "int32", "int64", "bytes"):
-        return bool
-    return lambda item: True
+    return bool if field.shape is Shape.ONE else lambda item: item is not None

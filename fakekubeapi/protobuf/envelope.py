@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.protobuf.codec import decode_message, encode_message
-from fakekubeapi.protobuf.messages import message_name
 from fakekubeapi.protobuf.wire import WireError, fields, text
+from kubeobjects.schema.messages import Message, schema_of
 
 MAGIC: Final = b"k8s\0"
 _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 1, 2, 3, 4
@@ -31,18 +31,23 @@ class DecodeError(ValueError):
 
 def has_message(api_version: str, kind: str) -> bool:
     """Whether objects of this kind can be sent as protobuf."""
-    return message_name(api_version, kind) is not None
+    return _message(api_version, kind) is not None
+
+
+def _message(api_version: str, kind: str) -> Message | None:
+    name = schema_of().message_name(api_version, kind)
+    return schema_of().message(name) if name else None
 
 
 def encode_object(obj: dict[str, Any]) -> bytes:
     """The bytes of an object, a list or a Status that has its kind. Raises: ValueError for a kind
     without a message, or a field of another type than that of the kind."""
     api_version, kind = obj.get("apiVersion", ""), obj["kind"]
-    name = message_name(api_version or "v1", kind)
-    if name is None:
+    message = _message(api_version or "v1", kind)
+    if message is None:
         raise ValueError(f"there is no message for {kind} of {api_version}")
     try:
-        raw = encode_message(name, obj)
+        raw = encode_message(message, obj)
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{kind} cannot be encoded: {error}") from None
     type_meta = text(_API_VERSION, api_version) + text(_KIND, kind)
@@ -64,10 +69,10 @@ def decode_object(data: bytes, expected: tuple[str, str] = ("", "")) -> dict[str
         ) from None
     api_version, kind = told[0] or expected[0], told[1] or expected[1]
     try:
-        name = message_name(api_version, kind)
-        if name is None:
+        message = _message(api_version, kind)
+        if message is None:
             raise WireError(f'no kind "{kind}" is registered for version "{api_version}"')
-        value: dict[str, Any] = decode_message(name, told[2])
+        value: dict[str, Any] = decode_message(message, told[2])
     except WireError as error:
         version = api_version.rpartition("/")[2]
         wanted = expected[1] or kind

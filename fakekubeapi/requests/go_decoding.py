@@ -1,6 +1,6 @@
 """What Go's JSON decoder says of a body whose parts have other types than the API has.
 
-The types are those of the tables of messages (`fakekubeapi.protobuf.messages`). The decoder goes on
+The types are those of `kubeobjects.schema`. The decoder goes on
 after a wrong part and tells the first one: by the Go struct that it is a field of, its path without
 numbers and keys, and the Go type that it should have. Pure.
 
@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from fakekubeapi.protobuf.messages import Field, Message, Shape, message
-from fakekubeapi.protobuf.values import KINDS
 from kubeobjects.quantity import WRONG_FORM
+from kubeobjects.schema.messages import SCALARS, Field, Message, Schema, Shape
 
 GO_NAMES: Final = {
     **dict.fromkeys(("string", "Time", "MicroTime"), "string"),
@@ -39,6 +38,7 @@ class _Place:
 
     struct: str
     path: str
+    schema: Schema
 
     def wrong(self, value: Any, wanted: str) -> str:
         """The decoder's words for a value there of another type than `wanted`."""
@@ -51,27 +51,28 @@ class _Place:
         )
 
 
-def decoding_error(body: Any, name: str) -> str:
+def decoding_error(body: Any, of: Message) -> str:
     """What the decoder says of the first part of the body that has a wrong type; "" if none has.
 
-    `name`: of the message, as `core.v1.Pod`. The body is an object, else nothing is said.
+    `of`: the type that it should have. The body is an object, else nothing is said.
 
-    >>> decoding_error({"spec": {"hostNetwork": 1}}, "core.v1.Pod")
+    >>> from kubeobjects.schema.messages import message
+    >>> decoding_error({"spec": {"hostNetwork": 1}}, message("core.v1.Pod"))
     'json: cannot unmarshal number into Go struct field PodSpec.spec.hostNetwork of type bool'
     """
     if not isinstance(body, dict):
         return ""
-    return next(_in_message(body, message(name), ""), "")
+    return next(_in_message(body, of, ""), "")
 
 
 @cache
-def _fields(name: str) -> dict[str, tuple[Field, str]]:
+def _fields(of: Message) -> dict[str, tuple[Field, str]]:
     """The fields of a message by their names in JSON, with the names of the Go structs around those
     that stand inline, as the decoder puts them before the field's: `VolumeSource.`."""
     found: dict[str, tuple[Field, str]] = {}
-    for field in message(name).fields:
+    for field in of.fields:
         if field.inline:
-            inner = _fields(field.type).items()
+            inner = _fields(of.schema.message(field.type)).items()
             found |= {key: (one, f"{field.name}.{way}") for key, (one, way) in inner}
         else:
             found[field.name] = (field, "")
@@ -79,14 +80,14 @@ def _fields(name: str) -> dict[str, tuple[Field, str]]:
 
 
 def _in_message(value: dict[str, Any], of: Message, path: str) -> Iterator[str]:
-    if any(field.itself for field in of.fields):
+    if of.itself:
         return
-    known, struct = _fields(of.name), of.name.rpartition(".")[2]
+    known = _fields(of)
     for key, item in value.items():
         if key in known and item is not None:
             field, way = known[key]
             here = ".".join(part for part in (path, f"{way}{key}") if part)
-            yield from _in_field(item, field, _Place(struct, here))
+            yield from _in_field(item, field, _Place(of.kind, here, of.schema))
 
 
 def _in_field(value: Any, field: Field, place: _Place) -> Iterator[str]:
@@ -110,10 +111,11 @@ def _in_field(value: Any, field: Field, place: _Place) -> Iterator[str]:
 
 def _in_item(value: Any, field: Field, place: _Place) -> Iterator[str]:
     kind = field.type
-    if kind not in KINDS:
+    if kind not in SCALARS:
+        message = place.schema.message(kind)
         if isinstance(value, dict):
-            yield from _in_message(value, message(kind), place.path)
-        elif not any(field.itself for field in message(kind).fields):
+            yield from _in_message(value, message, place.path)
+        elif not message.itself:
             yield place.wrong(value, _go_name(field))
     elif kind == "Quantity":
         if isinstance(value, bool | dict | list):

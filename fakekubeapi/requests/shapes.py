@@ -1,8 +1,8 @@
 """Whether a JSON body has the types of the API object it claims to be.
 
-The field types are lightkube's. Only the fields that are there are checked: unknown ones pass,
-missing ones are left to validation, null counts as missing (but not in a list). Code that reads a
-body which has passed may rely on the types.
+Only the fields that are there are checked: unknown ones pass, missing ones are left to validation,
+null counts as missing (but not in a list). Code that reads a body which has passed may rely on the
+types, which `kubeobjects.schema` has.
 
 Nearly every body has the right types, and kubelets send the same kinds again and again: so for each
 type a check is made once that only says yes or no (`_fits`), and the parts of a body are walked
@@ -13,53 +13,33 @@ not tell, in our own (`_problems`).
 from __future__ import annotations
 
 import functools
-import importlib
-import types
-import typing
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
-
 from fakekubeapi.errors import StatusError, bad_request
 from fakekubeapi.requests.go_decoding import decoding_error
+from kubeobjects.causes import shown
+from kubeobjects.schema.messages import TYPE_META, Field, Message, Shape
 
-# Quantities are strings in the models, but the API takes plain numbers too.
-_QUANTITIES: Final = frozenset(("sizeLimit", "divisor"))
-_TEXT_MAPS: Final = frozenset(
-    (
-        *("data", "binaryData", "stringData", "spec.nodeSelector", "metadata.labels"),
-        *("metadata.annotations", "status.allocatedResourceStatuses"),
-    )
-)
+Check = Callable[[Any], bool]
 _INT32: Final = 1 << 31
 """Numbers below it have room in every field."""
 _OPTIONS: Final = "DeleteOptions"
 """The kind of which errors are told without its name."""
-_NONE: Final = type(None)
-_WANTED: Final[dict[Any, str]] = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    dict: "an object",
-    list: "a list",
-    datetime: "an RFC 3339 time",
-}
 
 
-def check_shape(value: Any, module: str, kind: str) -> None:
-    """Check the types of a body. `module` and `kind`: where lightkube has its type
-    (`resources.core_v1`, `Pod`). Raises: StatusError 400 that names the first wrong field."""
-    model = _model(module, kind)
-    if value is None or _fits(model)(value):
+def check_shape(value: Any, message: Message) -> None:
+    """Check the types of a body. Raises: StatusError 400 that names the first wrong field."""
+    if value is None or _message_fits(message)(value):
         return
-    package = module.partition(".")[2].replace("_", ".")
-    if why := decoding_error(value, f"{package}.{kind}"):
-        raise undecodable(kind, package.rpartition(".")[2], why)
-    for problem in _problems(value, model, ""):
-        raise bad_request(f"the body cannot be handled as a {kind}: {problem}")
+    if why := decoding_error(value, message):
+        raise undecodable(message.kind, message.version, why)
+    if not isinstance(value, dict):
+        wrong = f"the body: wanted an object, got {_shown(value)}"
+        raise bad_request(f"the body cannot be handled as a {message.kind}: {wrong}")
+    for problem in _problems(value, message, ""):
+        raise bad_request(f"the body cannot be handled as a {message.kind}: {problem}")
 
 
 def undecodable(kind: str, version: str, why: str, wanted: str = "") -> StatusError:
@@ -71,156 +51,127 @@ def undecodable(kind: str, version: str, why: str, wanted: str = "") -> StatusEr
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
-def unknown_fields(value: Any, module: str, kind: str) -> str:
+def unknown_fields(value: Any, message: Message) -> str:
     """What is said (`fieldValidation=Strict`) of the fields of a body that its type does not have;
-    "": it has them all. `module`, `kind`: as in `check_shape`."""
-    unknown = [f'unknown field "{path}"' for path in _unknown(value, _model(module, kind), "")]
+    "": it has them all."""
+    unknown = [f'unknown field "{path}"' for path in _unknown(value, message, "")]
     return f"strict decoding error: {', '.join(unknown)}" if unknown else ""
 
 
-def require_known_fields(value: Any, module: str, kind: str, version: str) -> None:
+def require_known_fields(value: Any, message: Message) -> None:
     """Check that the type has all fields of a body. Raises: StatusError 400 that names the unknown
     ones."""
-    if why := unknown_fields(value, module, kind):
-        raise undecodable(kind, version, why)
+    if why := unknown_fields(value, message):
+        raise undecodable(message.kind, message.version, why)
 
 
-def _unknown(value: Any, wanted: Any, path: str) -> Iterator[str]:
+def _unknown(value: Any, message: Message, path: str) -> Iterator[str]:
     """The paths of fields that the type does not have; a key with `$` is a directive of a patch,
     not a field."""
-    origin, members = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin in (typing.Union, types.UnionType):
-        for member in members:
-            yield from _unknown(value, member, path)
-    elif isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        known = _fields(wanted)
-        for key, item in value.items() if isinstance(value, dict) else ():
-            here = f"{path}.{key}" if path else key
-            if key in known:
-                yield from _unknown(item, known[key], here)
-            elif not key.startswith("$"):
-                yield here
-    elif origin is list and isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _unknown(item, members[0], f"{path}[{i}]")
+    fields = message.in_json
+    for key, item in value.items() if isinstance(value, dict) else ():
+        here = f"{path}.{key}" if path else key
+        if key in fields:
+            inner = message.of(fields[key])
+            if inner is not None:
+                for part, step in _parts(item, fields[key]):
+                    yield from _unknown(part, inner, f"{here}{step}")
+        elif not key.startswith("$") and not (message.typed and key in TYPE_META):
+            yield here
+
+
+def _parts(value: Any, field: Field) -> Iterator[tuple[Any, str]]:
+    """The single values of a field, and the steps to them."""
+    if field.shape is Shape.LIST:
+        items = value if isinstance(value, list) else ()
+        yield from ((item, f"[{i}]") for i, item in enumerate(items))
+    elif field.shape is Shape.MAP:
+        yield from value.items() if isinstance(value, dict) else ()
+    else:
+        yield value, ""
 
 
 @functools.cache
-def _model(module: str, kind: str) -> Any:
-    return getattr(importlib.import_module(f"lightkube.{module}"), kind)
-
-
-@functools.cache
-def _fields(model: Any) -> dict[str, Any]:
-    return {field.encode_name: field.type for field in msgspec.structs.fields(model)}
-
-
-@functools.cache
-def _fits(wanted: Any) -> Callable[[Any], bool]:
+def _message_fits(message: Message) -> Check:
     """The check of one type: whether a value, not null, has it for certain. Where it has not,
     `_problems` decides."""
-    origin, members = typing.get_origin(wanted), typing.get_args(wanted)
-    if wanted is Any:
-        return lambda value: True
-    if wanted is int:
-        return lambda value: type(value) is int and -_INT32 <= value < _INT32
-    if origin in (typing.Union, types.UnionType):
-        real = [_fits(member) for member in members if member is not _NONE]
-        return real[0] if len(real) == 1 else lambda value: any(fits(value) for fits in real)
-    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        return functools.partial(_struct_fits, wanted)
-    if origin is list:
-        item_fits = _fits(members[0])
-        return lambda value: (
-            type(value) is list and all(item is not None and item_fits(item) for item in value)
-        )
-    kind = origin or wanted
-    return lambda value: _is_a(value, kind)
+    itself = message.itself
+    if itself is not None:
+        return _fits(message, itself)
+    checks: dict[str, Check] = {}
 
-
-def _struct_fits(model: Any, value: Any) -> bool:
-    if type(value) is not dict:
-        return False
-    checks = _checks(model)
-    for key, item in value.items():
-        fits = checks.get(key)
-        if fits is not None and item is not None and not fits(item):
+    def check(value: Any) -> bool:
+        if type(value) is not dict:
             return False
-    return True
-
-
-@functools.cache
-def _checks(model: Any) -> dict[str, Callable[[Any], bool]]:
-    """The checks of the fields of a struct."""
-    maps = {path.rpartition(".")[2] for path in _TEXT_MAPS}
-    return {
-        name: _is_text_map if name in maps else _fits(wanted)
-        for name, wanted in _fields(model).items()
-    }
-
-
-def _is_text_map(value: Any) -> bool:
-    return type(value) is dict and all(type(item) is str for item in value.values())
-
-
-def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
-    """A sentence for each part of the value that is not of the wanted type."""
-    if value is None or wanted is Any:
-        return
-    origin = typing.get_origin(wanted)
-    if origin in (typing.Union, types.UnionType):
-        yield from _union_problems(value, typing.get_args(wanted), path)
-    elif isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        if not isinstance(value, dict):
-            yield _problem(value, "an object", path)
-            return
-        known = _fields(wanted)
+        if not checks:
+            checks.update((name, _fits(message, f)) for name, f in message.in_json.items())
         for key, item in value.items():
-            if key in known and not (key in _QUANTITIES and isinstance(item, int | float)):
-                yield from _problems(item, known[key], f"{path}.{key}" if path else key)
-    elif origin is list:
-        if not isinstance(value, list):
-            yield _problem(value, "a list", path)
-            return
-        for i, item in enumerate(value):
-            if item is None:
-                yield _problem(item, "an element", f"{path}[{i}]")
-            yield from _problems(item, typing.get_args(wanted)[0], f"{path}[{i}]")
-    elif dict in (origin, wanted) and isinstance(value, dict) and path in _TEXT_MAPS:
-        for key, item in value.items():
-            yield from _problems(item, str, f"{path}.{key}")
-    elif not _is_a(value, origin or wanted):
-        yield _problem(value, _WANTED[origin or wanted], path)
+            fits = checks.get(key)
+            if fits is not None and item is not None and not fits(item):
+                return False
+        return True
+
+    return check
 
 
-def _union_problems(value: Any, members: tuple[Any, ...], path: str) -> Iterator[str]:
-    real = [member for member in members if member is not _NONE]
-    found = [list(_problems(value, member, path)) for member in real]
-    if all(found):
-        # With one real member the union is an optional; its own problem says more.
-        texts = " or ".join(_WANTED.get(member, "an object") for member in real)
-        yield found[0][0] if len(real) == 1 else _problem(value, texts, path)
+def _fits(owner: Message, field: Field) -> Check:
+    """The check of a field of a type."""
+    scalar = _SCALARS.get(field.type)
+    one = scalar or _message_fits(owner.schema.message(field.type))
+    if field.shape is Shape.LIST:
+        return lambda value: (
+            type(value) is list and all(item is not None and one(item) for item in value)
+        )
+    if field.shape is Shape.MAP:
+        return lambda value: type(value) is dict and all(map(one, value.values()))
+    return one
 
 
-def _is_a(value: Any, wanted: Any) -> bool:
-    if wanted is datetime:
-        return isinstance(value, str) and _is_time(value)
-    if isinstance(value, bool):
-        return wanted is bool
-    if wanted is int:
-        return isinstance(value, int) and -(1 << 63) <= value < 1 << 63
-    return isinstance(value, int | float if wanted is float else wanted)
+def _is_text(value: Any) -> bool:
+    return type(value) is str
 
 
-def _is_time(text: str) -> bool:
+def _is_number(value: Any) -> bool:
+    return type(value) is int and -_INT32 <= value < _INT32
+
+
+def _is_time(value: Any) -> bool:
     try:
-        datetime.fromisoformat(text)
+        return isinstance(value, str) and bool(datetime.fromisoformat(value))
     except ValueError:
         return False
-    return True
 
 
-def _problem(value: Any, wanted: str, path: str) -> str:
+_SCALARS: Final[dict[str, Check]] = {
+    "string": _is_text,
+    "bytes": _is_text,
+    "bool": lambda value: type(value) is bool,
+    "int32": _is_number,
+    "int64": _is_number,
+    "Quantity": lambda value: type(value) in (str, int, float),
+    "IntOrString": lambda value: type(value) is str or _is_number(value),
+    "Time": _is_time,
+    "MicroTime": _is_time,
+    "FieldsV1": lambda value: True,
+    "RawExtension": lambda value: True,
+}
+
+
+def _problems(value: dict[str, Any], message: Message, path: str) -> Iterator[str]:
+    """A sentence for each part of the object that Go's decoder refuses in other words: a text that
+    is no time, null in a list."""
+    for key, field in message.in_json.items():
+        inner = message.of(field)
+        here = f"{path}.{key}" if path else key
+        for item, step in _parts(value.get(key), field):
+            if item is None and field.shape is Shape.LIST:
+                yield f"{here}{step}: wanted an element, got null"
+            elif field.type in ("Time", "MicroTime") and item is not None and not _is_time(item):
+                yield f"{here}{step}: wanted an RFC 3339 time, got {_shown(item)}"
+            elif inner is not None and isinstance(item, dict):
+                yield from _problems(item, inner, f"{here}{step}")
+
+
+def _shown(value: Any) -> str:
     names: dict[type, str] = {dict: "an object", list: "a list"}
-    shown = names.get(type(value)) or msgspec.json.encode(value).decode()
-    return f"{path or 'the body'}: wanted {wanted}, got {shown}"
+    return names.get(type(value)) or shown(value)

@@ -22,6 +22,7 @@ from fakekubeapi.resources.services import ServiceStrategy
 from fakekubeapi.resources.storage import DriverStrategy, NodeDriversStrategy
 from fakekubeapi.resources.strategy import Strategy
 from fakekubeapi.resources.volumes import VolumeStrategy
+from kubeobjects.schema.messages import Message, message
 
 _PLAIN: Final = Strategy()
 
@@ -52,9 +53,9 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def module(self) -> str:
-        """The module below `lightkube` that has the type of these objects: `resources.core_v1`."""
-        return f"resources.{self.group.partition('.')[0] or 'core'}_{self.version}"
+    def message(self) -> Message:
+        """The type of these objects."""
+        return message(f"{self.group.partition('.')[0] or 'core'}.{self.version}.{self.kind}")
 
     @property
     def qualified(self) -> str:

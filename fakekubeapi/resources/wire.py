@@ -1,66 +1,47 @@
 """An object as the API server writes it, whatever the client has sent. Pure.
 
 It decodes a body into a Go type and encodes it again: fields that the type does not have go, and so
-do empty ones, but for those in `go_fields`; amounts and times come out in their one form. Field
-types are lightkube's.
+do empty ones, but for pointers and those that are always written (`kubeobjects.schema`); amounts
+and times come out in their one form.
 """
 
 from __future__ import annotations
 
 import base64
 import functools
-import importlib
 import re
 import string
-import types
-import typing
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.resources.go_fields import ALWAYS, POINTERS
 from kubeobjects.quantity import QuantityError, from_json
+from kubeobjects.schema.messages import TYPE_META, Field, Message, Shape
 
 Convert: TypeAlias = Callable[[Any], Any]
-_AMOUNTS: Final = frozenset(
-    ("allocatable", "allocatedResources", "capacity", "limits", "overhead", "requests")
-)
-_AMOUNT: Final = frozenset(("divisor", "sizeLimit"))
-_MICRO: Final = frozenset(("acquireTime", "eventTime", "lastObservedTime", "renewTime"))
-_BYTES: Final = frozenset((("Secret", "data"), ("ConfigMap", "binaryData")))
 _BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
 _GROUPS: Final = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_TYPE_META: Final = ("kind", "apiVersion")
 _SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _MICROSECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,9}(Z|[+-]\d\d:\d\d)")
-_NONE: Final = type(None)
 
 
-def as_written(value: dict[str, Any], module: str, kind: str) -> dict[str, Any]:
+def as_written(value: dict[str, Any], message: Message) -> dict[str, Any]:
     """A copy of a body of the right types (`check_shape`), as the API server would write it.
-    `module` and `kind`: where lightkube has its type. Raises: ValueError that says what is no
-    quantity, or no base64."""
-    model = getattr(importlib.import_module(f"lightkube.{module}"), kind)
-    written: dict[str, Any] = _plan(model).written(value)
-    return written
+    Raises: ValueError that says what is no quantity, or no base64."""
+    written = _plan(message).written(value)
+    return {key: value[key] for key in TYPE_META if value.get(key) is not None} | written
 
 
 class _Plan:
     """How the objects of one type are written."""
 
-    def __init__(self, model: Any) -> None:
-        name = model.__name__
-        fields = msgspec.structs.fields(model)
-        self._converts = {f.encode_name: _convert(name, f.encode_name, f.type) for f in fields}
-        self._kept = POINTERS.get(name, frozenset()) | ALWAYS.get(name, {}).keys()
-        types_of = {f.encode_name: f.type for f in fields}
-        self._always = {
-            field: _empty(types_of[field]) if zero == {} else zero
-            for field, zero in ALWAYS.get(name, {}).items()
-            if field in types_of
+    def __init__(self, message: Message) -> None:
+        fields = message.in_json
+        self._converts = {name: _convert(message, field) for name, field in fields.items()}
+        self._kept = frozenset(name for name, field in fields.items() if field.kept)
+        self._filled = {
+            name: _zero(message, field) for name, field in fields.items() if field.filled
         }
 
     def written(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -69,80 +50,61 @@ class _Plan:
             convert = self._converts.get(key)
             if convert is None or item is None:
                 continue
-            found = convert(item)
-            if key in self._kept or found or key in _TYPE_META:
-                made[key] = found
-        for key, zero in self._always.items():
+            converted = convert(item)
+            if converted or key in self._kept:
+                made[key] = converted
+        for key, zero in self._filled.items():
             if key not in made:
                 made[key] = copy_json(zero)
         return made
 
 
 @functools.cache
-def _plan(model: Any) -> _Plan:
-    return _Plan(model)
+def _plan(message: Message) -> _Plan:
+    return _Plan(message)
 
 
-def _empty(wanted: Any) -> Any:
-    model = _struct(wanted)
-    return {} if model is None else _plan(model).written({})
+def _zero(owner: Message, field: Field) -> Any:
+    inner = owner.of(field) if field.shape is Shape.ONE else None
+    return field.zero if inner is None else _plan(inner).written({})
 
 
-def _struct(wanted: Any) -> Any:
-    """The struct type that a field's type means; None: it is no struct."""
-    for one in typing.get_args(wanted) or (wanted,):
-        if isinstance(one, type) and issubclass(one, msgspec.Struct):
-            return one
-    return None
+def _convert(owner: Message, field: Field) -> Convert:
+    """How a value of the field is written that is not null."""
+    one = _convert_one(owner.of(field), field)
+    if field.shape is Shape.LIST:
+        return lambda value: [one(item) for item in value] if isinstance(value, list) else value
+    if field.shape is Shape.MAP:
+        of_item = _MAPPED.get(field.type, one)
+        return lambda value: (
+            {key: of_item(item) for key, item in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
+    return one
 
 
-def _convert(owner: str, name: str, wanted: Any) -> Convert:
-    if (owner, name) in _BYTES:
-        return _bytes_map
-    if name in _AMOUNTS and _struct(wanted) is None:
-        return _amounts
-    if name in _AMOUNT:
-        return _canonical_amount
-    return _of_type(name, wanted)
-
-
-def _of_type(name: str, wanted: Any) -> Convert:
-    origin, members = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin in (typing.Union, types.UnionType):
-        real = [member for member in members if member is not _NONE]
-        return _of_type(name, real[0]) if len(real) == 1 else _same
-    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        return lambda item: _plan(wanted).written(item) if isinstance(item, dict) else item
-    if origin is list:
-        inner = _of_type(name, members[0])
-        return lambda item: [inner(one) for one in item] if isinstance(item, list) else item
-    if wanted is datetime:
-        return _micro_time if name in _MICRO else _time
-    return _text_map if name in _TEXT_MAPS else _same
-
-
-_TEXT_MAPS: Final = frozenset(("annotations", "labels", "data", "matchLabels", "nodeSelector"))
+def _convert_one(inner: Message | None, field: Field) -> Convert:
+    """The same, of a single value of a list or map."""
+    if inner is None:
+        return _SCALARS.get(field.type, _same)
+    return lambda item: _plan(inner).written(item) if isinstance(item, dict) else item
 
 
 def _same(value: Any) -> Any:
     return copy_json(value)
 
 
-def _text_map(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: "" if item is None else item for key, item in value.items()}
+def _text(value: Any) -> Any:
+    return "" if value is None else value
 
 
-def _bytes_map(value: Any) -> Any:
+def _bytes(text: Any) -> str:
     """Bytes in base64, in the form in which they are written."""
-    made = {}
-    for key, text in value.items():
-        plain = (text or "").replace("\r", "").replace("\n", "")
-        if not _GROUPS.fullmatch(plain):
-            raise ValueError(f"illegal base64 data at input byte {_wrong_byte(text)}")
-        made[key] = base64.b64encode(base64.b64decode(plain)).decode()
-    return made
+    plain = (text or "").replace("\r", "").replace("\n", "")
+    if not _GROUPS.fullmatch(plain):
+        raise ValueError(f"illegal base64 data at input byte {_wrong_byte(text)}")
+    return base64.b64encode(base64.b64decode(plain)).decode()
 
 
 def _wrong_byte(text: str) -> int:
@@ -166,21 +128,14 @@ def _wrong_byte(text: str) -> int:
     return len(text) - len(letters) % 4
 
 
-def _canonical_amount(value: Any) -> str:
+def _amount(value: Any) -> Any:
     """An amount, a text or a number, as the server writes it. Raises: ValueError, as it says it."""
+    if isinstance(value, dict | list):
+        return value
     try:
-        return str(from_json(value))
+        return "0" if value is None else str(from_json(value))
     except QuantityError as error:
         raise ValueError(error.upstream) from None
-
-
-def _amounts(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return copy_json(value)
-    return {
-        name: item if isinstance(item, dict | list) else _canonical_amount(item)
-        for name, item in value.items()
-    }
 
 
 def _time(text: Any) -> Any:
@@ -201,3 +156,9 @@ def _micro_time(text: Any) -> Any:
 def _in_utc(text: str) -> datetime:
     found = datetime.fromisoformat(text)
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+
+
+_SCALARS: Final = {"Quantity": _amount, "Time": _time, "MicroTime": _micro_time}
+"""How values of these types are written; others stay as they are."""
+_MAPPED: Final = {"string": _text, "bytes": _bytes}
+"""How values of these types are written in a map, in which null is an empty one."""

@@ -18,6 +18,7 @@ from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import Resource
 from fakekubeapi.storage.store import Object, Store
+from kubeobjects.schema.messages import message
 from simclock import Clock
 
 
@@ -40,7 +41,7 @@ class Deletion:
         obj = self._store.get(key)
         if obj is None:
             raise not_found(resource.qualified, route.name)
-        check_shape(options, "models.meta_v1", "DeleteOptions")
+        check_shape(options, message("meta.v1.DeleteOptions"))
         options = options or {}
         _check_preconditions(resource, obj, options.get("preconditions") or {})
         grace_s = _effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))

@@ -33,6 +33,7 @@ from fakekubeapi.verbs.bindings import require_eviction, require_name
 from fakekubeapi.verbs.operations import Operations
 from fakekubeapi.verbs.ownership import Writer
 from fakekubeapi.verbs.reviews import Reviews
+from kubeobjects.schema.messages import message
 from simclock import Clock, Ids, Latency, RealClock
 
 _OTHER_KINDS: Final = ("binding", "eviction", "token")
@@ -170,8 +171,7 @@ class Dispatcher:
             do.get(route)
         strict = params.get("fieldValidation") == "Strict" and route.subresource not in _OTHER_KINDS
         if strict and (asked.applies or method != "PATCH") and isinstance(body, dict):
-            resource = route.resource
-            require_known_fields(body, resource.module, resource.kind, resource.version)
+            require_known_fields(body, route.resource.message)
         if method == "POST":
             return 201, self._post(route, asked, dry_run=unstored, writer=writer)
         if method == "PUT":
@@ -205,7 +205,7 @@ class Dispatcher:
             do.bind(route, body)
             return {**_DONE, "code": 201}
         if route.subresource == "eviction":
-            check_shape(body, "models.policy_v1", "Eviction")
+            check_shape(body, message("policy.v1.Eviction"))
             require_eviction(body or {})
             require_name(route, body or {}, "Eviction")
             options = (body or {}).get("deleteOptions")
@@ -236,7 +236,7 @@ class Dispatcher:
     ) -> tuple[int, dict[str, Any]]:
         """Delete one object, or all of a collection that the selectors choose."""
         do = self._verbs()
-        check_shape(body, "models.meta_v1", "DeleteOptions")
+        check_shape(body, message("meta.v1.DeleteOptions"))
         options = dict(body or {})
         if "gracePeriodSeconds" in params:
             grace = whole_number(params, "gracePeriodSeconds")

@@ -48,6 +48,7 @@ from fakekubeapi.verbs.posted import (
 )
 from fakekubeapi.verbs.strict_patches import require_known_patch
 from kubeobjects.causes import invalid_value
+from kubeobjects.schema.messages import message
 from simclock import Clock, Ids, format_rfc3339
 
 MODIFIED: Final = (
@@ -233,7 +234,7 @@ class Operations:
         fields that the kind does not have.
         """
         old = self.get(route)
-        patched = apply_patch(content_type, old, body, route.resource.kind)
+        patched = apply_patch(content_type, old, body, route.resource.message)
         if strict:
             require_known_patch(route.resource, content_type, body, patched)
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
@@ -282,7 +283,7 @@ class Operations:
     def bind(self, route: Route, body: Any) -> None:
         """Give an unbound pod its node, as a scheduler does (POST pods/binding). Raises:
         StatusError 404 without the pod, 422 without a node, 409 if the pod has a node."""
-        check_shape(body, "models.core_v1", "Binding")
+        check_shape(body, message("core.v1.Binding"))
         node = target_of(route, body or {})
         pod, name = self.get(route), route.name
         problem = binding_problem(pod)

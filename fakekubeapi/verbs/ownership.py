@@ -129,7 +129,7 @@ class Owners:
 
 
 def _shape(route: Route) -> Struct:
-    return shape_of(route.resource.module, route.resource.kind)
+    return shape_of(route.resource.message)
 
 
 def _write(route: Route, writer: Writer, operation: str) -> Write:

@@ -6,7 +6,6 @@ from typing import Any
 
 from fakekubeapi.bodies import without_null
 from fakekubeapi.errors import StatusError, bad_request, conflict
-from fakekubeapi.protobuf.messages import kind_message
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape, undecodable
 from fakekubeapi.resources import Resource
@@ -27,7 +26,7 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
             version = body.get("apiVersion") or resource.api_version
             shown = version.rpartition("/")[2]
             raise undecodable(kind, shown, _no_conversion(resource, version, kind), resource.kind)
-    check_shape(body, resource.module, resource.kind)
+    check_shape(body, resource.message)
     obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
     obj.update(written(resource, body) if complete else without_null(body))
     obj.update(kind=resource.kind, apiVersion=resource.api_version)
@@ -46,9 +45,9 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
 
 def _no_conversion(resource: Resource, version: str, kind: str) -> str:
     """Why an object of that version and kind cannot be made one of `resource`."""
-    if name := kind_message(version, kind):
+    if message := resource.message.schema.kind_message(version, kind):
         group = resource.group.partition(".")[0] or "core"
-        found = ".".join(name.split(".")[1:])
+        found = f"{message.version}.{message.kind}"
         return f"converting ({found}) to ({group}.{resource.kind}): unknown conversion"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     return f'no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
@@ -58,7 +57,7 @@ def written(resource: Resource, body: Object) -> Object:
     """A copy of a body as the server writes objects. Raises: StatusError 400 for amounts that are
     no quantities and bytes that are no base64."""
     try:
-        return as_written(body, resource.module, resource.kind)
+        return as_written(body, resource.message)
     except ValueError as error:
         raise undecodable(resource.kind, resource.version, str(error)) from None
 
@@ -74,7 +73,7 @@ def appliable(route: Route, body: Any) -> Object:
             shown = version if "/" in version else f"/{version}"
             raise bad_request(f"invalid object type: {shown}, Kind={body.get('kind') or ''}")
     try:
-        check_shape(body, resource.module, resource.kind)
+        check_shape(body, resource.message)
     except StatusError as error:
         about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
         why = f"failed to create typed patch object ({about}): {error.message}"

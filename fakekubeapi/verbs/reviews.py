@@ -19,6 +19,7 @@ from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources.service_accounts import EXPIRATION_S
 from fakekubeapi.storage.store import Key, Object, Store
 from kubeobjects.causes import Cause, invalid_value
+from kubeobjects.schema.messages import message
 from simclock import Clock, Ids, format_rfc3339
 
 ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
@@ -47,7 +48,7 @@ class Reviews:
         status. Raises: StatusError 404 without the account or the object it is bound to, 400 for
         an object of another kind or a pod of another account, 409 for another UID, 422 for a
         lifetime below 600 s."""
-        check_shape(body, "models.authentication_v1", "TokenRequest")
+        check_shape(body, message("authentication.v1.TokenRequest"))
         _check_names(route, (body or {}).get("metadata") or {})
         account = self._found("serviceaccounts", route.namespace or "", route.name)
         spec = {**((body or {}).get("spec") or {})}
@@ -85,7 +86,7 @@ class Reviews:
 
     def token_review(self, body: Any, clock: Clock) -> Object:
         """A TokenReview with its status. Raises: StatusError 400 without a token."""
-        check_shape(body, "resources.authentication_v1", "TokenReview")
+        check_shape(body, message("authentication.v1.TokenReview"))
         spec = (body or {}).get("spec") or {}
         if not spec.get("token"):
             raise bad_request("token is required for TokenReview in authentication")
@@ -114,7 +115,7 @@ class Reviews:
         """A SubjectAccessReview, one of the client itself or of a namespace, with its status.
         Raises: StatusError 422 for a spec that names no user, or not one kind of access."""
         resource = route.resource
-        check_shape(body, resource.module, resource.kind)
+        check_shape(body, resource.message)
         spec = (body or {}).get("spec") or {}
         is_self = resource.kind == "SelfSubjectAccessReview"
         causes = _access_causes(spec, names_user=not is_self)

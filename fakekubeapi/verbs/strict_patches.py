@@ -17,7 +17,7 @@ def require_known_patch(resource: Resource, content_type: str, patch: Any, patch
     """Check a patch and what it made of the object. Raises: StatusError 422 that shows a strategic
     patch, or the object after another one, and names the unknown fields."""
     brought = patched if content_type == JSON_PATCH else patch
-    if why := unknown_fields(brought, resource.module, resource.kind):
+    if why := unknown_fields(brought, resource.message):
         strategic = content_type == STRATEGIC_PATCH
         shown = as_go_prints(patch) if strategic else encode(patched).decode()
         raise invalid("", "", "", [invalid_value("patch", shown, why)])

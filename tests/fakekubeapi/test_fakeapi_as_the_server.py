@@ -275,4 +275,6 @@ def test_schemas_of_all_kinds_lead_to_schemas() -> None:
     assert ports["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.ContainerPort"}
     about = core["components"]["schemas"]["io.k8s.api.core.v1.Pod"]
     assert about["properties"]["kind"]["type"] == "string"
-    assert "container" in about["description"]
+    assert about["properties"]["spec"]["allOf"] == [
+        {"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}
+    ]

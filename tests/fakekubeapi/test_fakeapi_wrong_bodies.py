@@ -23,6 +23,7 @@ from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.go_decoding import decoding_error
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import RESOURCES
+from kubeobjects.schema.messages import message
 
 pytestmark = pytest.mark.virtual_time
 
@@ -155,7 +156,7 @@ async def test_every_kind_of_the_server_can_be_named() -> None:
     """For each kind that is stored, a wrong field is told by its struct."""
     for resource in RESOURCES:
         with pytest.raises(StatusError, match=f"Go struct field {resource.kind}.metadata of type"):
-            check_shape({"metadata": 1}, resource.module, resource.kind)
+            check_shape({"metadata": 1}, resource.message)
 
 
 async def test_a_patched_object_of_a_wrong_type_is_refused() -> None:
@@ -332,4 +333,4 @@ async def test_no_body_breaks_the_server(
     ],
 )
 def test_types_of_other_messages(name: str, body: dict[str, Any], words: str) -> None:
-    assert decoding_error(body, name) == f"json: cannot unmarshal {words}"
+    assert decoding_error(body, message(name)) == f"json: cannot unmarshal {words}"

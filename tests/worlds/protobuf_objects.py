@@ -15,20 +15,20 @@ from google.protobuf.descriptor_pb2 import (
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from fakekubeapi.protobuf.messages import Field, Message, Shape, message, messages_of, packages
 from fakekubeapi.protobuf.values import KINDS
+from kubeobjects.schema.messages import Field, Message, Shape, message, schema_of
 from simclock import Rng
 
 LETTERS = "abc-ß/漢\U0001f600 "
 
 
 def all_messages() -> list[Message]:
-    return [each for package in sorted(packages()) for each in messages_in(package)]
+    return [each for package in sorted(schema_of().packages) for each in messages_in(package)]
 
 
 def messages_in(package: str) -> list[Message]:
     """Those of one group and version: `core.v1`."""
-    return [message(f"{package}.{kind}") for kind in messages_of(package)]
+    return [message(f"{package}.{kind}") for kind in schema_of().kinds(package)]
 
 
 class RandomObjects:
@@ -42,7 +42,7 @@ class RandomObjects:
     def of(self, name: str, level: int = 0) -> Any:
         """The JSON of a random message of that name."""
         fields = message(name).fields
-        if any(field.itself for field in fields):
+        if message(name).itself:
             return [self._text(), self._text()]
         found: dict[str, Any] = {}
         for field in fields:
@@ -107,7 +107,7 @@ def full(name: str) -> Any:
     found: dict[str, Any] = {}
     for field in message(name).fields:
         value = field.name if field.type == "string" else FULL_VALUES.get(field.type, {})
-        if field.type not in KINDS and any(each.itself for each in message(field.type).fields):
+        if field.type not in KINDS and message(field.type).itself:
             value = [field.name]
         if field.inline:
             found |= full(field.type)

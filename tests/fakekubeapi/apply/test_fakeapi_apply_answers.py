@@ -12,6 +12,7 @@ from fakekubeapi.apply.managers import Manager, Managers, encode
 from fakekubeapi.apply.ownership import Conflicts, Write, after_apply, after_update
 from fakekubeapi.apply.structure import Struct, shape_of
 from fakekubeapi.bodies import without_null
+from kubeobjects.schema.messages import message
 
 ANSWERS = [
     json.loads(line) for line in (ROOT / "tests/data/apply/answers.jsonl").read_text().splitlines()
@@ -43,7 +44,7 @@ def test_the_answers_hold_all_that_can_happen() -> None:
 @pytest.mark.parametrize("number", range(len(ANSWERS)))
 def test_owners_and_objects_are_those_of_kubernetes(number: int) -> None:
     run = ANSWERS[number]
-    shape = shape_of("resources.core_v1", run["kind"])
+    shape = shape_of(message(f"core.v1.{run['kind']}"))
     live: dict[str, Any] = {"apiVersion": "v1", "kind": run["kind"], "metadata": {}}
     owners: Managers = {}
     for step in run["steps"]:

@@ -11,8 +11,9 @@ from fakekubeapi.apply.managers import Manager, Owned, decode, encode, manager_n
 from fakekubeapi.apply.ownership import Write, after_apply
 from fakekubeapi.apply.structure import shape_of
 from fakekubeapi.apply.walk import BadObject, check, merged
+from kubeobjects.schema.messages import message
 
-POD = shape_of("resources.core_v1", "Pod")
+POD = shape_of(message("core.v1.Pod"))
 
 
 def test_a_tree_is_read_as_it_was_written() -> None:
@@ -112,7 +113,7 @@ def test_objects_that_nobody_can_apply(spec: dict[str, Any], words: str) -> None
 
 
 def test_a_key_without_a_default_must_be_there() -> None:
-    account = shape_of("resources.core_v1", "ServiceAccount")
+    account = shape_of(message("core.v1.ServiceAccount"))
     with pytest.raises(BadObject, match=r'element that omits all key fields \["name"\]'):
         check({"secrets": [{"namespace": "x"}]}, account)
 

@@ -10,6 +10,12 @@ from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import StatusError
 from fakekubeapi.patches.patch import json_patch, merge_patch
 from fakekubeapi.patches.strategic import strategic_merge
+from kubeobjects.schema.messages import Message, message
+
+
+def typed(kind: str) -> Message:
+    return message(f"core.v1.{kind}")
+
 
 # RFC 7386, appendix A: original, patch, result.
 RFC_7386 = [
@@ -269,7 +275,7 @@ STRATEGIC: dict[str, tuple[str, Any, Any, Any]] = {
 def test_strategic_merge(name: str) -> None:
     kind, document, patch, result = STRATEGIC[name]
     before = copy_json(document)
-    assert strategic_merge(document, patch, kind) == result
+    assert strategic_merge(document, patch, typed(kind)) == result
     assert document == before
 
 
@@ -289,13 +295,13 @@ def test_strategic_merge(name: str) -> None:
 def test_strategic_patches_that_do_not_apply(patch: Any, code: int, words: str) -> None:
     document = pod_with(containers=[{"name": "a"}])
     with pytest.raises(StatusError, match=words) as caught:
-        strategic_merge(document, patch, "Pod")
+        strategic_merge(document, patch, typed("Pod"))
     assert caught.value.code == code
 
 
 def test_a_list_that_was_not_there_needs_no_keys() -> None:
     volumes = [{"emptyDir": {}}, {"name": "a", "$patch": "delete"}, {"name": "b"}, {"name": "b"}]
-    merged = strategic_merge({"spec": {}}, pod_with(volumes=volumes), "Pod")
+    merged = strategic_merge({"spec": {}}, pod_with(volumes=volumes), typed("Pod"))
     assert merged["spec"]["volumes"] == [{"emptyDir": {}}, {"name": "b"}, {"name": "b"}]
 
 
@@ -312,7 +318,9 @@ def conditions(listed: list[Any]) -> dict[str, Any]:
 @given(CONDITIONS, CONDITIONS)
 def test_conditions_are_a_map_by_type_STAT_026(old: list[Any], patch: list[Any]) -> None:
     """The result holds the patch's conditions and the untouched old ones, one of each type."""
-    merged = strategic_merge(conditions(old), conditions(patch), "Pod")["status"]["conditions"]
+    merged = strategic_merge(conditions(old), conditions(patch), typed("Pod"))["status"][
+        "conditions"
+    ]
     as_map = {c["type"]: c for c in merged}
     assert len(as_map) == len(merged)
     assert as_map == {c["type"]: c for c in old} | {c["type"]: c for c in patch}
@@ -324,10 +332,10 @@ def test_conditions_are_a_map_by_type_STAT_026(old: list[Any], patch: list[Any])
 
 @given(CONDITIONS, CONDITIONS)
 def test_a_strategic_patch_applied_twice_is_applied_once(old: list[Any], new: list[Any]) -> None:
-    once = strategic_merge(conditions(old), conditions(new), "Pod")
-    assert strategic_merge(once, conditions(new), "Pod") == once
+    once = strategic_merge(conditions(old), conditions(new), typed("Pod"))
+    assert strategic_merge(once, conditions(new), typed("Pod")) == once
 
 
 @given(OBJECTS, st.dictionaries(KEYS, PATCHES, max_size=3))
 def test_without_keyed_lists_it_is_a_merge_patch(document: Any, patch: Any) -> None:
-    assert strategic_merge(document, patch, "ConfigMap") == merge_patch(document, patch)
+    assert strategic_merge(document, patch, typed("ConfigMap")) == merge_patch(document, patch)

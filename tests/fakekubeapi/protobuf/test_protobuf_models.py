@@ -12,8 +12,8 @@ import pytest
 from protobuf_objects import all_messages
 
 from fakekubeapi.protobuf.envelope import has_message
-from fakekubeapi.protobuf.messages import Field, Message, Shape, message, messages_of, packages
 from fakekubeapi.resources import RESOURCES
+from kubeobjects.schema.messages import Field, Message, Shape, message
 
 MODELS = tuple(map(int, version("lightkube-models").split(".")[:2]))
 NEWER = {
@@ -76,14 +76,6 @@ def model_of(name: str) -> Any:
     return found if isinstance(found, type) else None
 
 
-def fields_of(described: Message) -> dict[str, Field]:
-    """The fields as they stand in JSON: those of inlined messages among the others."""
-    found: dict[str, Field] = {}
-    for field in described.fields:
-        found |= fields_of(message(field.type)) if field.inline else {field.name: field}
-    return found
-
-
 def modelled() -> list[tuple[Message, dict[str, Any]]]:
     """Each message that lightkube has, and the types of its fields."""
     models = [(described, model_of(described.name)) for described in all_messages()]
@@ -99,7 +91,7 @@ def test_every_field_of_a_model_has_a_number() -> None:
     without = {
         f"{described.name}.{name}"
         for described, wanted in modelled()
-        for name in wanted.keys() - fields_of(described).keys() - TYPE_META
+        for name in wanted.keys() - described.in_json.keys() - TYPE_META
     }
     newer = {
         f"{package}.{kind}.{name}"
@@ -113,7 +105,7 @@ def test_every_field_of_a_model_has_a_number() -> None:
 def test_every_field_is_in_the_model_with_a_type_that_fits() -> None:
     count = 0
     for described, wanted in modelled():
-        for name, field in fields_of(described).items():
+        for name, field in described.in_json.items():
             here = f"{described.name}.{name}"
             if here in DROPPED and name not in wanted:
                 continue
@@ -180,4 +172,4 @@ def test_every_type_that_a_field_names_is_there() -> None:
     assert len(known) > 380
     named = {field.type for each in all_messages() for field in each.fields if "." in field.type}
     assert named <= known
-    assert {name for package in packages() for name in messages_of(package)} >= {"Pod", "Lease"}
+    assert known >= {"core.v1.Pod", "coordination.v1.Lease"}

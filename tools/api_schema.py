@@ -15,7 +15,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -44,6 +44,8 @@ SCALARS: Final = {
     ("pkg.runtime", "RawExtension"): "RawExtension",
 }
 """Types, by package and name, that have no fields of their own in the table."""
+ZEROS: Final = {"bool": "false", "*bool": "null"}
+"""What fields are that internal types have and the API's have not."""
 INTERNAL: Final = ("core", "storage")
 """Groups of which refusals show objects with the names of Go's internal types."""
 
@@ -188,12 +190,26 @@ def merge_words(field: GoField) -> Iterator[str]:
 
 
 def internal_lines(tree: Tree, group: str, package: GoPackage) -> Iterator[str]:
-    """The fields of internal types in their order, where the API's type has one of that name."""
+    """The fields of internal types in their order, where the API has a type of that name."""
     path = Path("pkg/apis") / group / "types.go"
     internal = read_package(group, tree.text(path))
     yield f"[internal {group}]"
     for name in sorted(internal.structs.keys() & package.structs.keys()):
-        yield " ".join((name, *(field.go_name for field in internal.structs[name])))
+        if not any(field.go_name == "TypeMeta" for field in internal.structs[name]):
+            outer = {field.go_name for field in package.structs[name]}
+            yield " ".join((name, *internal_fields(internal, name, outer)))
+
+
+def internal_fields(internal: GoPackage, name: str, outer: Collection[str]) -> Iterator[str]:
+    """The names of the fields of a struct; those of structs in it stand among them. Where the API's
+    type has them in no place (`outer`: the names of its fields), with what they are then."""
+    for field in internal.structs[name]:
+        if field.embedded and field.type in internal.structs:
+            yield from internal_fields(internal, field.type, ())
+        elif outer and field.go_name not in outer and field.type in ZEROS:
+            yield f"{field.go_name}={ZEROS[field.type]}"
+        else:
+            yield field.go_name
 
 
 def proto_messages(text: str) -> dict[str, set[tuple[int, str]]]:

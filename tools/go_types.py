@@ -30,6 +30,8 @@ class GoField:
     go_name: str
     type: str
     tags: Mapping[str, str]
+    embedded: bool = False
+    """A type without a name of its own: its fields are those of the struct."""
 
     @property
     def name(self) -> str:
@@ -149,7 +151,8 @@ def read_package(name: str, text: str) -> GoPackage:
             elif found := _FIELD.match(line):
                 own, kind, tags = found.groups()
                 go_name = own or kind.lstrip("*").rpartition(".")[2]
-                fields.append(GoField(go_name, kind, dict(_TAG.findall(tags or ""))))
+                found_tags = dict(_TAG.findall(tags or ""))
+                fields.append(GoField(go_name, kind, found_tags, embedded=own is None))
         elif found := _STRUCT.match(line):
             fields = package.structs[found[1]] = []
         elif found := _NAMED.match(line):

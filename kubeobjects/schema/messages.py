@@ -23,7 +23,7 @@ word. After the name of a type: `typed`, its objects have a kind and an apiVersi
 are owned as a whole.
 
 `[internal core]` begins what refusals show: Go's internal types, with the names of their fields in
-their order.
+their order; `HostPID=false` is one that the API's type does not have, and its value.
 """
 
 from __future__ import annotations
@@ -217,10 +217,16 @@ class Schema:
         message = self.message(name) if name else None
         return message if message is not None and "metadata" in message.in_json else None
 
-    def internal(self, package: str, kind: str) -> tuple[str, ...]:
-        """The names of the fields of Go's internal type, in its order. Raises: KeyError."""
-        group = package.partition(".")[0]
+    def internal(self, name: str) -> tuple[str, ...]:
+        """The names of the fields of Go's internal type for that of the API (`core.v1.Pod`), in its
+        order. Raises: KeyError."""
+        group, _, kind = name.split(".")
         return tuple(self._sections[f"internal {group}"][kind][0].split())
+
+    def has_internal(self, name: str) -> bool:
+        """Whether the internal type of that name is in the table."""
+        group, _, kind = name.split(".")
+        return kind in self._sections.get(f"internal {group}", {})
 
 
 @cache

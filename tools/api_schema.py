@@ -1,12 +1,14 @@
 """Makes the table of Kubernetes' API types that kubeobjects.schema reads.
 
 python tools/api_schema.py SOURCES --kubernetes 1.36.2 [--check]
+python tools/api_schema.py --check
 
 SOURCES is a source tree of that version. The tags of its Go types say names, numbers, types and
 what is written; the OpenAPI documents say how lists and maps are merged and what is required; the
 .proto files must agree. Writes kubeobjects/schema/kubernetes-<minor>.txt; `--check` only compares,
-and ends with 1 where the table is another one. The table's first lines name the version and the
-digest of what it was made of.
+and ends with 1 where the table is another one. The table's first lines name the version, the digest
+of what it was made of and its own; without sources `--check` looks whether that is still right, so
+that nothing is written into a table by hand.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ SCALARS: Final = {
     ("pkg.runtime", "RawExtension"): "RawExtension",
 }
 """Types, by package and name, that have no fields of their own in the table."""
+OWN_DIGEST: Final = "# Digest of what follows: "
 ZEROS: Final = {"bool": "false", "*bool": "null"}
 """What fields are that internal types have and the API's have not."""
 INTERNAL: Final = ("core", "storage")
@@ -57,15 +60,14 @@ class Tree:
         self.root = root
         self.version = version
         self.minor = ".".join(version.split(".")[:2])
-        self.used: dict[str, bytes] = {}
+        self.used: dict[str, str] = {}
         if f'DefaultKubeBinaryVersion = "{self.minor}"' not in self.text(VERSION):
             raise GoTypeError(f"{root / VERSION} is not of Kubernetes {self.minor}")
 
     def text(self, path: Path) -> str:
         """A file of the tree, which the table is then made of, too."""
-        content = (self.root / path).read_bytes()
-        self.used[str(path)] = content
-        return content.decode()
+        self.used[str(path)] = (self.root / path).read_text(encoding="utf-8")
+        return self.used[str(path)]
 
     @cached_property
     def schemas(self) -> dict[str, Any]:
@@ -89,10 +91,8 @@ class Tree:
 
     def digest(self) -> str:
         """Of all that was read."""
-        whole = hashlib.sha256()
-        for path, content in sorted(self.used.items()):
-            whole.update(f"{path} {hashlib.sha256(content).hexdigest()}\n".encode())
-        return whole.hexdigest()
+        files = sorted(self.used.items())
+        return digest_of("".join(f"{path} {digest_of(text)}\n" for path, text in files))
 
 
 def table(tree: Tree) -> str:
@@ -102,11 +102,23 @@ def table(tree: Tree) -> str:
     lines = [line for name in packages for line in package_lines(tree, sources, name)]
     for group in INTERNAL:
         lines += internal_lines(tree, group, packages[f"{group}.v1"])
-    head = [
-        f"# Kubernetes {tree.version}: the types of its API, for kubeobjects/schema/messages.py",
-        f"# Made by tools/api_schema.py of sources with the digest {tree.digest()}",
-    ]
-    return "\n".join((*head, *lines)) + "\n"
+    body = "\n".join(lines) + "\n"
+    return (
+        f"# Kubernetes {tree.version}: the types of its API, for kubeobjects/schema/messages.py\n"
+        f"# Made by tools/api_schema.py of sources with the digest {tree.digest()}\n"
+        f"{OWN_DIGEST}{digest_of(body)}\n{body}"
+    )
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def untouched(text: str) -> bool:
+    """Whether a table is as it was made: its digest is that of what follows it."""
+    head, _, rest = text.partition(OWN_DIGEST)
+    kept, _, body = rest.partition("\n")
+    return head.count("\n") == 2 and kept == digest_of(body)
 
 
 def package_lines(tree: Tree, sources: GoSources, of: str) -> Iterator[str]:
@@ -225,13 +237,26 @@ def proto_messages(text: str) -> dict[str, set[tuple[int, str]]]:
     return messages
 
 
+def check_digests() -> int:
+    """1, and a line for each, if tables are not as they were made."""
+    tables = sorted(TABLES.glob("kubernetes-*.txt"))
+    touched = [table.name for table in tables if not untouched(table.read_text())]
+    for name in touched:
+        print(f"{name} was changed by hand: make it again with tools/api_schema.py")
+    return 1 if touched or not tables else 0
+
+
 def main(words: list[str]) -> int:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("sources", type=Path, help="a source tree of Kubernetes")
-    parser.add_argument("--kubernetes", required=True, metavar="VERSION", help="as 1.36.2")
+    parser.add_argument("sources", type=Path, nargs="?", help="a source tree of Kubernetes")
+    parser.add_argument("--kubernetes", metavar="VERSION", help="that of the sources, as 1.36.2")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     options = parser.parse_args(words)
+    if options.sources is None and options.check:
+        return check_digests()
+    if options.sources is None or not options.kubernetes:
+        parser.error("wanted SOURCES and --kubernetes VERSION, or --check alone")
     tree = Tree(options.sources, options.kubernetes)
     text = table(tree)
     file = TABLES / f"kubernetes-{tree.minor}.txt"

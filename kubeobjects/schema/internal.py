@@ -32,7 +32,8 @@ def internal(value: Mapping[str, Any], message: Message) -> dict[str, Any]:
 
 
 def _shown(value: Mapping[str, Any], field: Field, owner: Message) -> Any:
-    item, inner = value.get(field.name), owner.of(field)
+    item: Any = value.get(field.name)
+    inner = owner.of(field)
     if item is None and (inner is None or field.shape is not Shape.ONE):
         return field.zero
     if field.shape is Shape.LIST:

@@ -47,6 +47,43 @@ for package in ("simclock", "kubecri", "kubeobjects", "fakecri", "fakekubeapi"):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+REQUESTS: Final = """
+import asyncio, json
+from fakekubeapi import FakeApi
+from fakekubeapi.protobuf.envelope import encode_object
+PODS = "/api/v1/namespaces/default/pods"
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
+       "spec": {"containers": [{"name": "c", "image": "i"}]}}
+LABEL = {"metadata": {"labels": {"a": "b"}}}
+OTHER = {**POD, "metadata": {"name": "other"}}
+PATCH = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+async def answers():
+    api = FakeApi(field_managers=True)
+    yield await api.request("POST", PODS, body=json.dumps(POD).encode())
+    yield await api.request("PATCH", PODS + "/web", content_type=PATCH,
+                            body=json.dumps(LABEL).encode())
+    yield await api.request("PATCH", PODS + "/new", params={"fieldManager": "me"}, content_type=APPLY,
+                            body=json.dumps({**POD, "metadata": {"name": "new"}}).encode())
+    yield await api.request("POST", PODS, body=encode_object(OTHER),
+                            content_type="application/vnd.kubernetes.protobuf")
+    yield await api.request("POST", PODS, body=json.dumps({"spec": {"containers": 1}}).encode())
+    for path in (PODS, "/openapi/v3/api/v1", "/openapi/v2"):
+        yield await api.request("GET", path)
+async def main():
+    print(*[answer.status async for answer in answers()])
+asyncio.run(main())
+"""
+
+
+def test_the_fake_api_server_answers_in_a_plain_install() -> None:
+    done = plain(REQUESTS)
+    assert (done.stdout.split(), done.stderr) == (
+        ["201", "200", "201", "201", "400", "200", "200", "200"],
+        "",
+    )
+
+
 @pytest.mark.parametrize(
     ("module", "words", "extra"),
     [("refkubelet", "run", "kubelet"), ("conformance", "list", "conformance")],

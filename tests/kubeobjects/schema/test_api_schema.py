@@ -29,7 +29,7 @@ type Thing struct {
 \t// A comment.
 \tName *string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 \tPhase Phase `json:"phase" protobuf:"bytes,2,opt,name=phase"` // at the end
-\tParts []Part `json:"parts" patchStrategy:"merge" patchMergeKey:"id" protobuf:"bytes,3,rep,name=parts"`
+\tParts []Part `json:"parts" patchStrategy:"merge" patchMergeKey:"id" protobuf:"bytes,3,rep"`
 \tLimits Amounts `json:"limits,omitempty" protobuf:"bytes,4,rep,name=limits"`
 \tAt metav1.Time `json:"at,omitempty,omitzero" protobuf:"bytes,5,opt,name=at"`
 \tByName map[Name]Phase `json:"byName,omitempty" protobuf:"bytes,6,rep,name=byName"`

@@ -63,7 +63,8 @@ async def answers():
     yield await api.request("POST", PODS, body=json.dumps(POD).encode())
     yield await api.request("PATCH", PODS + "/web", content_type=PATCH,
                             body=json.dumps(LABEL).encode())
-    yield await api.request("PATCH", PODS + "/new", params={"fieldManager": "me"}, content_type=APPLY,
+    mine = {"fieldManager": "me"}
+    yield await api.request("PATCH", PODS + "/new", params=mine, content_type=APPLY,
                             body=json.dumps({**POD, "metadata": {"name": "new"}}).encode())
     yield await api.request("POST", PODS, body=encode_object(OTHER),
                             content_type="application/vnd.kubernetes.protobuf")
@@ -74,6 +75,7 @@ async def main():
     print(*[answer.status async for answer in answers()])
 asyncio.run(main())
 """
+"""Requests of all kinds and formats; their statuses are printed."""
 
 
 def test_the_fake_api_server_answers_in_a_plain_install() -> None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kubeobjects.golang.json import go_json
 from kubeobjects.golang.strconv import quoted
+
+MOST_ALIKE: Final = 10
+"""How often it is said at most that one of many parts is wrong, where each time the whole is shown.
+Kubernetes says it for each part, which takes the square of what was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,19 @@ class Cause:
         return f"{self.field}: {self.message}"
 
 
+class Word(str):
+    """A text that is one of a few words, or that may be absent: messages show it as JSON, since it
+    has a type of its own upstream."""
+
+
 def shown(value: Any) -> str:
-    """A value as messages show it: a text in quotes as Go writes them, others as JSON.
+    """A value as messages show it: a text in quotes as Go writes them, words and others as JSON.
 
     >>> shown("a\\x7f"), shown(["<", 1])
     ('"a\\\\x7f"', '["\\\\u003c",1]')
     """
-    return quoted(value) if isinstance(value, str) else go_json(value)
+    free = isinstance(value, str) and not isinstance(value, Word)
+    return quoted(value) if free else go_json(value)
 
 
 def required(field: str, message: str = "") -> Cause:
@@ -67,8 +77,28 @@ def duplicate_text(value: Any) -> str:
     return f"Duplicate value: {shown(value)}"
 
 
-def unsupported_value(field: str, value: Any, allowed: Sequence[str]) -> Cause:
-    """The value is none of the `allowed` ones."""
+def unsupported_value(
+    field: str, value: Any, allowed: Sequence[str], *, free: bool = False
+) -> Cause:
+    """The value is none of the `allowed` words. `free`: by its type, it may be any text."""
     known = ", ".join(f'"{item}"' for item in allowed)
-    message = f"Unsupported value: {shown(value)}: supported values: {known}"
+    text = Word(value) if isinstance(value, str) and not free else value
+    message = f"Unsupported value: {shown(text)}: supported values: {known}"
     return Cause(field, message, "FieldValueNotSupported")
+
+
+def not_found(field: str, value: str, message: str = "") -> Cause:
+    """The field names something that is not there; `message` says where it would have to be."""
+    text = f"Not found: {shown(value)}" + (f": {message}" if message else "")
+    return Cause(field, text, "FieldValueNotFound")
+
+
+def too_many(field: str, number: int, most: int) -> Cause:
+    """The list has more items than it may have."""
+    text = f"Too many: {number}: must have at most {most} items"
+    return Cause(field, text, "FieldValueTooMany")
+
+
+def too_long(field: str, most: int) -> Cause:
+    """The text, or all texts of a map together, has more bytes than it may have."""
+    return Cause(field, f"Too long: may not be more than {most} bytes", "FieldValueTooLong")

@@ -13,6 +13,9 @@ from typing import Final
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_IS_LABEL: Final = re.compile(_LABEL)
+_IS_SUBDOMAIN: Final = re.compile(_SUBDOMAIN)
+_IS_PART: Final = re.compile(_PART)
 _ENDS: Final = "and must start and end with an alphanumeric character"
 _OF_KEYS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
 
@@ -48,6 +51,11 @@ _VALUE_RULE: Final = explained(
 _KEY_RULE: Final = explained(_OF_KEYS, _PART, "MyName", "my.name", "123-abc")
 
 
+def byte_length(text: str) -> int:
+    """How long a text is for the rules: in bytes of UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
 def too_long(limit: int) -> str:
     """What is wrong with a text of more bytes."""
     return f"must be no more than {limit} bytes"
@@ -55,17 +63,20 @@ def too_long(limit: int) -> str:
 
 def subdomain_problems(name: str) -> list[str]:
     """What is wrong with a name that has to be a subdomain of RFC 1123."""
-    problems = ["must be no more than 253 characters"] if len(name) > 253 else []
-    return problems if re.fullmatch(_SUBDOMAIN, name) else [*problems, SUBDOMAIN_RULE]
+    problems = ["must be no more than 253 characters"] if byte_length(name) > 253 else []
+    return problems if _is_subdomain(name) else [*problems, SUBDOMAIN_RULE]
+
+
+def _is_subdomain(name: str) -> bool:
+    return _IS_SUBDOMAIN.fullmatch(name) is not None
 
 
 def label_problems(name: str) -> list[str]:
     """What is wrong with a name that has to be a label of RFC 1123."""
-    problems = ["must be no more than 63 characters"] if len(name) > 63 else []
-    if re.fullmatch(_LABEL, name):
+    problems = ["must be no more than 63 characters"] if byte_length(name) > 63 else []
+    if _IS_LABEL.fullmatch(name):
         return problems
-    dotted = re.fullmatch(_SUBDOMAIN, name) is not None
-    return [*problems, "must not contain dots" if dotted else LABEL_RULE]
+    return [*problems, "must not contain dots" if _is_subdomain(name) else LABEL_RULE]
 
 
 def path_segment_problems(name: str) -> list[str]:
@@ -80,30 +91,31 @@ def qualified_name_problems(name: str) -> list[str]:
     prefix, slash, rest = name.rpartition("/")
     problems: list[str] = []
     if "/" in prefix:
-        rule = explained("a qualified name " + _OF_KEYS, _PART, "MyName", "my.name", "123-abc")
+        rule = explained("a valid label key " + _OF_KEYS, _PART, "MyName", "my.name", "123-abc")
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"{rule} {optional}"]
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
     elif slash:
-        problems += [f"prefix part {text}" for text in subdomain_problems(prefix)]
+        problems += [f"prefix part {too_long(253)}"] if byte_length(prefix) > 253 else []
+        problems += [] if _is_subdomain(prefix) else [f"prefix part {SUBDOMAIN_RULE}"]
     if not rest:
         problems.append("name part must be non-empty")
-    elif len(rest) > 63:
+    elif byte_length(rest) > 63:
         problems.append(f"name part {too_long(63)}")
-    return problems if re.fullmatch(_PART, rest) else [*problems, f"name part {_KEY_RULE}"]
+    return problems if _IS_PART.fullmatch(rest) else [*problems, f"name part {_KEY_RULE}"]
 
 
 def label_value_problems(value: str) -> list[str]:
     """What is wrong with the value of a label."""
-    problems = [too_long(63)] if len(value) > 63 else []
-    return problems if re.fullmatch(f"({_PART})?", value) else [*problems, _VALUE_RULE]
+    problems = [too_long(63)] if byte_length(value) > 63 else []
+    return problems if not value or _IS_PART.fullmatch(value) else [*problems, _VALUE_RULE]
 
 
 def port_name_problems(name: str) -> list[str]:
     """What is wrong with the name of a port."""
-    problems = ["must be no more than 15 characters"] if len(name) > 15 else []
-    if set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+    problems = ["must be no more than 15 characters"] if byte_length(name) > 15 else []
+    if not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not any("a" <= one <= "z" for one in name):
         problems.append("must contain at least one letter (a-z)")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.resources.csi_sources import driver_name_causes, too_long
 from fakekubeapi.resources.go_spelling import attachment_spec
-from fakekubeapi.resources.metadata import IMMUTABLE
 from fakekubeapi.resources.storage import CheckedAnewStrategy
 from fakekubeapi.resources.strategy import Object
 from fakekubeapi.resources.volumes import access_mode_causes, source_causes
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, too_long
+from kubeobjects.csi_sources import driver_name_causes
+from kubeobjects.metadata import IMMUTABLE
 from kubeobjects.names import subdomain_problems
 
 _MAX_METADATA: Final = 256 * 1024

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from fakekubeapi.resources.go_spelling import claims_differ
 from fakekubeapi.resources.strategy import Object, Strategy
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, unsupported_value
-from kubeobjects.names import qualified_name_problems, subdomain_problems
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, unsupported_value
+from kubeobjects.claims import claim_spec_causes
+from kubeobjects.names import qualified_name_problems
 from kubeobjects.quantity import NANO, parse_nano
 
-ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _PROTECTION: Final = "kubernetes.io/pvc-protection"
 _NO_AMOUNT: Final = "must be a valid resource quantity"
 _RESIZE_STATES: Final = (
@@ -46,13 +46,13 @@ class ClaimStrategy(Strategy):
         new.setdefault("status", {}).setdefault("phase", "Pending")
 
     def validate_create(self, obj: Object) -> list[Cause]:
-        return [*super().validate_create(obj), *_spec_causes(obj["spec"])]
+        return [*super().validate_create(obj), *claim_spec_causes(obj["spec"], "spec")]
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
         if subresource:
             return [*causes, *_status_causes(new["status"])]
-        return [*causes, *_spec_causes(new["spec"]), *_change_causes(new, old)]
+        return [*causes, *claim_spec_causes(new["spec"], "spec"), *_change_causes(new, old)]
 
 
 def _change_causes(new: Object, old: Object) -> list[Cause]:
@@ -138,32 +138,3 @@ def _key_causes(name: str, field: str) -> list[Cause]:
     if not problems and own and name != "storage":
         problems.append(unsupported_value(field, name, ("storage",)))
     return problems
-
-
-def _spec_causes(spec: dict[str, Any]) -> list[Cause]:
-    causes: list[Cause] = []
-    modes = spec.get("accessModes") or []
-    if not modes:
-        causes.append(required("spec.accessModes", "at least 1 access mode is required"))
-    causes += [
-        unsupported_value("spec.accessModes", mode, ACCESS_MODES)
-        for mode in modes
-        if mode not in ACCESS_MODES
-    ]
-    known = {mode for mode in modes if mode in ACCESS_MODES}
-    if "ReadWriteOncePod" in known and len(known) > 1:
-        text = "may not use ReadWriteOncePod with other access modes"
-        causes.append(forbidden_field("spec.accessModes", text))
-    storage = (spec["resources"].get("requests") or {}).get("storage")
-    if storage is None:
-        causes.append(required("spec.resources[storage]"))
-    elif parse_nano(storage) <= 0:
-        text = "must be greater than zero"
-        causes.append(invalid_value("spec.resources[storage]", storage, text))
-    name = spec.get("storageClassName")
-    for text in subdomain_problems(name) if name else ():
-        causes.append(invalid_value("spec.storageClassName", name, text))
-    mode = spec.get("volumeMode")
-    if mode not in ("Block", "Filesystem"):
-        causes.append(unsupported_value("spec.volumeMode", mode, ("Block", "Filesystem")))
-    return causes

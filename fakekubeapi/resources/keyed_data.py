@@ -8,9 +8,9 @@ import json
 import re
 from typing import Any, ClassVar, Final
 
-from fakekubeapi.resources.metadata import IMMUTABLE
 from fakekubeapi.resources.strategy import Object, Strategy
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.metadata import IMMUTABLE
 from kubeobjects.names import explained, too_long
 
 _KEY: Final = r"[-._a-zA-Z0-9]+"

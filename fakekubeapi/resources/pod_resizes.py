@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.resources.pod_defaults import qos_class
+from fakekubeapi.resources.pod_qos import qos_class
 from kubeobjects.causes import Cause, forbidden_field, invalid_value
 
 Object = dict[str, Any]

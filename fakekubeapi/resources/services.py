@@ -11,7 +11,6 @@ import ipaddress
 import zlib
 from typing import Any, ClassVar, Final
 
-from fakekubeapi.resources.checks import IP_RULE, is_address
 from fakekubeapi.resources.service_types import (
     OF_ADDRESSES,
     WITH_PORTS,
@@ -20,6 +19,7 @@ from fakekubeapi.resources.service_types import (
     is_external,
 )
 from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.addresses import IP_RULE
 from kubeobjects.causes import (
     Cause,
     duplicate,
@@ -84,12 +84,20 @@ class ServiceStrategy(Strategy):
             return causes
         was, now = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
         external = new["spec"]["type"] == "ExternalName"
-        if now and now not in ("None", was) and not external and not is_address(now):
+        if now and now not in ("None", was) and not external and not _is_address(now):
             return _address_causes(new["spec"])  # addresses are read before all else
         if was and now != was and new["spec"]["type"] != "ExternalName":
             text = "may not change once set"
             causes.append(invalid_value("spec.clusterIPs[0]", [now], text))
         return [*causes, *_causes(new["spec"])]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _default(spec: dict[str, Any]) -> None:
@@ -169,7 +177,7 @@ def _address_causes(spec: dict[str, Any]) -> list[Cause]:
     address = spec.get("clusterIP", "")
     if address in ("", "None") or spec["type"] == "ExternalName":
         return []
-    if not is_address(address):
+    if not _is_address(address):
         return [invalid_value("spec.clusterIPs[0]", address, IP_RULE)]
     if ipaddress.ip_address(address) not in _RANGE:
         text = (

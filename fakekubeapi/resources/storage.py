@@ -8,17 +8,17 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.resources.checks import not_negative, one_of
-from fakekubeapi.resources.csi_sources import driver_name_causes
 from fakekubeapi.resources.go_spelling import node_driver
-from fakekubeapi.resources.metadata import (
+from fakekubeapi.resources.strategy import Object, Strategy
+from kubeobjects.causes import Cause, duplicate, invalid_value, required, unsupported_value
+from kubeobjects.csi_sources import driver_name_causes
+from kubeobjects.metadata import (
     IMMUTABLE,
     finalizer_causes,
     metadata_causes,
     new_finalizer_causes,
     server_owned_causes,
 )
-from fakekubeapi.resources.strategy import Object, Strategy
-from kubeobjects.causes import Cause, duplicate, invalid_value, required, unsupported_value
 from kubeobjects.names import qualified_name_problems
 
 _DRIVER_DEFAULTS: Final = {

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fakekubeapi.resources.metadata import (
+from kubeobjects.causes import Cause
+from kubeobjects.metadata import (
     finalizer_causes,
     metadata_causes,
     name_causes,
     new_finalizer_causes,
     server_owned_causes,
 )
-from kubeobjects.causes import Cause
 from kubeobjects.names import subdomain_problems
 
 Object = dict[str, Any]

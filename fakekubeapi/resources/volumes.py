@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.resources.checks import one_of
-from fakekubeapi.resources.claims import ACCESS_MODES
-from fakekubeapi.resources.csi_sources import csi_volume_causes
 from fakekubeapi.resources.go_spelling import sources_differ
 from fakekubeapi.resources.strategy import Object, Strategy
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, unsupported_value
+from kubeobjects.claims import ACCESS_MODES
+from kubeobjects.csi_sources import csi_volume_causes
 from kubeobjects.names import subdomain_problems
 
 _PROTECTION: Final = "kubernetes.io/pv-protection"

@@ -6,7 +6,6 @@ Upstream: plugin/pkg/admission/serviceaccount/admission.go.
 from __future__ import annotations
 
 from fakekubeapi.errors import forbidden
-from fakekubeapi.resources.pods import MIRROR_ANNOTATION
 from fakekubeapi.resources.service_accounts import (
     DEFAULT_ACCOUNT,
     VOLUME_PREFIX,
@@ -14,6 +13,7 @@ from fakekubeapi.resources.service_accounts import (
     mirror_problem,
 )
 from fakekubeapi.storage.store import Key, Object, Store
+from kubeobjects.pods.annotations import MIRROR
 from simclock import Ids
 
 
@@ -22,7 +22,7 @@ def admit_service_account(store: Store, ids: Ids, pod: Object) -> None:
     and for a mirror pod that names an account, a secret or a token."""
     name = pod["metadata"].get("name", "")
     namespace = pod["metadata"].get("namespace", "")
-    if MIRROR_ANNOTATION in (pod["metadata"].get("annotations") or {}):
+    if MIRROR in (pod["metadata"].get("annotations") or {}):
         problem = mirror_problem(pod)
         if problem:
             raise forbidden("pods", name, problem)

@@ -26,7 +26,6 @@ from fakekubeapi.errors import (
 from fakekubeapi.patches.patch import apply_patch
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
-from fakekubeapi.resources.metadata import DELETION
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Key, Object, Store
 from fakekubeapi.verbs.admission import admit_service_account
@@ -48,6 +47,7 @@ from fakekubeapi.verbs.posted import (
 )
 from fakekubeapi.verbs.strict_patches import require_known_patch
 from kubeobjects.causes import invalid_value
+from kubeobjects.metadata import DELETION
 from kubeobjects.schema.messages import message
 from simclock import Clock, Ids, format_rfc3339
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubeobjects.golang.duration import format_duration
-from refkubelet.config.fields import boolean, duration, optional_struct, strings, structs, text
-from refkubelet.model.validation.field_errors import (
+from refkubelet.config.field_errors import (
     duplicate,
     forbidden,
     invalid,
@@ -24,6 +23,7 @@ from refkubelet.model.validation.field_errors import (
     qualified_name,
     required,
 )
+from refkubelet.config.fields import boolean, duration, optional_struct, strings, structs, text
 
 GATE: Final = "KubeletServiceAccountTokenForCredentialProviders"
 KIND: Final = "CredentialProviderConfig"

@@ -12,8 +12,8 @@ from typing import Final
 
 from kubeobjects.golang.duration import format_duration
 from kubeobjects.golang.strconv import quoted
+from refkubelet.config.field_errors import MAX_INT32, forbidden, invalid, required
 from refkubelet.config.kubelet_config import KubeletConfiguration, Logging, OutputRouting
-from refkubelet.model.validation.field_errors import MAX_INT32, forbidden, invalid, required
 
 TEXT: Final = "text"
 FORMATS: Final = (TEXT, "json")

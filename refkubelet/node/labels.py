@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from refkubelet.model.validation.field_errors import label_value, qualified_name
+from kubeobjects.causes import invalid_value
+from kubeobjects.names import label_value_problems, qualified_name_problems
 
 KUBERNETES: Final = ("kubernetes.io", "k8s.io")
 NAMESPACES: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
@@ -53,9 +54,13 @@ def node_labels(texts: Sequence[str]) -> Mapping[str, str]:
             f"({', '.join(ALLOWED)})"
         )
     wrong = [
-        str(error)
+        invalid_value("--node-labels", text, problem).text
         for key, value in found.items()
-        for error in (*qualified_name("--node-labels", key), *label_value("--node-labels", value))
+        for text, problems in (
+            (key, qualified_name_problems(key)),
+            (value, label_value_problems(value)),
+        )
+        for problem in problems
     ]
     if wrong:
         raise NodeLabelError(f"invalid node labels: {'; '.join(wrong)}")

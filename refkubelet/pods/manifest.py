@@ -12,17 +12,17 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from kubeobjects.causes import invalid_value
+from kubeobjects.pods.validation import pod_causes
 from refkubelet.model.conversions import convert
-from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
+from refkubelet.model.defaults import apply_static_defaults
 from refkubelet.model.names import name_problem
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod_amounts import AmountError, with_amounts
 from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.validation.api_references import api_object_reference
-from refkubelet.model.validation.field_errors import invalid
-from refkubelet.model.validation.pod import pod_problems
 from refkubelet.model.yaml.document import Document, Path, YamlError, dotted, read_json_or_yaml
+from refkubelet.pods.api_references import api_object_reference
 
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
 _TYPES: Final = {"str": "a text", "int": "an integer", "bool": "true or false", "array": "a list"}
@@ -54,14 +54,14 @@ def read_document(data: bytes) -> Document:
 
 def pod_of(document: Document, *, source: PodSource, origin: str, node_name: str) -> Pod:
     """Like `read_manifest`, of a text that was read. The document stays as it is."""
-    pod = apply_api_defaults(convert(_decode(document)))
+    pod = convert(_decode(document))
     if not pod.metadata.name:
         raise ManifestError("invalid pod: name is needed for the pod")
     own_uid = pod.metadata.uid or ""
     pod = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
-    problems = pod_problems(pod)  # checks the final name, with the node's name in it
-    if problems:
-        raise ManifestError(f"invalid pod: [{', '.join(problems)}]")
+    causes = pod_causes(to_dict(pod), static=True)  # of the final name, with the node's name in it
+    if causes:
+        raise ManifestError(f"invalid pod: [{', '.join(cause.text for cause in causes)}]")
     reference = api_object_reference(pod)
     if reference is not None:
         raise ManifestError(f"static pods may not reference {reference}")
@@ -73,7 +73,8 @@ def _check_uid(uid: str) -> None:
     """Refuse a UID that cannot be part of a path (SRC-025)."""
     why = name_problem(uid) if uid else None
     if why is not None:
-        raise ManifestError(f"invalid pod: [{invalid('metadata.uid', uid, why)}]")
+        cause = invalid_value("metadata.uid", uid, why)
+        raise ManifestError(f"invalid pod: [{cause.text}]")
 
 
 def _decode(document: Document) -> Pod:

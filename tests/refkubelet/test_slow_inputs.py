@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from pods import make_pod
 
+from kubeobjects.causes import Cause
+from kubeobjects.pods.defaults import default_pull_policy
+from kubeobjects.pods.volumes import volume_causes
 from refkubelet.kuberuntime.config.environment import (
     EnvironmentFacts,
     environment,
@@ -20,18 +23,15 @@ from refkubelet.kuberuntime.config.environment import (
 )
 from refkubelet.kuberuntime.images.keyring import covers
 from refkubelet.model.downward_api import VariableError
-from refkubelet.model.validation.volumes import volume_problems
 
 MANY = 60_000
 INITIATOR = "iqn.2000-01.a:b" * (MANY // 3) + ","
 
 
-def iscsi(name: str) -> list[str]:
+def iscsi(name: str) -> list[Cause]:
     source = {"targetPortal": "p", "iqn": name, "lun": 0}
-    pod = make_pod(volumes=[{"name": "v", "iscsi": source}])
-    assert pod.spec is not None
-    assert pod.spec.volumes is not None
-    return list(volume_problems("spec.volumes[0]", pod.spec.volumes[0]))
+    _, causes = volume_causes({"volumes": [{"name": "v", "iscsi": source}]}, static=True)
+    return causes
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,8 @@ def iscsi(name: str) -> list[str]:
         pytest.param(lambda: references("$(" * MANY), id="subPathExpr NODE-211"),
         pytest.param(lambda: covers("*a" * 7 + "b", "a" * 60 + "/app"), id="login BACK-209"),
         pytest.param(lambda: iscsi(INITIATOR), id="initiator SRC-037"),
+        pytest.param(lambda: default_pull_policy("a.b-" * MANY), id="registry SRC-036"),
+        pytest.param(lambda: default_pull_policy("a__" * MANY + "_"), id="image SRC-036"),
     ],
 )
 def test_a_text_takes_time_as_it_is_long(read: Callable[[], object]) -> None:

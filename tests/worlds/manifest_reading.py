@@ -8,9 +8,8 @@ import pods
 import pytest
 import yaml
 
-from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.model.objects import Pod, to_dict
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.validation.pod import pod_problems
 from refkubelet.pods.manifest import ManifestError, read_manifest
 
 FILE = "/etc/kubernetes/manifests/web.yaml"
@@ -37,17 +36,6 @@ def refusal(text: str) -> str:
 def accepted(spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
     """The pod as JSON shows it."""
     return to_dict(read(manifest(spec, **metadata)))
-
-
-def problems(spec: dict[str, Any] | None = None, **metadata: Any) -> list[str]:
-    """What the checks say to a pod as it is written, without defaults."""
-    return pod_problems(decode_pod(pods.manifest(meta=metadata, **(spec or {}))))
-
-
-def container_problems(**fields: Any) -> list[str]:
-    """What they say to its only container, without the container's place."""
-    found = problems({"containers": [pods.container(image="x:1", **fields)]})
-    return [problem.removeprefix("spec.containers[0].") for problem in found]
 
 
 def volumes(*sources: dict[str, Any]) -> dict[str, Any]:

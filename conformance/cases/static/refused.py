@@ -72,6 +72,7 @@ REFERENCES: dict[str, dict[str, Any]] = {
     "map": {"envFrom": [{"configMapRef": {"name": "c"}}]},
 }
 TOKEN = {"serviceAccountToken": {"path": "t"}}
+BUNDLE = {"clusterTrustBundle": {"name": "b", "path": "ca"}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 OF_THE_POD: dict[str, dict[str, Any]] = {
     "account": {"serviceAccountName": "robot"},
@@ -83,6 +84,7 @@ OF_THE_POD: dict[str, dict[str, Any]] = {
         "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}}]
     },
     "token": {"volumes": [{"name": "v", "projected": {"sources": [TOKEN]}}]},
+    "bundle": {"volumes": [{"name": "v", "projected": {"sources": [BUNDLE]}}]},
     "csi": {"volumes": [{"name": "v", "csi": {"driver": "d.example.com"}}]},
 }
 

@@ -7,7 +7,9 @@ from fakeapi_helpers import MERGE_PATCH, POD_A, PODS, create, get, ok, patch, po
 from pods import IMAGE
 
 from fakekubeapi import FakeApi
-from fakekubeapi.resources.pod_defaults import default_pod, qos_class
+from fakekubeapi.resources.pod_admission import admit_pod
+from fakekubeapi.resources.pod_qos import qos_class
+from kubeobjects.pods.defaults import default_pod
 
 pytestmark = pytest.mark.virtual_time
 
@@ -15,6 +17,7 @@ pytestmark = pytest.mark.virtual_time
 def defaulted(**spec: Any) -> dict[str, Any]:
     made = pod(**spec)
     default_pod(made)
+    admit_pod(made)
     return dict(made["spec"])
 
 

@@ -40,12 +40,11 @@ from refkubelet.pods.manifest import ManifestError
                 readinessProbe={"exec": {"command": ["a"]}, "terminationGracePeriodSeconds": 1}
             ),
             "spec.containers[0].readinessProbe.terminationGracePeriodSeconds: "
-            "Forbidden: must not be set for readinessProbes",
+            "Invalid value: 1: must not be set for readinessProbes",
         ),
         (
             with_container(startupProbe={"periodSeconds": 1}),
-            "spec.containers[0].startupProbe: Required value: "
-            "must specify a handler type: exec, httpGet, tcpSocket, grpc",
+            "spec.containers[0].startupProbe: Required value: must specify a handler type",
         ),
         (
             with_container(livenessProbe={"tcpSocket": {"port": "8080"}}),
@@ -65,7 +64,7 @@ from refkubelet.pods.manifest import ManifestError
         (
             with_container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
             'spec.containers[0].resources.requests: Invalid value: "2": '
-            "must be less than or equal to cpu limit",
+            "must be less than or equal to cpu limit of 1",
         ),
         (
             with_container(ports=[{"containerPort": 70000}]),
@@ -97,6 +96,9 @@ def test_an_invalid_pod_is_refused_with_the_field_SRC_037(text: str, complaint: 
     assert refusal(text) == f"invalid pod: [{complaint}]"
 
 
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
+
+
 def volume(**source: Any) -> str:
     return manifest({"volumes": [{"name": "v", **source}]})
 
@@ -126,15 +128,11 @@ def volume(**source: Any) -> str:
         ),
         (volume(persistentVolumeClaim={"claimName": "c"}), "persistentvolumeclaims"),
         (
-            volume(ephemeral={"volumeClaimTemplate": {"spec": {}}}),
+            volume(ephemeral={"volumeClaimTemplate": {"spec": CLAIM}}),
             "persistentvolumeclaims (via ephemeral volumes)",
         ),
         (
-            volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}),
-            "serviceaccounts (via projected volumes)",
-        ),
-        (
-            volume(projected={"sources": [{"clusterTrustBundle": {"path": "t"}}]}),
+            volume(projected={"sources": [{"clusterTrustBundle": {"name": "b", "path": "t"}}]}),
             "clustertrustbundles",
         ),
         (
@@ -150,6 +148,13 @@ def volume(**source: Any) -> str:
 )
 def test_static_pods_may_not_reference_api_objects_SRC_038(text: str, what: str) -> None:
     assert refusal(text) == f"static pods may not reference {what}"
+
+
+def test_a_token_needs_an_account_which_static_pods_may_not_have_SRC_037_SRC_038() -> None:
+    refused = refusal(volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}))
+    place = "spec.volumes[0].projected.sources[0].serviceAccountToken"
+    why = "must not be specified when serviceAccountName is not set"
+    assert refused == f"invalid pod: [{place}: Forbidden: {why}]"
 
 
 @pytest.mark.parametrize(

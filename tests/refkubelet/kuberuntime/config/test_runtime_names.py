@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pods import container, make_pod
 
+from kubeobjects.pods.validation import pod_causes
 from refkubelet.cli import _parser
 from refkubelet.config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
@@ -16,8 +17,7 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.model import names
 from refkubelet.model.defaults import apply_api_defaults
-from refkubelet.model.objects import Pod
-from refkubelet.model.validation.pod import pod_problems
+from refkubelet.model.objects import Pod, to_dict
 
 UID = "12-34"
 LIMITS = {"cpu": "1", "memory": "1Mi"}
@@ -90,8 +90,8 @@ def test_directories_of_a_pod_NODE_200_GC_201() -> None:
     ],
 )
 def test_host_paths_lead_nowhere_up_NODE_204(path: str, problems: list[str]) -> None:
-    found = pod_problems(pod(volumes=[{"name": "v", "hostPath": {"path": path}}]))
-    assert [p.partition("path: ")[2] for p in found] == problems
+    of_pod = to_dict(pod(volumes=[{"name": "v", "hostPath": {"path": path}}]))
+    assert [cause.message for cause in pod_causes(of_pod, static=True)] == problems
 
 
 def test_files_of_volumes_may_be_read_by_all_NODE_205() -> None:

@@ -1,0 +1,149 @@
+"""What is wrong with a change of a pod: what it may not change, and how it may change the rest.
+
+Upstream: pkg/apis/core/validation: ValidatePodUpdate, ValidatePodStatusUpdate,
+ValidatePodEphemeralContainersUpdate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fakekubeapi.bodies import copy_json
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
+from kubeobjects.pods.annotations import MIRROR
+from kubeobjects.pods.common.checks import between
+from kubeobjects.pods.containers import image_space_causes
+from kubeobjects.pods.fields import MAX_SECONDS
+from kubeobjects.pods.scheduling import toleration_causes
+
+Object = dict[str, Any]
+_UPDATABLE: Final = (
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def spec_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong with a change of a pod's spec by a request to the pod itself."""
+    changed = _count_causes(new, old)
+    if changed:
+        return changed
+    causes = _updatable_causes(new) + _toleration_causes(new, old) + _gate_causes(new, old)
+    if not _change_allowed(new, old):
+        text = f"pod updates may not change fields other than {_UPDATABLE}"
+        causes.append(forbidden_field("spec", text))
+    return causes
+
+
+def _updatable_causes(spec: Object) -> list[Cause]:
+    """What is wrong with images and deadline, which an update may change: they are looked at once
+    more."""
+    causes: list[Cause] = []
+    for group in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(group) or []):
+            path = f"spec.{group}[{i}]"
+            causes += [] if container.get("image") else [required(f"{path}.image")]
+            causes += image_space_causes(container, path)
+    deadline_s = spec.get("activeDeadlineSeconds")
+    return [*causes, *between(deadline_s, "spec.activeDeadlineSeconds", 0, MAX_SECONDS)]
+
+
+def mirror_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update adds, changes or removes the mirror annotation (MIRR-027)."""
+    was = (old["metadata"].get("annotations") or {}).get(MIRROR)
+    now = (new["metadata"].get("annotations") or {}).get(MIRROR)
+    if was == now:
+        return []
+    verb = "add" if was is None else "remove" if now is None else "update"
+    field = f"metadata.annotations[{MIRROR}]"
+    return [forbidden_field(field, f"may not {verb} mirror pod annotation")]
+
+
+def _count_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update adds or removes containers."""
+    text = "pod updates may not add or remove containers"
+    return [
+        forbidden_field(f"spec.{group}", text)
+        for group in ("containers", "initContainers")
+        if len(new.get(group) or ()) != len(old.get(group) or ())
+    ][:1]
+
+
+def ephemeral_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update changes or removes ephemeral containers; it may only add some."""
+    now = {container.get("name"): container for container in new.get("ephemeralContainers") or []}
+    causes = []
+    for container in old.get("ephemeralContainers") or []:
+        name = container["name"]
+        if now.get(name) != container:
+            verb = "changed" if name in now else "removed"
+            text = f'existing ephemeral containers "{name}" may not be {verb}\n'
+            causes.append(forbidden_field("spec.ephemeralContainers", text))
+    return causes
+
+
+def _change_allowed(new: Object, old: Object) -> bool:
+    """Whether the specs differ only where an update may change a pod (`_UPDATABLE`)."""
+    if new == old:
+        return True
+    masked = copy_json(new)  # `new` with the allowed changes undone
+    for group in ("containers", "initContainers"):
+        olds = old.get(group) or []
+        for container, was in zip(masked.get(group) or [], olds, strict=False):
+            container["image"] = was.get("image")
+    if "activeDeadlineSeconds" in new and _deadline_allowed(new, old):
+        _take(masked, old, "activeDeadlineSeconds")
+    for looked_at in ("tolerations", "schedulingGates"):  # by functions of their own
+        _take(masked, old, looked_at)
+    grace = "terminationGracePeriodSeconds"
+    if (old.get(grace) or 0) < 0 and new.get(grace) == 1:
+        _take(masked, old, grace)
+    return bool(masked == old)
+
+
+def _deadline_allowed(new: Object, old: Object) -> bool:
+    was = old.get("activeDeadlineSeconds")
+    return was is None or bool(new["activeDeadlineSeconds"] <= was)
+
+
+def _toleration_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update changes or removes tolerations; it may add some, and change how
+    long others last."""
+
+    def lasting(spec: Object) -> list[dict[str, Any]]:
+        listed = spec.get("tolerations") or []
+        return [{k: v for k, v in one.items() if k != "tolerationSeconds"} for one in listed]
+
+    now = lasting(new)
+    if all(one in now for one in lasting(old)):
+        return [*toleration_causes(new.get("tolerations") or [], "spec.tolerations")]
+    text = "existing toleration can not be modified except its tolerationSeconds"
+    return [forbidden_field("spec.tolerations", text)]
+
+
+def _gate_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if an update adds scheduling gates; it may only remove some."""
+    had = {gate.get("name") for gate in old.get("schedulingGates") or []}
+    text = "only deletion is allowed, but found new scheduling gate '{}'"
+    return [
+        forbidden_field(f"spec.schedulingGates[{i}].name", text.format(gate.get("name")))
+        for i, gate in enumerate(new.get("schedulingGates") or [])
+        if gate.get("name") not in had
+    ]
+
+
+def qos_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if a status changes the QoS class."""
+    given = new.get("qosClass")
+    if given == old.get("qosClass", given):
+        return []
+    return [invalid_value("status.qosClass", given, "field is immutable")]
+
+
+def _take(masked: Object, old: Object, field: str) -> None:
+    """Make the field of `masked` as it is in `old`, also where that means it is absent."""
+    if field in old:
+        masked[field] = old[field]
+    else:
+        masked.pop(field, None)

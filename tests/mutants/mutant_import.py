@@ -13,10 +13,13 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from mutant_patches import MUTATED, Hunk, Mutant, applied
+from mutant_patches import Hunk, Mutant, applied
 
-ABOVE_IT = "conformance"
-"""Imports names of refkubelet, so it must be imported anew as well."""
+ABOVE = {
+    "refkubelet": ("conformance",),
+    "kubeobjects": ("fakecri", "fakekubeapi", "refkubelet", "conformance"),
+}
+"""What imports names of these packages, so that it must be imported anew as well."""
 
 
 class PatchedLoader(SourceFileLoader):
@@ -55,10 +58,12 @@ class MutantFinder(MetaPathFinder):
 
 
 def become(mutant: Mutant) -> MutantFinder:
-    """From now on this process imports the mutant. Modules of refkubelet and of the suite that are
-    there already are forgotten, so that all of them are imported anew."""
+    """From now on this process imports the mutant. Modules of the packages that it changes, and of
+    those above them, are forgotten, so that all of them are imported anew."""
+    changed = {name.partition(".")[0] for name in mutant.modules}
+    forgotten = changed.union(*(ABOVE[package] for package in changed))
     for name in list(sys.modules):
-        if name.partition(".")[0] in (*MUTATED, ABOVE_IT):
+        if name.partition(".")[0] in forgotten:
             del sys.modules[name]
     finder = MutantFinder(mutant)
     sys.meta_path.insert(0, finder)

@@ -69,6 +69,11 @@ async def items_mean_the_same_in_every_kind(node: Node) -> None:
     expect_equal(node, modes(node, "secret", "x/a", "again", "c"), wanted, "modes of the Secret")
 
 
+def gone(path: str) -> list[dict[str, Any]]:
+    """A file of a key that is not there."""
+    return [{"key": "gone", "path": path}]
+
+
 @conformance(
     id="volume-projected-items",
     rules=["NODE-205.2", "NODE-205.3", "NODE-205.4", "NODE-205.8"],
@@ -80,15 +85,14 @@ async def items_choose_in_projected_volumes_too(node: Node) -> None:
     await with_objects(node)
     of_secret = {"name": "keys", "items": [{"key": "b", "path": "b", "mode": 0o400}]}
     of_map = {"name": "settings", "items": [{"key": "a", "path": "dir/a", "mode": 0o440}]}
-    gone = [{"key": "gone", "path": "gone"}]
     source = projected(
         {"secret": of_secret},
         {"configMap": of_map},
         {"downwardAPI": {"items": [FIELD, {**FIELD, "path": "own", "mode": 0o404}]}},
         {"secret": {"name": "none", "optional": True}},
         {"configMap": {"name": "none", "optional": True}},
-        {"secret": {"name": "keys", "items": gone, "optional": True}},
-        {"configMap": {"name": "settings", "items": gone, "optional": True}},
+        {"secret": {"name": "keys", "items": gone("key"), "optional": True}},
+        {"configMap": {"name": "settings", "items": gone("setting"), "optional": True}},
         defaultMode=0o640,
     )
     files = await run_with(node, with_volume("web", source))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, unsupported_value
+from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
 from kubeobjects.csi_sources import driver_name_causes
 from kubeobjects.names import subdomain_problems
 from kubeobjects.pods.common.checks import (
@@ -17,6 +17,7 @@ from kubeobjects.pods.common.checks import (
     needed,
     no_steps_back,
     optional_word,
+    word,
 )
 from kubeobjects.quantity import parse_nano
 
@@ -42,11 +43,7 @@ def image_causes(source: Object, path: str, *, static: bool) -> Iterator[Cause]:
     nobody asks which image."""
     if not static:
         yield from needed(source, "reference", path)
-    policy = source.get("pullPolicy") or ""
-    if policy and policy not in PULL_POLICIES:
-        yield unsupported_value(f"{path}.pullPolicy", policy, PULL_POLICIES)
-    elif not policy:
-        yield required(f"{path}.pullPolicy")
+    yield from word(source.get("pullPolicy"), f"{path}.pullPolicy", PULL_POLICIES)
 
 
 def _empty_dir(source: Object, path: str) -> Iterator[Cause]:

@@ -194,13 +194,18 @@ _ADDRESSES: Final = (
     ),
 )
 _SEARCHES: Final = (".", "..", "a..b", "a_b", "_a", "a_", "-a", "A", "a.", "_a._b.example", "__a")
+_COSTS: Final = (
+    *("1", "-5", "a", "", "+5", "01", "-0", "1.5", "0", "1_0", "-0000000001"),
+    *("2147483648", "2147483647", "-2147483648", "-2147483649"),
+)
 _VALUES: Final = [  # of the plain pod: places and what to try there
     ("/metadata/labels", [{"a/b/c": "d"}, {"/a": "b"}, {"a/": "b"}, {"a": "b c"}, {"A.b/c": "d"}]),
     ("/metadata/labels", [{"a" * 64: "b"}, {f"{'a' * 254}/b": "c"}, {"a": "b" * 64}, {"": ""}]),
     ("/metadata/annotations", [{"a b": ""}, {"": "x"}, {"A.B/C": "d"}]),
     ("/metadata/name", ["a.b", "A", "a" * 254, "a/b", "a%b", "..", "-"]),
-    ("/metadata/generateName", ["a-", "A-", "-", "a."]),
+    ("/metadata/generateName", ["a-", "A-", "-", "a.", "!a-"]),
     ("/metadata/generation", [-1]),
+    ("/metadata/namespace", ["A_b", "a.b", "a" * 64]),
     ("/metadata/finalizers", [["orphan"], ["orphan", "foregroundDeletion"], ["other"], ["a/b/c"]]),
     (
         "/metadata/ownerReferences",
@@ -233,7 +238,11 @@ _VALUES: Final = [  # of the plain pod: places and what to try there
         "/spec/dnsConfig",
         [
             {"nameservers": ["1.1.1.1"] * 4},
+            {"searches": ["a.example"] * 32},
             {"searches": ["a.example"] * 33},
+            {"searches": ["a" * 225] * 9 + ["a" * 14]},
+            {"searches": ["a" * 225] * 9 + ["a" * 15]},
+            {"searches": ["a" * 253]},
             {"searches": ["a" * 200] * 11},
             {"searches": ["a" * 254]},
             {"options": [{"name": ""}, {"value": "x"}]},
@@ -394,7 +403,7 @@ _VALUES: Final = [  # of the plain pod: places and what to try there
         ],
     ),
     ("/spec/os", [{}, {"name": "Linux"}, {"name": ""}, {"name": "windows"}]),
-    ("/spec/hostnameOverride", ["", "a.b", "A", "a" * 65, f"{'a' * 60}.{'b' * 10}"]),
+    ("/spec/hostnameOverride", ["", "a.b", "A", "a" * 64, "a" * 65, f"{'a' * 60}.{'b' * 10}"]),
     ("/spec/hostname", ["a.b", "A", "a" * 64]),
     ("/spec/subdomain", ["a.b", "A", "a" * 64]),
     ("/spec/serviceAccountName", ["A", "a.b"]),
@@ -487,6 +496,7 @@ _TOGETHER: Final[list[dict[str, Any]]] = [  # changes of the plain pod: fields t
     {"/spec/hostnameOverride": "a", "/spec/setHostnameAsFQDN": True},
     {"/spec/hostnameOverride": "A", "/spec/hostNetwork": True},
     {"/spec/hostNetwork": True, f"{_MAIN}/ports": [{"containerPort": 80, "protocol": "TCP"}]},
+    {"/spec/hostNetwork": True, f"{_MAIN}/ports": [{"containerPort": 1, "hostPort": 1}]},
     {
         "/spec/hostNetwork": True,
         f"{_MAIN}/ports": [{"containerPort": 80, "hostPort": 81, "protocol": "TCP"}],
@@ -536,7 +546,7 @@ _TOGETHER: Final[list[dict[str, Any]]] = [  # changes of the plain pod: fields t
     },
     *(
         {"/metadata/annotations": {"controller.kubernetes.io/pod-deletion-cost": cost}}
-        for cost in ("1", "-5", "a", "", "+5", "01", "-0", "2147483648", "1.5", "0", "1_0")
+        for cost in _COSTS
     ),
     *(
         {"/metadata/annotations": {"scheduler.alpha.kubernetes.io/tolerations": text}}

@@ -153,7 +153,11 @@ _SPECIAL: Final[dict[str, list[Any]]] = {  # values that a rule knows, beside th
             {"iqn": "other"},
             {"initiatorName": "iqn.x"},
             {"initiatorName": "naa.x"},
+            {"targetPortal": "a" * 62},
             {"targetPortal": "a" * 63},
+            {"chapAuthSession": False, "secretRef": None},
+            {"chapAuthDiscovery": False, "secretRef": None},
+            {"lun": 256},
             {"lun": 255},
         )
     ],
@@ -162,7 +166,8 @@ _SPECIAL: Final[dict[str, list[Any]]] = {  # values that a rule knows, beside th
     "quobyte": [
         {"registry": text, "volume": "v"}
         for text in ("a", "a:b:c", "[::1]:2", "[::1]", ":", "a:1,,b:2", "[a]b:1", "a]:1", "a[:1")
-    ],
+    ]
+    + [{"registry": "a:1", "volume": "v", "tenant": "t" * length} for length in (64, 65)],
     "fc": [
         {},
         {"wwids": ["w"]},
@@ -247,6 +252,17 @@ _SPECIAL: Final[dict[str, list[Any]]] = {  # values that a rule knows, beside th
             [{"clusterTrustBundle": _bundle(name="n", optional=True)}] * 2,
             [{"clusterTrustBundle": _bundle(name="")}],
             [{"clusterTrustBundle": _bundle(name="A_b", labelSelector=_SELECTOR)}],
+            *(
+                [{"clusterTrustBundle": _bundle(name="n", labelSelector=selector)}]
+                for selector in (
+                    {},
+                    {"matchLabels": {"a": "b"}},
+                    {"matchExpressions": [{"operator": "Exists", "key": "a"}]},
+                )
+            ),
+            [{"clusterTrustBundle": _bundle(signerName="a.example/" + "b." * 320 + "b")}],
+            [{"podCertificate": _certificate(userAnnotations={"": "c"})}],
+            [{"podCertificate": _certificate(userAnnotations={"a!": "c"})}],
             [{"clusterTrustBundle": _bundle(name="a.example:b:c")}],
             [{"clusterTrustBundle": _bundle(name=":c")}],
             [{"clusterTrustBundle": _bundle(name="a:C")}],
@@ -254,6 +270,13 @@ _SPECIAL: Final[dict[str, list[Any]]] = {  # values that a rule knows, beside th
             [{"clusterTrustBundle": _bundle(signerName="a/b/c")}],
             [{"clusterTrustBundle": _bundle(signerName="a/B")}],
             [{"clusterTrustBundle": _bundle(signerName=f"{_LONG_NAME}/a")}],
+            [{"clusterTrustBundle": _bundle(signerName=f"{_LONG_NAME[:253]}/a")}],
+            [{"clusterTrustBundle": _bundle(signerName="a.b/" + "c" * 253 + "." + "c" * 253)}],
+            *(
+                [{"clusterTrustBundle": _bundle(signerName=f"{_LONG_NAME[:253]}/{path}")}]
+                for path in ("b." * 158 + "b", "b." * 158 + "bb")
+            ),
+            [{"clusterTrustBundle": {**_bundle(name="n"), "path": path}} for path in ("a", "b")],
             [{"clusterTrustBundle": _bundle(signerName="a.example/" + "b." * 200)}],
             [{"clusterTrustBundle": _bundle(signerName="a..b/c")}],
             [
@@ -277,12 +300,20 @@ _SPECIAL: Final[dict[str, list[Any]]] = {  # values that a rule knows, beside th
             [{"podCertificate": _certificate(signerName="")}],
             [{"podCertificate": _certificate(keyType="RSA")}],
             [{"podCertificate": _certificate(maxExpirationSeconds=3599)}],
+            [{"podCertificate": _certificate(maxExpirationSeconds=3600)}],
             [{"podCertificate": _certificate(maxExpirationSeconds=7862400)}],
             [{"podCertificate": _certificate(maxExpirationSeconds=7862401)}],
             [
                 {
                     "podCertificate": _certificate(
                         signerName="kubernetes.io/a", maxExpirationSeconds=86401
+                    )
+                }
+            ],
+            [
+                {
+                    "podCertificate": _certificate(
+                        signerName="a.kubernetes.io/a", maxExpirationSeconds=86400
                     )
                 }
             ],
@@ -313,6 +344,8 @@ _SPECIAL: Final[dict[str, list[Any]]] = {  # values that a rule knows, beside th
         {"volumeClaimTemplate": {"spec": {**_CLAIM["spec"], **spec}}}
         for spec in (
             {"accessModes": ["ReadWriteOncePod", "ReadOnlyMany", "Other"]},
+            {"accessModes": ["ReadWriteOncePod"]},
+            {"accessModes": ["ReadWriteOnce", "ReadOnlyMany"]},
             {"resources": {"requests": {"storage": "0"}}},
             {"resources": {"requests": {"storage": "-1"}}},
             {"resources": {"requests": {"storage": "1m"}}},
@@ -353,6 +386,8 @@ def _alone() -> Iterator[dict[str, Any]]:
     ephemeral = {"name": "v", "ephemeral": SOURCES["ephemeral"]}
     claim = {"name": "w", "persistentVolumeClaim": {"claimName": f"{PLAIN['metadata']['name']}-v"}}
     yield {_NEW: ephemeral, "/spec/volumes/2": claim}
+    claimed = f"{PLAIN['metadata']['name']}-data"
+    yield {_NEW: {"name": "v", "persistentVolumeClaim": {"claimName": claimed}}}
     yield {_NEW: {**ephemeral, "name": "V"}}
     yield {_NEW: ephemeral, "/metadata/name": "a" * 250}
     token = {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}] * 2}

@@ -9,7 +9,7 @@ from pod_changes import escaped
 
 LONG: Final = "a" * 70
 """Longer than a label, shorter than a subdomain."""
-_TEXTS: Final = ("", "Bad_<\x7f!", "../up", "/abs", LONG)
+TEXTS: Final = ("", "Bad_<\x7f!", "../up", "/abs", LONG)
 _NUMBERS: Final = (-1, 0, 256, 70000)
 
 
@@ -36,7 +36,7 @@ def _others(value: Any) -> list[Any]:
     if isinstance(value, int):
         return list(_NUMBERS)
     if isinstance(value, str):
-        return list(_TEXTS)
+        return list(TEXTS)
     if isinstance(value, list):
         return [[], value + value[-1:]]
     return [{}]

@@ -63,8 +63,47 @@ def test_annotations_have_256_kib_at_most() -> None:
     assert [one.text for one in causes({"/metadata/annotations": {"a": "é" * most}})] == [too_long]
 
 
+@pytest.mark.parametrize(
+    "text", ["a", '{"a":1}', "[1]", '[{"key":1}]', '[{"tolerationSeconds":"1"}]', "[" * 50_000]
+)
+def test_tolerations_in_an_annotation_are_tolerations(text: str) -> None:
+    annotation = "scheduler.alpha.kubernetes.io/tolerations"
+    (cause,) = causes({"/metadata/annotations": {annotation: text}})
+    assert cause.text.startswith(f'metadata.annotations: Invalid value: "{annotation}": ')
+
+
+def test_a_pod_of_an_api_server_has_a_namespace() -> None:
+    assert [one.text for one in causes({"/metadata/namespace": None})] == [
+        "metadata.namespace: Required value"
+    ]
+
+
 def test_a_credential_for_windows_has_64_kib_at_most() -> None:
     field = "/spec/securityContext/windowsOptions"
     assert causes({field: {"gmsaCredentialSpec": "a" * 65536}}) == []
     (cause,) = causes({field: {"gmsaCredentialSpec": "a" * 65537}})
     assert cause.message.endswith("gmsaCredentialSpec size must be under 64 KiB")
+
+
+def test_annotations_of_a_certificate_have_256_kib_at_most() -> None:
+    def with_annotations(size: int) -> list[Cause]:
+        certificate = {
+            "signerName": "a.example/b",
+            "keyType": "ED25519",
+            "keyPath": "key",
+            "userAnnotations": {"a.b/c": "d" * (size - 5)},
+        }
+        volume = {"name": "data", "projected": {"sources": [{"podCertificate": certificate}]}}
+        return causes({"/spec/volumes/0": volume})
+
+    assert with_annotations(256 * 1024) == []
+    (cause,) = with_annotations(256 * 1024 + 1)
+    assert cause.message == "Too long: may not be more than 262144 bytes"
+
+
+def test_a_whole_list_is_shown_ten_times_at_most() -> None:
+    owner = {"apiVersion": "v1", "kind": "K", "name": "n", "uid": "1", "controller": True}
+    assert len(causes({"/metadata/ownerReferences": [owner] * 11})) == 10
+    assert len(causes({"/metadata/ownerReferences": [owner] * 50})) == 10
+    volume = {"name": "data", "quobyte": {"registry": "," * 50, "volume": "v"}}
+    assert len(causes({"/spec/volumes/0": volume})) == 10

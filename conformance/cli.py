@@ -282,7 +282,7 @@ def _wrong_files(files: Sequence[Path]) -> str:
         return ""
     # Here, not above: runs without scenarios start earlier.
     from conformance.scenarios.reading import load_scenarios
-    from fakecri.scripts.yaml_reader import ScriptError
+    from fakecri.errors import ScriptError
 
     try:
         load_scenarios(scenarios)

@@ -111,8 +111,8 @@ def _learn(path: Path) -> int:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
+    from fakecri.errors import ScriptError
     from fakecri.fake import FakeCRI
-    from fakecri.scripts.yaml_reader import ScriptError
     from fakecri.serving.fake_arguments import made_of
 
     try:
@@ -149,9 +149,9 @@ async def _cgroups_at(cri: FakeCRI, directory: Path | None) -> AsyncIterator[Non
 
 async def _proxy(arguments: argparse.Namespace) -> None:
     from fakecri.cri.endpoint import EndpointError
+    from fakecri.errors import ScriptError
     from fakecri.proxy import RecordingProxy
     from fakecri.scripts.script import apply_script, load_script
-    from fakecri.scripts.yaml_reader import ScriptError
     from fakecri.server import GrpcUpstream
 
     try:

@@ -1,4 +1,5 @@
-"""The errors a fake runtime answers with: gRPC statuses, as a client of a real one sees them."""
+"""The errors a fake runtime answers with: gRPC statuses, as a client of a real one sees them; and
+those of its scripts."""
 
 from __future__ import annotations
 
@@ -30,6 +31,15 @@ def unknown(details: str) -> CriError:
 
 def deadline_exceeded(details: str = "context deadline exceeded") -> CriError:
     return CriError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
+
+
+class ScriptError(ValueError):
+    """A file cannot be used. Each of `errors` is `file:line:column: path: what was wanted, what was
+    there`; the text has one in each line."""
+
+    def __init__(self, *errors: str) -> None:
+        super().__init__("\n".join(errors))
+        self.errors = errors
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -17,8 +17,11 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from fakekubeapi.errors import StatusError, bad_request, unsupported_media_type
-from fakekubeapi.protobuf.envelope import DecodeError, decode_object
-from fakekubeapi.yaml_bodies import decode_yaml
+from fakekubeapi.protobuf.envelope import DecodeError, decode_object, unrecognized
+from kubeobjects.yaml.document import decoded
+from kubeobjects.yaml.errors import TooLargeError, YamlError
+from kubeobjects.yaml.nodes import Limits, compose
+from kubeobjects.yaml.values import value_of
 
 JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -30,8 +33,11 @@ PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 MAX_DEPTH: Final = 200
 """How many levels of lists and objects a body may have. A kube-apiserver allows 10,000, but its
 objects have about twenty at most."""
+MAX_VALUES: Final = 1_000_000
+"""How many values a body in YAML may have once its aliases are replaced."""
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _IN_YAML: Final = frozenset((YAML, APPLY_PATCH))
+_YAML_LIMITS: Final = Limits(values=MAX_VALUES, depth=MAX_DEPTH)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
 """What is in the text of every number that 64 bits cannot hold: many digits or a long exponent."""
@@ -45,8 +51,8 @@ def decode_body(
 
     `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
     JSON, YAML, protobuf or empty. `expected`: apiVersion and kind of a body that does not tell
-    (protobuf needs them). Raises: StatusError 415 for another type, 400 that says where the text is
-    broken or that it is nested too deeply."""
+    (protobuf needs them, and refusals name them). Raises: StatusError 415 for another type, 400
+    that says where the text is broken or that it is nested too deeply."""
     if not isinstance(body, bytes):
         require_shallow(body)
         return copy_json(body)
@@ -55,13 +61,30 @@ def decode_body(
     if media_type not in known or (not media_type and content_type.strip()):
         raise unsupported_media_type([name for name in known if name])
     if media_type in _IN_YAML:
-        value = decode_yaml(body, MAX_DEPTH)
-        require_shallow(value)
-        return _small(value)
+        return _small(decode_yaml(body, "" if media_type == APPLY_PATCH else expected[1]))
     value = _from_protobuf(body, expected) if media_type == PROTOBUF else _decoded(body)
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         require_shallow(value)
     return _small(value) if _LARGE_NUMBER.search(body) else value
+
+
+def decode_yaml(body: bytes, kind: str = "") -> Any:
+    """The value of the first document of a YAML text; of a key given twice the last counts.
+    `kind`: what is wanted there; "" is anything, as in patches.
+
+    Raises: StatusError 400 that says where the text is broken, or that it has too many values or
+    levels.
+    """
+    try:
+        root = compose(decoded(body, _YAML_LIMITS), _YAML_LIMITS).root
+        return value_of(root, last_key_counts=True)
+    except TooLargeError as error:
+        raise bad_request(f"error decoding YAML: {error}") from None
+    except YamlError as error:
+        if kind:
+            raise bad_request(unrecognized(kind, error.upstream, body)) from None
+        why = f"error decoding YAML: error converting YAML to JSON: {error.upstream}"
+        raise bad_request(why) from None
 
 
 def _from_protobuf(body: bytes, expected: tuple[str, str]) -> Any:

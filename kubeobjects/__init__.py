@@ -3,8 +3,9 @@ server, the suite.
 
 `quantity`: amounts; `names`, `addresses`, `selectors`, `metadata`: the rules that many objects
 share; `causes`: what is wrong with a field, as a refusal lists it; `pods`: defaults and validation
-of pods; `claims`, `csi_sources`: those of volumes; `golang`: how Go writes and reads values.
-Objects are JSON values: dicts, lists, texts, numbers.
+of pods; `claims`, `csi_sources`: those of volumes; `schema`: the types of the API; `golang`: how Go
+writes and reads values; `yaml`: texts in YAML and JSON. Objects are JSON values: dicts, lists,
+texts, numbers.
 
 What must never happen here: an import of another package of the project, or a fact that one of them
 has, too.

@@ -83,7 +83,7 @@ def case_of(scenario: Scenario, file: Path) -> Case:
 
 def _line(scenario: Scenario) -> int:
     place = scenario.__dict__.get("place")
-    return place.node.start_mark.line + 1 if place and place.node.start_mark else 0
+    return place.node.line if place else 0
 
 
 def needs_of(scenario: Scenario) -> frozenset[Feature]:

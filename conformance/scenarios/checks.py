@@ -15,9 +15,8 @@ from conformance.scenarios.pods import KINDS, container_names
 from conformance.scenarios.shape import Scenario
 from conformance.scenarios.steps import Step, made_by, sources_of
 from conformance.scenarios.walk import conditions_of
-from fakecri.errors import did_you_mean
+from fakecri.errors import ScriptError, did_you_mean
 from fakecri.scripts.struct_reader import Placed, Strict
-from fakecri.scripts.yaml_reader import ScriptError
 from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
 from kubeobjects.schema.messages import message

@@ -17,7 +17,7 @@ from conformance.scenarios.steps import Step
 from conformance.scenarios.view import View
 from conformance.scenarios.waiting import Watcher
 from fakecri.errors import CriError
-from fakecri.scripts.yaml_reader import Value
+from fakecri.scripts.values import Value
 
 WAIT_S: Final = 10.0
 """How long `wait` waits, unless it says otherwise."""
@@ -64,8 +64,7 @@ class Player:
             raise
         except _CANNOT as problem:
             place: Value | None = step.__dict__.get("place")
-            mark = place and place.node.start_mark
-            where = f" ({place.file}:{mark.line + 1})" if place and mark else ""
+            where = f" ({place.file}:{place.node.line})" if place and place.node.line else ""
             lines = [f"expected: step {step.word} can be done{where}", f"seen:     {problem}"]
             text = "\n".join([*lines, *self._view.node.report()])
             raise ExpectationFailed(text, shows_bug=False) from problem

@@ -9,8 +9,9 @@ from typing import Any
 
 from conformance.scenarios.checks import mistakes
 from conformance.scenarios.shape import Scenario
+from fakecri.errors import ScriptError
 from fakecri.scripts.struct_reader import json_schema, read
-from fakecri.scripts.yaml_reader import ScriptError, Value, read_yaml
+from fakecri.scripts.values import Value, read_yaml
 
 
 def load_scenario(path: Path) -> Scenario:

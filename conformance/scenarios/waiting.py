@@ -13,7 +13,7 @@ from conformance.scenarios.conditions import Condition, Expectation, Monitor
 from conformance.scenarios.shape import Scenario
 from conformance.scenarios.view import Look, View, said
 from conformance.scenarios.walk import shows_bug
-from fakecri.scripts.yaml_reader import Value
+from fakecri.scripts.values import Value
 
 _LOOKS: Final[dict[str, Any]] = {
     "calls": look_calls.calls,
@@ -83,8 +83,7 @@ def failed(view: View, wanted: Expectation | Monitor, when: str, seen: str) -> E
     """The failure: the sentence of the scenario, what was expected and where that is written, what
     was seen, and what happened last."""
     place: Value | None = wanted.__dict__.get("place")
-    mark = place and place.node.start_mark
-    where = f" ({place.file}:{mark.line + 1})" if place and mark else ""
+    where = f" ({place.file}:{place.node.line})" if place and place.node.line else ""
     lines = [wanted.says] if wanted.says else []
     lines += [f"expected: {wanted_words(wanted)}{when}{where}", f"seen:     {seen}"]
     text = "\n".join([*lines, *view.node.report()])

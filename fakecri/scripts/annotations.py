@@ -22,6 +22,6 @@ def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior,
     # YAML is read only where a pod has such an annotation.
     from fakecri.scripts.behavior_shapes import Behaviors
     from fakecri.scripts.struct_reader import read
-    from fakecri.scripts.yaml_reader import parse_yaml
+    from fakecri.scripts.values import parse_yaml
 
     return read(parse_yaml(annotations[key], f"annotation {key}"), Behaviors).behaviors

@@ -28,12 +28,13 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
+from fakecri.errors import ScriptError
 from fakecri.machine.node import FakeNode
 from fakecri.rules.faults import Rule
 from fakecri.scripts.fault_shapes import FAULTS, FaultEntry
 from fakecri.scripts.script_shapes import Script, registry_with
 from fakecri.scripts.struct_reader import json_schema, read
-from fakecri.scripts.yaml_reader import ScriptError, Value, read_yaml
+from fakecri.scripts.values import Value, read_yaml
 
 _OF_ALL: Final = ("faults",)
 _WHEN_MADE: Final = ("runtime", "node")

@@ -23,8 +23,8 @@ from typing import Any, ClassVar, Final, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, inspect
 
-from fakecri.errors import did_you_mean
-from fakecri.scripts.yaml_reader import ScriptError, Value
+from fakecri.errors import ScriptError, did_you_mean
+from fakecri.scripts.values import Value
 
 S = TypeVar("S", bound=Struct)
 _WRONG: Final = object()

@@ -63,10 +63,7 @@ def decode_object(data: bytes, expected: tuple[str, str] = ("", "")) -> dict[str
     except WireError as error:
         if expected in _ANY:
             raise DecodeError(str(error)) from None
-        raise DecodeError(
-            f"the object provided is unrecognized (must be of type {expected[1]}): {error} "
-            f"({_summary(data)})"
-        ) from None
+        raise DecodeError(unrecognized(expected[1], error, data)) from None
     api_version, kind = told[0] or expected[0], told[1] or expected[1]
     try:
         message = _message(api_version, kind)
@@ -80,6 +77,13 @@ def decode_object(data: bytes, expected: tuple[str, str] = ("", "")) -> dict[str
             f'{kind} in version "{version}" cannot be handled as a {wanted}: {error}'
         ) from None
     return {"kind": kind, "apiVersion": api_version, **value}
+
+
+def unrecognized(kind: str, error: object, data: bytes) -> str:
+    """The refusal of bytes in which no apiVersion and kind can be read: the kind that is wanted
+    there, why, and how they begin."""
+    shown = (data[:_SHOWN_BYTES].hex() or "<empty>") + " ..." * (len(data) > _SHOWN_BYTES)
+    return f"the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
 
 
 def encode_event(event: dict[str, Any]) -> bytes:
@@ -128,8 +132,3 @@ def _parts(content: bytes) -> dict[int, bytes]:
     """The fields of a message all of whose fields are bytes. Raises: WireError."""
     found = fields(content)
     return {number: value for number, _, value in found if isinstance(value, bytes)}
-
-
-def _summary(data: bytes) -> str:
-    shown = data[:_SHOWN_BYTES].hex() or "<empty>"
-    return shown + " ..." * (len(data) > _SHOWN_BYTES)

@@ -26,6 +26,7 @@ _HEX: Final = re.compile(
 _LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9])_|_(?![0-9])")
 _LONE_UNDERSCORE_IN_HEX: Final = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _MANTISSA_BITS: Final = 24  # of a 32 bit float, with the first one, which is not written
+_MANTISSA_DIGITS: Final = 9  # are enough to tell all 32 bit floats apart
 _LEAST_POWER: Final = -149
 _GREATEST: Final = (2**_MANTISSA_BITS - 1) * 2**104
 _FAR: Final = 400  # no 32 bit float has that many powers of ten or two, up or down
@@ -130,6 +131,24 @@ def _nearest(exact: Fraction) -> Fraction:
         power -= 1
     step = Fraction(2) ** max(power - _MANTISSA_BITS + 1, _LEAST_POWER)
     return round(exact / step) * step
+
+
+def format_float32(value: float) -> str:
+    """The fewest digits that mean the 32 bit float nearest to a number, with an exponent below 1e-4
+    and from 1e6 on.
+
+    >>> [format_float32(value) for value in (1.5, 0.1, 30.0, 1e6, 1234567.0, 1e-5, math.inf)]
+    ['1.5', '0.1', '30', '1e+06', '1.234567e+06', '1e-05', '+Inf']
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value) or abs(nearest := _nearest(Fraction(value))) > _GREATEST:
+        return "-Inf" if value < 0 else "+Inf"
+    rounded = math.copysign(float(nearest), value)
+    texts = (f"{rounded:.{digits}e}" for digits in range(_MANTISSA_DIGITS))
+    shortest = next(text for text in texts if _nearest(Fraction(text)) == nearest)
+    digits, _, power = shortest.partition("e")
+    return format(Decimal(shortest), "f") if -4 <= int(power) < 6 else f"{digits}e{power}"
 
 
 def quoted(text: str) -> str:

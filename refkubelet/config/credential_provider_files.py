@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kubeobjects.yaml.document import YamlError, read_yaml
 from refkubelet.config.credential_providers import (
     API_VERSIONS,
     KIND,
@@ -25,7 +26,6 @@ from refkubelet.config.credential_providers import (
 )
 from refkubelet.config.decode import Decoder, describe
 from refkubelet.config.errors import ConfigErrors
-from refkubelet.model.yaml.document import YamlError, read_yaml
 
 FLAG: Final = "--image-credential-provider-config"
 BIN_DIR_FLAG: Final = "--image-credential-provider-bin-dir"

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 
 from kubeobjects.golang.duration import parse_duration_s
 from kubeobjects.quantity import parse_integer
+from kubeobjects.yaml.document import Document, Path, dotted
 from refkubelet.config.fields import FieldInfo, Kind, info_of
-from refkubelet.model.yaml.document import Document, Path, dotted
 
 S = TypeVar("S")
 

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from kubeobjects.golang.duration import format_duration
+from kubeobjects.yaml.document import Document, YamlError, read_yaml
 from refkubelet.config import gates
 from refkubelet.config.decode import Decoder, describe
 from refkubelet.config.drop_ins import drop_in_files, with_absolute_paths
@@ -34,7 +35,6 @@ from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
 from refkubelet.config.resource_validation import with_named_cpus
 from refkubelet.config.validation import validate
 from refkubelet.host.places import POD_LOGS
-from refkubelet.model.yaml.document import Document, YamlError, read_yaml
 
 log = logging.getLogger(__name__)
 

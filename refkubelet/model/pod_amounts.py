@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kubeobjects.quantity import QuantityError, from_json, parse
-from refkubelet.model.yaml.written import EscapedText, WrittenFloat
+from kubeobjects.yaml.written import EscapedText, WrittenFloat
 
 ANY: Final = "*"
 EXACT: Final = "an amount"

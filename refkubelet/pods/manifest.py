@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from kubeobjects.causes import invalid_value
 from kubeobjects.pods.validation import pod_causes
+from kubeobjects.yaml.document import Document, Path, YamlError, dotted, read_json_or_yaml
 from refkubelet.model.conversions import convert
 from refkubelet.model.defaults import apply_static_defaults
 from refkubelet.model.names import name_problem
@@ -21,7 +22,6 @@ from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod_amounts import AmountError, with_amounts
 from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.yaml.document import Document, Path, YamlError, dotted, read_json_or_yaml
 from refkubelet.pods.api_references import api_object_reference
 
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)

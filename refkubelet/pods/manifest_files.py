@@ -15,10 +15,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from kubeobjects.yaml.document import MAX_BYTES, TOO_LARGE
 from refkubelet.host.untrusted_files import NotRegularError, TooLargeError, read_whole
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.yaml.document import MAX_BYTES, TOO_LARGE
 from refkubelet.pods.manifest import ManifestError, read_manifest
 
 log = logging.getLogger(__name__)

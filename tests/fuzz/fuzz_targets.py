@@ -15,8 +15,9 @@ import msgspec
 from fuzz_servers import fakeapi_request, kubelet_request
 
 from conformance.scenarios.reading import read_scenario
+from fakecri.errors import ScriptError
 from fakecri.scripts.script import read_script
-from fakecri.scripts.yaml_reader import ScriptError, parse_yaml
+from fakecri.scripts.values import parse_yaml
 from fakecri.streaming.http_head import parse_head
 from fakecri.streaming.spdy_frames import FrameError, FrameReader
 from kubeobjects.quantity import NANO, QuantityError, canonical, parse

@@ -33,7 +33,7 @@ ALLOWED = {
     "timewarp": {"simclock"},
     "kubecri": set(),
     "kubeobjects": set(),
-    "fakecri": {"simclock", "timewarp", "kubecri"},
+    "fakecri": {"simclock", "timewarp", "kubecri", "kubeobjects"},
     "fakekubeapi": {"simclock", "timewarp", "kubecri", "kubeobjects"},
     "refkubelet": {"simclock", "kubecri", "kubeobjects"},
     "conformance": {

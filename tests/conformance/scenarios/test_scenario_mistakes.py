@@ -8,7 +8,7 @@ import pytest
 
 from conformance.cli import main
 from conformance.scenarios.reading import load_scenario, load_scenarios
-from fakecri.scripts.yaml_reader import ScriptError
+from fakecri.errors import ScriptError
 
 GOOD = """\
 id: my-bug

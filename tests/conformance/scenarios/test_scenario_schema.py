@@ -16,7 +16,7 @@ from conformance.scenarios.files import shipped
 from conformance.scenarios.reading import read_scenario
 from conformance.scenarios.shape import Scenario
 from conformance.scenarios.steps import WORDS
-from fakecri.scripts.yaml_reader import parse_yaml, read_yaml
+from fakecri.scripts.values import parse_yaml, read_yaml
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/scenario.schema.json").read_text())
 PAGE = (ROOT / "docs/scenarios.md").read_text()

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
+from fakecri.errors import ScriptError
 from fakecri.scripts.fields import Bytes, Seconds, Words
 from fakecri.scripts.struct_reader import Placed, Strict, json_schema, read
 from fakecri.scripts.units import bytes_of, seconds_of
-from fakecri.scripts.yaml_reader import ScriptError, parse_yaml
+from fakecri.scripts.values import parse_yaml
 
 
 class Item(Placed):

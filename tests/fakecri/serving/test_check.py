@@ -18,7 +18,7 @@ from fakecri.cli import main
 from fakecri.scripts import behavior_shapes
 from fakecri.scripts.behavior_shapes import Behaviors
 from fakecri.scripts.script import ScriptError, read_script
-from fakecri.scripts.yaml_reader import parse_yaml
+from fakecri.scripts.values import parse_yaml
 from fakecri.serving.check import schema_text
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/fakecri-script.schema.json").read_text())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kubeobjects.golang.strconv import atoi, parse_bool, parse_float32, quoted
+from kubeobjects.golang.strconv import atoi, format_float32, parse_bool, parse_float32, quoted
 
 
 def test_numbers_and_booleans_are_those_of_go() -> None:
@@ -221,3 +221,35 @@ def test_more_that_go_takes_for_no_float(text: str) -> None:
 )
 def test_single_characters_are_quoted_as_go_quotes_them(char: str, shown: str) -> None:
     assert quoted(char) == f'"{shown}"'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *(
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (-2.5, "-2.5"),
+            (0.1, "0.1"),
+            (1 / 3, "0.33333334"),
+        ),
+        *((999999.0, "999999"), (1e6, "1e+06"), (16777217.0, "1.6777216e+07"), (1e20, "1e+20")),
+        *(
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (1e-45, "1e-45"),
+            (1e-46, "0"),
+            (3.4e38, "3.4e+38"),
+        ),
+        *(
+            (1e39, "+Inf"),
+            (-1e39, "-Inf"),
+            (math.inf, "+Inf"),
+            (-math.inf, "-Inf"),
+            (math.nan, "NaN"),
+        ),
+    ],
+)
+def test_floats_of_32_bits_are_written_with_the_fewest_digits(value: float, text: str) -> None:
+    assert format_float32(value) == text

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from kubeobjects.yaml.document import read_json_or_yaml
+from kubeobjects.yaml.written import EscapedText
 from refkubelet.model.objects import to_dict
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.yaml.document import read_json_or_yaml
-from refkubelet.model.yaml.written import EscapedText
 from refkubelet.pods.manifest import ManifestError
 from refkubelet.pods.manifest_list import read_manifests
 

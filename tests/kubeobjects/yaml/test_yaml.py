@@ -12,8 +12,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.yaml.builder import MAX_VALUES
-from refkubelet.model.yaml.document import YamlError, read_json_or_yaml, read_yaml
+from kubeobjects.yaml.document import (
+    OF_FILES,
+    TooLargeError,
+    YamlError,
+    read_json_or_yaml,
+    read_yaml,
+)
+from kubeobjects.yaml.nodes import Limits, compose
 
 
 def test_a_duplicate_key_names_both_lines() -> None:
@@ -146,7 +152,7 @@ def test_the_first_value_too_many_ends_the_reading_SRC_004(
     monkeypatch.setattr(yaml, "CSafeLoader", Counting)
     with pytest.raises(YamlError, match="more than 20000 values"):
         read_yaml("- x\n" * 200_000)
-    assert events < MAX_VALUES + 10
+    assert events < OF_FILES.values + 10
 
 
 @pytest.mark.parametrize(
@@ -208,7 +214,7 @@ def test_scalars_mean_what_kubernetes_reads_SRC_004(text: str, value: Any) -> No
     assert read_yaml(f"a: {text}").value == {"a": value}
 
 
-@pytest.mark.parametrize("text", ["!!int x", "!!binary '*'", ".inf", "? ~\n: 1"])
+@pytest.mark.parametrize("text", ["!!int x", "!!binary '*'", ".inf", "? ~\n: 1", "a\n  b: 1"])
 def test_scalars_that_are_no_json_are_refused_SRC_004(text: str) -> None:
     with pytest.raises(YamlError):
         read_yaml(f"a: {text}" if text[0] != "?" else text)
@@ -221,3 +227,65 @@ def test_a_merge_wins_over_what_came_before_it() -> None:
 
 def test_an_anchor_may_be_a_key() -> None:
     assert read_yaml("{&k a: 1, b: *k}").value == {"a": 1, "b": "a"}
+
+
+def test_a_merge_is_of_mappings_not_of_an_alias_of_a_list_SRC_004() -> None:
+    for text in ("l: &l [{b: 1}]\nm: {<<: *l}", "m: {<<: 1}", "m: {<<: [[{b: 1}]]}"):
+        with pytest.raises(YamlError, match="map merge requires map or sequence of maps"):
+            read_yaml(text)
+
+
+def test_an_alias_of_two_arrows_merges_nothing() -> None:
+    text = "a: &k <<\nm: {*k : {b: 1}}"
+    assert read_yaml(text).value == {"a": "<<", "m": {"<<": {"b": 1}}}
+
+
+def test_what_an_alias_gives_is_a_value_of_its_own() -> None:
+    value = read_yaml("a: &x [1]\nb: *x").value
+    value["a"].append(2)
+    assert value == {"a": [1, 2], "b": [1]}
+
+
+def test_lines_of_aliases_are_those_of_what_they_stand_for() -> None:
+    document = read_yaml("a: &x\n  k:\n  - 1\nb:\n- *x\nm:\n  <<: *x\n  z: 1\n")
+    assert document.line_of(("b",)) == 4
+    assert document.line_of(("b", 0, "k", 0)) == 3
+    assert document.line_of(("m", "k")) == 6
+    assert document.line_of(("m", "z")) == 8
+
+
+def test_limits_are_the_readers_own() -> None:
+    limits = Limits(values=3, depth=2, size_bytes=20)
+    assert read_yaml("[[a]]", limits).value == [["a"]]
+    for text in ("[a, b, c]", "[[[]]]", "# " + "x" * 20, "a: &a [x]\nb: *a", '{"a": [1, 2]}'):
+        with pytest.raises(TooLargeError):
+            read_json_or_yaml(text.encode(), limits)
+
+
+def test_an_alias_is_as_deep_as_what_it_stands_for() -> None:
+    limits = Limits(values=100, depth=3)
+    assert compose("a: &a [x]\nb: [*a]", limits).root is not None
+    with pytest.raises(TooLargeError, match="line 2: nested more than 3 deep"):
+        compose("a: &a [x]\nb: [[*a]]", limits)
+
+
+def test_errors_have_their_place() -> None:
+    with pytest.raises(YamlError) as caught:
+        read_yaml("a: 1\nb: [1, *y]\n")
+    assert (caught.value.line, caught.value.column) == (2, 8)
+    with pytest.raises(YamlError) as caught:
+        read_yaml("a: 1\nb: x\x07\n")
+    assert (caught.value.line, caught.value.column) == (2, 5)
+
+
+def test_a_version_of_yaml_that_go_does_not_know_SRC_004() -> None:
+    with pytest.raises(YamlError, match="line 1: found incompatible YAML document"):
+        read_yaml("%YAML 1.2\n---\na: 1\n")
+    limits = Limits(values=10, depth=10)
+    assert compose("%YAML 1.2\n---\na: 1\n", limits, like_go=False).root is not None
+
+
+def test_a_file_in_utf_16_is_known_by_its_mark_SRC_004() -> None:
+    assert read_json_or_yaml("a: \u00e9".encode("utf-16")).value == {"a": "\u00e9"}
+    with pytest.raises(YamlError, match="not UTF-16 text: byte 2 is 0x00"):
+        read_yaml(b"\xff\xfe\x00")

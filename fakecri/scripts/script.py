@@ -110,9 +110,9 @@ def options_of(script: Script) -> dict[str, Any]:
     return options if script.images is UNSET else {**options, "images": script.images}
 
 
-def node_of(script: Script | None, **fields: Any) -> FakeNode:
+def node_of(script: Script, **fields: Any) -> FakeNode:
     """The node that a script describes; `fields` of FakeNode that are given here count before."""
-    return FakeNode(**{**({} if script is None else script.node_fields()), **fields})
+    return FakeNode(**{**script.node_fields(), **fields})
 
 
 def script_schema() -> dict[str, Any]:

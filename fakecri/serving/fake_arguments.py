@@ -126,17 +126,18 @@ def made_of(arguments: argparse.Namespace) -> tuple[late.node.FakeNode, dict[str
     """The node and the options of the fake: what switches say counts before what the script says.
     By default a served fake writes log files, and its containers see the host paths that are
     mounted into them. Raises ScriptError, ValueError."""
-    from fakecri.scripts.script import load_script, node_of, options_of
+    fields: dict[str, Any] = {}
+    described: dict[str, Any] = {}
+    if arguments.script:
+        # YAML takes a while to import.
+        from fakecri.scripts.script import load_script, options_of
 
-    script = load_script(arguments.script) if arguments.script else None
+        script = load_script(arguments.script)
+        fields, described = script.node_fields(), options_of(script)
     # A kubelet on this machine stats the directory of the images.
-    root = (
-        {} if script is not None and "image_root" in script.node_fields() else {"image_root": "/"}
-    )
-    node = node_of(script, **{**root, **_given(arguments, _NODE)})
+    node = late.node.FakeNode(**{"image_root": "/", **fields, **_given(arguments, _NODE)})
     if arguments.disk is not None:
         node.filesystems["/"].capacity_bytes = arguments.disk
-    described = {} if script is None else options_of(script)
     by_default = {"write_logs": True, "host_mounts": True}
     return node, {**by_default, **described, **_given(arguments, _OPTIONS)}
 

@@ -227,6 +227,22 @@ def test_help_needs_no_heavy_import() -> None:
     assert done.stdout.endswith("[]\n")
 
 
+def test_serving_without_a_script_needs_no_yaml() -> None:
+    import subprocess
+
+    script = (
+        "import sys\n"
+        "from fakecri.cli import main\n"
+        "main(['serve', '--listen', 'unix:///no', '--image-root', '/no/such'])\n"
+        "print([m for m in ('msgspec', 'yaml') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "fakecri: error: --image-root /no/such: no such directory\n"
+    assert done.stdout == "[]\n"
+
+
 def test_the_cri_and_its_control_need_a_socket_each(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

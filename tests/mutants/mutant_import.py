@@ -1,4 +1,4 @@
-"""Makes this process import a mutant instead of refkubelet: its patches are applied in memory.
+"""Makes this process import a mutant instead of refkubelet: its changes are applied in memory.
 
 The modules that a mutant changes are compiled from the patched text; nothing is written to disk,
 and no cached byte code is read for them. For processes that run nothing else afterwards.
@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from mutant_patches import Hunk, Mutant, applied
+from mutant_tables import Hunk, Mutant, applied
 
 ABOVE = {
     "refkubelet": ("conformance",),

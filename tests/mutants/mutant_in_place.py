@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
-from mutant_patches import MUTATED, Hunk, Mutant, MutantError, applied
+from mutant_tables import MUTATED, Hunk, Mutant, MutantError, applied
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mutant_patches import Mutant
+from mutant_tables import Mutant
 
 from conformance.registry import Case
 

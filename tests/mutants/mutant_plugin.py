@@ -20,7 +20,7 @@ from typing import Final
 import pytest
 from mutant_import import become
 from mutant_in_place import Functions, become_in_place, mutable_functions
-from mutant_patches import Mutant, read_all
+from mutant_tables import Mutant, read_all
 from unit_mutant_forks import Forks, add, lines_of
 
 ALLOWED_S: Final = 20.0

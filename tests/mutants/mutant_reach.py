@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from mutant_in_place import ROOT
-from mutant_patches import Hunk, Mutant
+from mutant_tables import Hunk, Mutant, start_of
 
 ANY: Final = 0
 """Instead of the number of a line: any function of the file."""
@@ -127,9 +127,8 @@ def concerned(text: str, hunk: Hunk) -> set[int]:
 
 def _touched(text: str, hunk: Hunk) -> set[int]:
     """The lines that a hunk removes, and those beside what it inserts."""
-    lines = text.splitlines()
     size = len(hunk.old)
-    first = next(n for n in range(len(lines)) if tuple(lines[n : n + size]) == hunk.old) + 1
+    first = start_of(hunk, text) + 1
     same_before = _common(hunk.old, hunk.new)
     same_after = _common(hunk.old[::-1], hunk.new[::-1])
     same_after = min(same_after, size - same_before, len(hunk.new) - same_before)

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mutant_patches import Mutant, read_all
 from mutant_plan import rule_of
+from mutant_tables import Mutant, read_all
 from suite_mutants import KEPT, ROOT
 
 MUTANT: Final = "REFKUBELET_MUTANT"

@@ -6,7 +6,7 @@ tenth, drawn with `--seed`. One case that notices a mutant is enough; `--links` 
 cite its rules. `--keep` does so, too (`--no-links`: it does not), and the answers go into
 docs/suite-mutants.json, from which docs/rules.md shows which case covers which clause. Exit code 1:
 fewer than 95 % are noticed (of a sample: of those that were noticed when the answers were kept), a
-patch does not fit, or, where no sample was taken, one that is not noticed says no reason, or one
+mutant does not fit, or, where no sample was taken, one that is not noticed says no reason, or one
 that is said to survive is noticed.
 """
 
@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mutant_in_place import check_imported_from
-from mutant_patches import Mutant, MutantError, read_all
 from mutant_plan import Plan, first_plan, second_plan
+from mutant_tables import Mutant, MutantError, read_all
 from suite_run import Answer, ask, failing_without, reach_of
 
 import refkubelet

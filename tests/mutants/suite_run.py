@@ -23,9 +23,9 @@ from typing import Any, Final
 
 from mutant_import import become
 from mutant_in_place import Functions, become_in_place, mutable_functions
-from mutant_patches import MUTATED, Mutant, MutantError
 from mutant_plan import Plan, Question
 from mutant_reach import Line, Reach, lines_of, recorded
+from mutant_tables import MUTATED, Mutant, MutantError
 
 CASE_WITHIN_S: Final = 20
 """Seconds of processor time for one case; the longest take two."""
@@ -44,7 +44,7 @@ class Answer:
     took to find one."""
     ran: int = 0
     error: str = ""
-    """Why the mutant could not be asked about: its patch does not fit, or cannot be imported."""
+    """Why the mutant could not be asked about: it does not fit, or cannot be imported."""
 
 
 def ask(plans: Sequence[Plan], seed: int, jobs: int) -> Iterator[Answer]:

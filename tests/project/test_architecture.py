@@ -276,7 +276,7 @@ def test_module_says_what_it_is_and_exports_what_it_has(name: str) -> None:
     "name",
     [
         "golden_forms",
-        "mutant_patches",
+        "mutant_tables",
         "mutant_plan",
         "pods",
         "purity",

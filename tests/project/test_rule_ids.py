@@ -61,13 +61,13 @@ def test_every_cited_clause_exists() -> None:
     cited = {
         (clause, path.name)
         for folder in CODE
-        for path in [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.patch")]
+        for path in [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("mutants/*.txt")]
         for clause in CLAUSE.findall(path.read_text())
     }
     examples = {
         "test_rules_page.py",
-        "test_mutant_patches.py",
-        "mutant_patches.py",
+        "test_mutant_tables.py",
+        "mutant_tables.py",
         "mutant_plan.py",
         "registry.py",
     }

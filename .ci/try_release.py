@@ -23,7 +23,7 @@ IN_WHEEL: Final = (
     "conformance/spec/lifecycle.md",
     "conformance/fixtures/bugs/117373.yaml",
     "conformance/scenario.schema.json",
-    "conformance/cases/lifecycle/stop.py",
+    "conformance/cases/lifecycle/ending/stop.py",
     "conformance/pytest.ini",
     "kubecri/v1/api_pb2.pyi",
     "fakecri/py.typed",

@@ -52,7 +52,7 @@ from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
 from refkubelet.plugin_manager.sockets import GrpcSockets
 from refkubelet.server.http import KubeletServers, Ports, ServerError, check_servers
-from refkubelet.server.pod_resources_server import PodResourcesServer
+from refkubelet.server.pod_resources.socket import PodResourcesServer
 from refkubelet.telemetry.log_format import log_to_stderr, verbosity_of
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from refkubelet.volumes.csi.sockets import GrpcCsiSockets

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from conformance.features import Feature
 from conformance.registry import Case, Level
-from conformance.scenarios.conditions import Condition
 from conformance.scenarios.files import AREA, is_shipped
-from conformance.scenarios.shape import Scenario
-from conformance.scenarios.steps import FAKE_ONLY, Step
+from conformance.scenarios.shape.conditions import Condition
+from conformance.scenarios.shape.scenario import Scenario
+from conformance.scenarios.shape.steps import FAKE_ONLY, Step
 from conformance.scenarios.walk import conditions_of, lasts_s
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def case_of(scenario: Scenario, file: Path) -> Case:
 
     async def body(node: Node) -> None:
         # Here, not above: cases are listed faster without what plays them.
-        from conformance.scenarios.playing import Player
+        from conformance.scenarios.play.playing import Player
 
         await Player(scenario, node).play()
 

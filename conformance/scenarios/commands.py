@@ -11,9 +11,9 @@ from pathlib import Path
 
 from conformance.scenarios.case import needs_of
 from conformance.scenarios.files import in_files
-from conformance.scenarios.learning import NothingToLearn, learned_text
+from conformance.scenarios.learn.learning import NothingToLearn, learned_text
 from conformance.scenarios.reading import load_scenarios, scenario_schema
-from conformance.scenarios.shape import Scenario
+from conformance.scenarios.shape.scenario import Scenario
 from fakecri.errors import ScriptError
 from fakecri.recording.recorded import RecordError, read_record
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.scenarios.answers import mistakes_in
-from conformance.scenarios.steps import FAKE_ONLY, Fault
+from conformance.scenarios.play.answers import mistakes_in
+from conformance.scenarios.shape.steps import FAKE_ONLY, Fault
 from fakecri.cri.services import METHODS
 from fakecri.errors import ScriptError
 from fakecri.fake import FakeCRI

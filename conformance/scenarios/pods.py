@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from conformance.harness.manifests import IMAGE
 from conformance.harness.workload import Run, Workload, command, runs
-from conformance.scenarios.fields import Anything
+from conformance.scenarios.shape.fields import Anything
 from fakecri.behaviors import behavior as b
 from fakecri.behaviors.behavior import FOREVER, Behavior
 from fakecri.scripts.behavior_shapes import Behaviors

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.scenarios.checks import mistakes
-from conformance.scenarios.shape import Scenario
+from conformance.scenarios.shape.scenario import Scenario
 from fakecri.errors import ScriptError
 from fakecri.scripts.struct_reader import json_schema, read
 from fakecri.scripts.values import Value, read_yaml

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
-from conformance.scenarios.conditions import Condition, Expectation, Monitor
-from conformance.scenarios.shape import Scenario
+from conformance.scenarios.shape.conditions import Condition, Expectation, Monitor
+from conformance.scenarios.shape.scenario import Scenario
 
 
 def expectations_of(scenario: Scenario) -> Iterator[Expectation]:

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from refkubelet.server.exchange import Answer, ClientCertificate, Request, text
 from refkubelet.server.request_line import BadRequest, path_of, query_of
-from refkubelet.server.tunnel import join
+from refkubelet.server.streams.tunnel import join
 
 if TYPE_CHECKING:
     import ssl

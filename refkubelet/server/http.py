@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from refkubelet.certificates.store import Pair
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.server.authentication import NotConfigured
-from refkubelet.server.authorization import ALWAYS_ALLOW
+from refkubelet.server.access.authentication import NotConfigured
+from refkubelet.server.access.authorization import ALWAYS_ALLOW
 from refkubelet.server.port import Port, healthz_port
-from refkubelet.server.tls import TlsError, server_context
+from refkubelet.server.tls.context import TlsError, server_context
 from simclock import Clock
 from simclock.start_up import many_imports
 

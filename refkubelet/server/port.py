@@ -13,13 +13,12 @@ from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.failures import Complaints
-from refkubelet.server.commands import Commands
-from refkubelet.server.container_logs import ContainerLogs
+from refkubelet.server.access.gate import Gate
 from refkubelet.server.exchange import Answer, Request, text
-from refkubelet.server.gate import Gate
-from refkubelet.server.health import all_checks
 from refkubelet.server.host import ServerHost
-from refkubelet.server.pages import Pages
+from refkubelet.server.logs.container_logs import ContainerLogs
+from refkubelet.server.pages.health import all_checks
+from refkubelet.server.pages.pages import Pages
 from refkubelet.server.routes import (
     Route,
     Routes,
@@ -28,6 +27,7 @@ from refkubelet.server.routes import (
     read_only_routes,
 )
 from refkubelet.server.spans_of_requests import request_attributes, tell_status
+from refkubelet.server.streams.commands import Commands
 from refkubelet.server.system_logs import SystemLogs
 from refkubelet.telemetry.server_metrics import HttpMetrics
 from refkubelet.telemetry.spans import HTTP_SERVER, NO_SPANS, Spans

@@ -18,7 +18,7 @@ from refkubelet.container_manager.providers.active import ActiveContainers, runn
 from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.container_manager.resource_managers import ResourceDeps, ResourceManagers
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.server.pod_resources import PodResourcesLister
+from refkubelet.server.pod_resources.answers import PodResourcesLister
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.sources import Sources
 

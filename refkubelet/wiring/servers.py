@@ -14,13 +14,13 @@ from refkubelet.cri.streams import StreamClient
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
-from refkubelet.server import cadvisor_metrics, cgroup_metrics
-from refkubelet.server.authentication import RequestAuthenticator
-from refkubelet.server.authorization import authorizer_of
-from refkubelet.server.gate import Gate
+from refkubelet.server.access.authentication import RequestAuthenticator
+from refkubelet.server.access.authorization import authorizer_of
+from refkubelet.server.access.gate import Gate
+from refkubelet.server.access.reviews import Reviews
 from refkubelet.server.host import ServerHost
+from refkubelet.server.pages import cadvisor_metrics, cgroup_metrics
 from refkubelet.server.port import Port, main_port, read_only_port
-from refkubelet.server.reviews import Reviews
 from refkubelet.sync_loop.loop import SyncLoop
 from refkubelet.telemetry.metrics import MetricsPage
 from refkubelet.wiring.base import Base

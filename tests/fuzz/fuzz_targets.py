@@ -33,7 +33,7 @@ from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError
 from refkubelet.pods.manifest_list import read_manifests
 from refkubelet.server.exchange import Request
-from refkubelet.server.log_request import log_options
+from refkubelet.server.logs.request import log_options
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 
 EXA: Final = 10**18 * NANO

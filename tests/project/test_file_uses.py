@@ -44,8 +44,8 @@ container_manager/cgroups/tree.py: _try
 container_manager/cgroups/tree.py: link_count
 host/memory_events.py: watch_memory
 host/memory_events.py: _register
-server/cgroup_metrics.py: _text
-server/cgroup_metrics.py: _children
+server/pages/cgroup_metrics.py: _text
+server/pages/cgroup_metrics.py: _children
 stats/cgroup_files.py: read_memory
 stats/cgroup_files.py: read_swap
 stats/cgroup_files.py: read_pressure
@@ -97,7 +97,7 @@ node/logind.py: Logind.set_longest_delay
 pods/file_source.py: FileSource._make_watch
 pods/file_source.py: FileSource._read_all
 pods/watch.py: DirectoryWatch._is_complete
-server/tls.py: _state
+server/tls/context.py: _state
 """,
     "the kubelet's own: state, certificates, records and sockets in directories for root alone": """
 kuberuntime/images/pull_record_files.py: PullRecordFiles._delete
@@ -120,11 +120,11 @@ container_manager/devices/sockets.py: PluginSockets.close
 kuberuntime/images/pull_record_files.py: PullRecordFiles.has_intent
 kuberuntime/images/pull_record_files.py: PullRecordFiles.read
 kuberuntime/images/pull_record_files.py: PullRecordFiles._write
-server/pod_resources_server.py: PodResourcesServer.start
-server/pod_resources_server.py: PodResourcesServer.stop
-server/self_signed.py: pair_in
-server/self_signed.py: _readable
-server/self_signed.py: _write
+server/pod_resources/socket.py: PodResourcesServer.start
+server/pod_resources/socket.py: PodResourcesServer.stop
+server/tls/self_signed.py: pair_in
+server/tls/self_signed.py: _readable
+server/tls/self_signed.py: _write
 wiring/api_access.py: first_certificate
 """,
     "the kubelet's own: directories of pods above their volumes": """
@@ -167,7 +167,7 @@ kuberuntime/log_rotation.py: compress
 kuberuntime/log_rotation.py: _rotated
 kuberuntime/log_rotation.py: _size_bytes
 kuberuntime/removal.py: _remove
-server/log_reader.py: LogReader._replaced
+server/logs/reader.py: LogReader._replaced
 """,
     "the kubelet's own: directories of plug-ins, of which only the path itself is looked at": """
 container_manager/devices/sockets.py: remove_sockets

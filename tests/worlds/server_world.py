@@ -21,13 +21,13 @@ from refkubelet.config.kubelet_config import (
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.streams import StreamClient
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.server.authentication import RequestAuthenticator
-from refkubelet.server.authorization import authorizer_of
+from refkubelet.server.access.authentication import RequestAuthenticator
+from refkubelet.server.access.authorization import authorizer_of
+from refkubelet.server.access.gate import Gate
+from refkubelet.server.access.reviews import Reviews
 from refkubelet.server.exchange import Answer, ClientCertificate, Request
-from refkubelet.server.gate import Gate
 from refkubelet.server.host import ServerHost
 from refkubelet.server.port import Port, main_port
-from refkubelet.server.reviews import Reviews
 from simclock import Clock, RealClock
 
 POD = make_pod("c", name="web-n1", uid="u", phase="Running")

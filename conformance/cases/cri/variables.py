@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.cases.cri.common import container_config, started, waiting
-from conformance.cases.lifecycle.environment import variable, variables
+from conformance.cases.lifecycle.starting.environment import variable, variables
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import Container, container, pod

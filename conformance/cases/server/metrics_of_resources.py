@@ -6,9 +6,9 @@ from __future__ import annotations
 from conformance.cases.eviction.common import evicted_for, hungry
 from conformance.cases.eviction.cycle import LOW, MEMORY
 from conformance.cases.images.seen import wait_running
-from conformance.cases.lifecycle.resize_pending import TOO_MUCH, pending, taking
-from conformance.cases.lifecycle.resizing import NEEDS as RESIZES
-from conformance.cases.lifecycle.resizing import requesting, run_pod, until, updates
+from conformance.cases.lifecycle.resizing.common import NEEDS as RESIZES
+from conformance.cases.lifecycle.resizing.common import requesting, run_pod, until, updates
+from conformance.cases.lifecycle.resizing.pending import TOO_MUCH, pending, taking
 from conformance.cases.resources import memory
 from conformance.cases.resources.cpus import guaranteed
 from conformance.cases.resources.topology import SERVER, refusal, static

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.cases.lifecycle.api_pods import api_running
+from conformance.cases.lifecycle.answers.api_pods import api_running
 from conformance.cases.status.conditions import condition, status, until
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal

@@ -4,7 +4,7 @@ from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
 
-from conformance.cases.lifecycle.api_pods import api_running
+from conformance.cases.lifecycle.answers.api_pods import api_running
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import MISSING_IMAGE, container, hook, pod

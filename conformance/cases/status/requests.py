@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from conformance.cases.lifecycle.api_pods import api_running
+from conformance.cases.lifecycle.answers.api_pods import api_running
 from conformance.cases.status.conditions import condition, set_condition, status, until, words
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal

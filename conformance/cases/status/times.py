@@ -4,7 +4,7 @@ stands at the API server, also for a kubelet that has just started."""
 from typing import Any, Final
 
 from conformance.cases.eviction.pressure import MEMORY, burstable, evicted
-from conformance.cases.lifecycle.restart_all import ALL
+from conformance.cases.lifecycle.running.restart_all import ALL
 from conformance.cases.static.url import CONFIG, PERIOD_S, until_asked
 from conformance.cases.static.url import WEB as FROM_A_URL
 from conformance.cases.status.conditions import condition, status, until

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from conformance.cases.lifecycle.namesakes import (
+from conformance.cases.lifecycle.ending.namesakes import (
     GRACE_S,
     NAME,
     first_has_ended,
@@ -19,7 +19,7 @@ from conformance.cases.volumes.common import (
     wait_files,
     with_volume,
 )
-from conformance.cases.volumes.tokens import REQUESTS, claims, token, with_account
+from conformance.cases.volumes.files.tokens import REQUESTS, claims, token, with_account
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan

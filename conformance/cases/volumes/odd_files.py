@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.cases.volumes.common import UPDATE_S
-from conformance.cases.volumes.csi_groups import GROUP, POD
-from conformance.cases.volumes.disks import (
+from conformance.cases.volumes.csi.common import (
     IN,
     LONG,
     a_driver,
@@ -19,6 +18,7 @@ from conformance.cases.volumes.disks import (
     user,
     wait_calls,
 )
+from conformance.cases.volumes.csi.groups import GROUP, POD
 from conformance.harness.expect import expect_equal
 from conformance.harness.machines.racing import (
     make_outside,

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from conformance.cases.volumes import claims
 from conformance.cases.volumes.common import VOLUME, with_volume
-from conformance.cases.volumes.disks import (
+from conformance.cases.volumes.csi.common import (
     BOTH,
     HANDLE,
     LONG,

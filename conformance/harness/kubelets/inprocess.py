@@ -39,7 +39,7 @@ from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
-from refkubelet.server.authentication import NotConfigured
+from refkubelet.server.access.authentication import NotConfigured
 from refkubelet.server.exchange import Answer, ClientCertificate, Request
 from refkubelet.server.port import Port, healthz_port
 from refkubelet.server.request_line import BadRequest, path_of, query_of

@@ -16,7 +16,7 @@ from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import Case, Level
 from conformance.scenarios.case import case_of
-from conformance.scenarios.playing import Player
+from conformance.scenarios.play.playing import Player
 from conformance.scenarios.reading import load_scenario, read_scenario
 from fakecri.scripts.values import parse_yaml
 

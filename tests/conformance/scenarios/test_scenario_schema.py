@@ -11,11 +11,11 @@ import pytest
 from places import ROOT
 
 from conformance.scenarios.commands import schema_text
-from conformance.scenarios.conditions import KINDS
 from conformance.scenarios.files import shipped
 from conformance.scenarios.reading import read_scenario
-from conformance.scenarios.shape import Scenario
-from conformance.scenarios.steps import WORDS
+from conformance.scenarios.shape.conditions import KINDS
+from conformance.scenarios.shape.scenario import Scenario
+from conformance.scenarios.shape.steps import WORDS
 from fakecri.scripts.values import parse_yaml, read_yaml
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/scenario.schema.json").read_text())

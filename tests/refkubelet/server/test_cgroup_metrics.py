@@ -12,7 +12,7 @@ from refkubelet.cri.records import (
     RuntimePod,
 )
 from refkubelet.host.real_machine import RealMachine
-from refkubelet.server.cgroup_metrics import counted, page
+from refkubelet.server.pages.cgroup_metrics import counted, page
 from simclock import RealClock
 
 POD = "/kubepods/podu"

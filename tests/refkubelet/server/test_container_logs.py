@@ -18,7 +18,7 @@ from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
 from refkubelet.model.objects import PodStatus, decode_pod
 from refkubelet.server.exchange import Answer, Request
-from refkubelet.server.log_lines import (
+from refkubelet.server.logs.lines import (
     LogFilter,
     LogLine,
     UnknownFormat,
@@ -26,8 +26,8 @@ from refkubelet.server.log_lines import (
     parse_json,
     parser_of,
 )
-from refkubelet.server.log_reader import LogReader, LogSource, tail_start
-from refkubelet.server.log_request import LogError, container_with_logs, log_options
+from refkubelet.server.logs.reader import LogReader, LogSource, tail_start
+from refkubelet.server.logs.request import LogError, container_with_logs, log_options
 from simclock import RealClock, run_virtual
 
 LINES = (

@@ -18,7 +18,7 @@ from refkubelet.config.kubelet_config import (
     WebhookAuthorization,
     X509Authentication,
 )
-from refkubelet.server.attributes import (
+from refkubelet.server.access.attributes import (
     Attributes,
     User,
     attributes_of,
@@ -27,8 +27,8 @@ from refkubelet.server.attributes import (
     review_spec,
     subresources_of,
 )
-from refkubelet.server.authentication import NotConfigured
-from refkubelet.server.credentials import (
+from refkubelet.server.access.authentication import NotConfigured
+from refkubelet.server.access.credentials import (
     BadCredentials,
     authenticated,
     bearer_token,
@@ -36,8 +36,8 @@ from refkubelet.server.credentials import (
     websocket_token,
     without_token,
 )
+from refkubelet.server.access.review_cache import ReviewCache
 from refkubelet.server.exchange import ClientCertificate, Request
-from refkubelet.server.review_cache import ReviewCache
 from simclock import VirtualLoop, run_virtual
 
 ALICE = {"username": "alice", "groups": ["dev"], "uid": "7", "extra": {"k": ["v"]}}

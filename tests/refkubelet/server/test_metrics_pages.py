@@ -15,9 +15,9 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.usage import ContainerUsage, SandboxUsage
 from refkubelet.model.traffic import InterfaceTraffic, Traffic
-from refkubelet.server.cadvisor_metrics import MachineSize
-from refkubelet.server.cadvisor_metrics import page as cadvisor_page
-from refkubelet.server.resource_metrics import NamedSample, page, text_of
+from refkubelet.server.pages.cadvisor_metrics import MachineSize
+from refkubelet.server.pages.cadvisor_metrics import page as cadvisor_page
+from refkubelet.server.pages.resource_metrics import NamedSample, page, text_of
 
 AT = "2026-01-01T00:00:01.5Z"
 MS = 1767225601500

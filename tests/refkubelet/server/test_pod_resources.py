@@ -9,7 +9,7 @@ import pytest
 from device_world import asking
 from pods import make_pod
 
-from refkubelet.server.pod_resources import PodResourcesLister, UnknownPod
+from refkubelet.server.pod_resources.answers import PodResourcesLister, UnknownPod
 
 
 class Devices:

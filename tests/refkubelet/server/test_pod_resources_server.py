@@ -16,8 +16,8 @@ from kubecri.podresources_v1alpha1 import api_pb2_grpc as alpha_grpc
 from loops import virtual_loop
 from pods import make_pod
 
-from refkubelet.server.pod_resources import PodResourcesLister
-from refkubelet.server.pod_resources_server import BURST, PATIENCE_S, PodResourcesServer
+from refkubelet.server.pod_resources.answers import PodResourcesLister
+from refkubelet.server.pod_resources.socket import BURST, PATIENCE_S, PodResourcesServer
 from refkubelet.telemetry.server_metrics import PodResourcesMetrics
 from simclock import RealClock
 

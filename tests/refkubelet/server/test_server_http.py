@@ -22,7 +22,6 @@ from refkubelet.config import KubeletConfiguration
 from refkubelet.config.kubelet_config import AnonymousAuthentication, X509Authentication
 from refkubelet.server import system_logs
 from refkubelet.server.exchange import Request, as_json
-from refkubelet.server.health import all_checks, one_check
 from refkubelet.server.http import (
     KubeletServers,
     Ports,
@@ -30,8 +29,9 @@ from refkubelet.server.http import (
     check_servers,
     is_loopback,
 )
+from refkubelet.server.pages.health import all_checks, one_check
 from refkubelet.server.port import read_only_port
-from refkubelet.server.tls_names import cipher_string, version_of
+from refkubelet.server.tls.names import cipher_string, version_of
 from simclock import RealClock
 
 

@@ -28,7 +28,7 @@ from refkubelet.cri.records import (
 )
 from refkubelet.server.carrier import Carrier
 from refkubelet.server.exchange import Request
-from refkubelet.server.tunnel import head_of
+from refkubelet.server.streams.tunnel import head_of
 
 PLACE = "default/web-n1"
 V4 = "v4.channel.k8s.io"

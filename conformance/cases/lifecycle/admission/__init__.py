@@ -1,0 +1,1 @@
+"""Which pods a node takes."""

@@ -1,0 +1,1 @@
+"""How pods end: stops, shutdowns, housekeeping."""

@@ -1,0 +1,1 @@
+"""What happens to pods that run: restarts, changes, ephemeral containers, sidecars, logs."""

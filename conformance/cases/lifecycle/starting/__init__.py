@@ -1,0 +1,1 @@
+"""How pods start: sandboxes, and what containers are given."""

@@ -1,0 +1,1 @@
+"""Volumes of storage drivers. `common` and `expanding` are what the cases share."""

@@ -1,0 +1,1 @@
+"""Makes scenarios of recorded calls."""

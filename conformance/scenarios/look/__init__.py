@@ -1,0 +1,1 @@
+"""What a scenario sees of its node, and expects."""

@@ -1,0 +1,1 @@
+"""Plays a scenario on a node. Read `playing` first."""

@@ -1,0 +1,1 @@
+"""The logs of containers. Read `container_logs` first."""

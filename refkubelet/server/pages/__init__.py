@@ -1,0 +1,1 @@
+"""The pages that show what the kubelet knows. Read `pages` first."""

@@ -1,0 +1,1 @@
+"""The pod-resources API on its socket."""

@@ -1,0 +1,1 @@
+"""Exec, attach, port-forward: joined with the runtime's streaming server."""

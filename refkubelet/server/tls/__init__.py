@@ -1,0 +1,1 @@
+"""Certificates and TLS of the main port."""

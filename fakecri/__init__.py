@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         uses,
         writes_termination_message,
     )
-    from fakecri.core.images import RegistryImage, any_image, registry_of
+    from fakecri.core.image_store.images import RegistryImage, any_image, registry_of
     from fakecri.cri.services import CriTarget
     from fakecri.errors import CriError
     from fakecri.fake import FakeCRI
@@ -58,10 +58,10 @@ _HOMES = {
     "HugePages": "machine.topology",
     "MachineTopology": "machine.topology",
     "Options": "options",
-    "RegistryImage": "core.images",
+    "RegistryImage": "core.image_store.images",
     "Reply": "behaviors.behavior",
     "ServedFake": "serving.background",
-    "any_image": "core.images",
+    "any_image": "core.image_store.images",
     "cri_latency": "latency",
     "exits": "behaviors.words",
     "ignores": "behaviors.words",
@@ -70,7 +70,7 @@ _HOMES = {
     "prints": "behaviors.words",
     "ramp": "behaviors.curves",
     "ready_after": "behaviors.words",
-    "registry_of": "core.images",
+    "registry_of": "core.image_store.images",
     "replies": "behaviors.words",
     "runs": "behaviors.words",
     "serve": "serving.background",

@@ -12,7 +12,7 @@ from typing import Unpack
 
 from fakecri.behaviors.behavior import Behavior
 from fakecri.clockwork.loop_clock import LoopClock
-from fakecri.core.images import ImageStore, any_image
+from fakecri.core.image_store.images import ImageStore, any_image
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields, Options, chosen_options
 from fakecri.rules.faults import Rule

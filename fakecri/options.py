@@ -11,7 +11,7 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors.matching import require_count
 from fakecri.core import addresses
-from fakecri.core.images import Registry, any_image
+from fakecri.core.image_store.images import Registry, any_image
 from fakecri.errors import did_you_mean
 from simclock import Latency
 

@@ -27,8 +27,8 @@ from refkubelet.config import (
     KubeletConfiguration,
     load_config,
 )
-from refkubelet.config.credential_provider_files import load_credential_providers
-from refkubelet.config.credential_providers import GATE as SERVICE_ACCOUNT_TOKENS
+from refkubelet.config.credentials.files import load_credential_providers
+from refkubelet.config.credentials.providers import GATE as SERVICE_ACCOUNT_TOKENS
 from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.container_manager.devices.manager import DIRECTORY as DEVICE_PLUGINS

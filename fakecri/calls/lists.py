@@ -15,7 +15,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.core.lookup import matching_ids
+from fakecri.core.lookups.lookup import matching_ids
 from fakecri.core.messages import container_row, labels_fit, sandbox_row
 from fakecri.core.runtime import Core
 from fakecri.cri.list_streams import ListStream

@@ -12,7 +12,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.core.lookup import matching_ids
+from fakecri.core.lookups.lookup import matching_ids
 from fakecri.core.messages import fill_container_stats, labels_fit
 from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import Core

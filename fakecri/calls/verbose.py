@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakecri.core.images import Image
+from fakecri.core.image_store.images import Image
 from fakecri.core.objects import Container, Sandbox, State
 from fakecri.recording.plain import plain
 

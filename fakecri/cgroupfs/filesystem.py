@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from fakecri.cgroupfs import (
+from fakecri.cgroupfs import core_v1, core_v2
+from fakecri.cgroupfs.controllers import (
     blkio,
-    core_v1,
-    core_v2,
     cpu,
     cpuacct,
     cpuset,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Protocol
 
-from fakecri.cgroupfs import memory_use, tree
+from fakecri.cgroupfs import tree
+from fakecri.cgroupfs.controllers import memory_use
 from fakecri.cgroupfs.tree import Cgroup, Hierarchy
 from fakecri.cgroupfs.values import refuse, require_amounts, small, stripped
 

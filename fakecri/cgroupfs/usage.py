@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
-from fakecri.cgroupfs import blkio, memory_use, pressure
+from fakecri.cgroupfs import pressure
+from fakecri.cgroupfs.controllers import blkio, memory_use
 from fakecri.cgroupfs.open_file import Descriptors
 from fakecri.cgroupfs.tree import Cgroup, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.values import named, refuse, require_amounts

@@ -17,7 +17,8 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors.curves import area, whole_ns
 from fakecri.behaviors.plan import Plan
-from fakecri.cgroupfs import CgroupFS, memory_use
+from fakecri.cgroupfs import CgroupFS
+from fakecri.cgroupfs.controllers import memory_use
 from fakecri.cgroupfs.processes import Process
 from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED

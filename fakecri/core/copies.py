@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from fakecri.core.file_work import CloseLog
-from fakecri.core.listed import ListedTable
+from fakecri.core.lookups.listed import ListedTable
 from fakecri.core.objects import State
 from fakecri.core.resources import copied
 from fakecri.core.runtime import LOST, Core

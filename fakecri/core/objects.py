@@ -18,7 +18,7 @@ from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.file_work import LogLine
-from fakecri.core.images import Image
+from fakecri.core.image_store.images import Image
 from fakecri.invocations.accounts import Accounts
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import grpc
 from kubecri.v1 import api_pb2 as pb
 
-from fakecri.core.lookup import shown
+from fakecri.core.lookups.lookup import shown
 from fakecri.errors import CgroupRefused, CriError, unknown
 
 _LONGEST_LABEL_BYTES: Final = 4096

@@ -24,12 +24,12 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri import late
 from fakecri.behaviors.plan import Plan
-from fakecri.core import lookup
 from fakecri.core.addresses import Addresses
 from fakecri.core.file_work import FileWork
-from fakecri.core.images import ImageStore
-from fakecri.core.listed import ListedTable
-from fakecri.core.names import NameTable
+from fakecri.core.image_store.images import ImageStore
+from fakecri.core.lookups import lookup
+from fakecri.core.lookups.listed import ListedTable
+from fakecri.core.lookups.names import NameTable
 from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.usage import UsageLedger
 from fakecri.machine.node import FakeNode

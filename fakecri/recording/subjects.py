@@ -15,7 +15,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Subject
-from fakecri.core.prefix_table import PrefixTable
+from fakecri.core.lookups.prefix_table import PrefixTable
 
 _POD_UID: Final = "io.kubernetes.pod.uid"
 _POD_NAME: Final = "io.kubernetes.pod.name"

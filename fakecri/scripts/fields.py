@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
-from fakecri.core.references import parse_reference
+from fakecri.core.image_store.references import parse_reference
 from fakecri.cri.services import METHODS, require_method
 from fakecri.errors import status_code
 from fakecri.scripts.units import BYTES_PATTERN, MOST_S, SECONDS_PATTERN, bytes_of, seconds_of

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fakecri.core.images import Registry, RegistryImage
-from fakecri.core.references import parse_reference
+from fakecri.core.image_store.images import Registry, RegistryImage
+from fakecri.core.image_store.references import parse_reference
 from fakecri.machine.values import Filesystem
 from fakecri.options import Options
 from fakecri.scripts.behavior_shapes import BehaviorEntry

@@ -30,7 +30,7 @@ from typing import (
 
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
-from fakecri.core.images import ImageStore
+from fakecri.core.image_store.images import ImageStore
 from fakecri.cri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode

@@ -12,7 +12,7 @@ from functools import wraps
 from types import GeneratorType, TracebackType
 from typing import Any, Final
 
-from fakecri.core.images import ImageStore
+from fakecri.core.image_store.images import ImageStore
 from fakecri.core.objects import Container, Sandbox
 from fakecri.machine.kernel_log import KernelLog
 from fakecri.machine.logind import FakeLogind

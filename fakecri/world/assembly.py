@@ -20,7 +20,7 @@ from fakecri.clockwork.clockwork import Clockwork
 from fakecri.clockwork.files import HostFiles
 from fakecri.core import running
 from fakecri.core.addresses import Addresses, reachable_here
-from fakecri.core.images import ImageStore
+from fakecri.core.image_store.images import ImageStore
 from fakecri.core.runtime import Core, Identity
 from fakecri.machine.node import FakeNode
 from fakecri.machine.values import Tenant, Usage, Victim

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fakekubeapi.resources.attachments import AttachmentStrategy
 from fakekubeapi.resources.certificates import CertificateRequestStrategy, TrustBundleStrategy
-from fakekubeapi.resources.claims import ClaimStrategy
 from fakekubeapi.resources.core import (
     AccountStrategy,
     EventStrategy,
@@ -17,11 +15,13 @@ from fakekubeapi.resources.core import (
 )
 from fakekubeapi.resources.keyed_data import ConfigMapStrategy, SecretStrategy
 from fakekubeapi.resources.nodes import NodeStrategy
-from fakekubeapi.resources.pods import PodStrategy
-from fakekubeapi.resources.services import ServiceStrategy
-from fakekubeapi.resources.storage import DriverStrategy, NodeDriversStrategy
+from fakekubeapi.resources.pods.pods import PodStrategy
+from fakekubeapi.resources.services.services import ServiceStrategy
+from fakekubeapi.resources.storage.attachments import AttachmentStrategy
+from fakekubeapi.resources.storage.claims import ClaimStrategy
+from fakekubeapi.resources.storage.drivers import DriverStrategy, NodeDriversStrategy
+from fakekubeapi.resources.storage.volumes import VolumeStrategy
 from fakekubeapi.resources.strategy import Strategy
-from fakekubeapi.resources.volumes import VolumeStrategy
 from kubeobjects.schema.messages import Message, message
 
 _PLAIN: Final = Strategy()

@@ -32,8 +32,8 @@ from refkubelet.config.kubelet_config import (
 )
 from refkubelet.config.merge import merged, without_nulls
 from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
-from refkubelet.config.resource_validation import with_named_cpus
-from refkubelet.config.validation import validate
+from refkubelet.config.validation.resources import with_named_cpus
+from refkubelet.config.validation.whole import validate
 from refkubelet.host.places import POD_LOGS
 
 log = logging.getLogger(__name__)

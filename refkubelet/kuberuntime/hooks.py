@@ -21,7 +21,7 @@ from refkubelet.host.addresses import UrlError
 from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
 from refkubelet.host.network import HttpRequest, NetworkError
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps, Signal
-from refkubelet.kuberuntime.pod_reader import PodReader
+from refkubelet.kuberuntime.reading.pod_reader import PodReader
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import PortError, pod_ref, uid
 

@@ -17,7 +17,6 @@ from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimeConditions, RuntimePod, RuntimePodStatus, RuntimeVersion
 from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
 from refkubelet.failures import Complaints
-from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.containers import ContainerStarter
@@ -25,10 +24,11 @@ from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.pod_actions import ProbeView
 from refkubelet.kuberuntime.decisions.resize_actions import resize_in_progress
 from refkubelet.kuberuntime.decisions.restart_policy import ended_for_good
+from refkubelet.kuberuntime.ending.kill import ContainerKiller, GraceShortenedError
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
-from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError
-from refkubelet.kuberuntime.pod_reader import PodReader
+from refkubelet.kuberuntime.reading.pod_reader import PodReader
 from refkubelet.kuberuntime.reason_cache import ReasonCache
+from refkubelet.kuberuntime.resizing.actuated import ActuatedResources
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.kuberuntime.sync import OnSandboxReady, PodSync, SyncTools
 from refkubelet.model.objects import Pod

@@ -25,19 +25,24 @@ from refkubelet.cri.records import (
 )
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
-from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.containers import ContainerStarter, PodEndsError, PodStart, StartError
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.decisions.told import told
+from refkubelet.kuberuntime.ending.kill import (
+    ContainerKiller,
+    GraceShortenedError,
+    Kill,
+    kill_error,
+)
+from refkubelet.kuberuntime.ending.removal import LogRemovalError, remove_container
 from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
-from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError, Kill, kill_error
-from refkubelet.kuberuntime.pod_reader import running_pod
+from refkubelet.kuberuntime.reading.pod_reader import running_pod
 from refkubelet.kuberuntime.reason_cache import ReasonCache
-from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
-from refkubelet.kuberuntime.resize import PodResize, ResizeError, ResizeTools
+from refkubelet.kuberuntime.resizing.actuated import ActuatedResources
+from refkubelet.kuberuntime.resizing.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.kuberuntime.sandboxes import NoSandboxError, PodSandboxes
 from refkubelet.model.objects import Container, Pod

@@ -26,7 +26,7 @@ from typing import Final
 
 from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
-from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind
+from refkubelet.kuberuntime.reading.pod_events import PodEvent, PodEventKind
 from refkubelet.pleg.cache import Known, PodCache
 from refkubelet.pleg.compute import DIED, REMOVED, STARTED, PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pleg.generic import SAME_S, GenericPLEG

@@ -20,7 +20,7 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import make_directory
 from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart
-from refkubelet.kuberuntime.pod_reader import running_pod
+from refkubelet.kuberuntime.reading.pod_reader import running_pod
 from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
 from refkubelet.model.pod import (

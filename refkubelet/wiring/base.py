@@ -11,7 +11,7 @@ from typing import Final, Protocol, runtime_checkable
 from refkubelet.api.client import ApiClient
 from refkubelet.certificates.following import SigningApi
 from refkubelet.certificates.store import Pair
-from refkubelet.config.credential_provider_files import CredentialProviders
+from refkubelet.config.credentials.files import CredentialProviders
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory

@@ -8,7 +8,7 @@ from refkubelet.config import ConfigError
 from refkubelet.container_manager.cgroups.build import before_the_first_pod
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.gc import ContainerDeletor
+from refkubelet.kuberuntime.ending.gc import ContainerDeletor
 from refkubelet.kuberuntime.images.callers import Callers
 from refkubelet.kuberuntime.images.plugins import CredentialPlugins, PluginDeps
 from refkubelet.kuberuntime.manager import RuntimeManager
@@ -19,8 +19,8 @@ from refkubelet.kuberuntime.options_from_config import (
     resolv_conf_event,
     runtime_options,
 )
-from refkubelet.kuberuntime.pod_events import PodEventReader
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
+from refkubelet.kuberuntime.reading.pod_events import PodEventReader
 from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG

@@ -9,10 +9,10 @@ from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager
 from refkubelet.eviction.observer import Observer
-from refkubelet.kuberuntime.gc import ContainerGC, GarbageCollection
+from refkubelet.kuberuntime.ending.gc import ContainerGC, GarbageCollection
 from refkubelet.kuberuntime.images.choice import ImageGcPolicy
 from refkubelet.kuberuntime.images.gc import ImageGC
-from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy
+from refkubelet.kuberuntime.logs.rotation import ContainerLogManager, LogPolicy
 from refkubelet.kuberuntime.options_from_config import is_crio
 from refkubelet.model.pod import uid
 from refkubelet.node.images import NodeImages

@@ -81,10 +81,10 @@ volumes/mounting.py: mounts_for
     "the administrator's: configuration, credentials, manifests, the node's own files": """
 api/kubeconfig.py: read_kubeconfig
 api/kubeconfig.py: _check_token
-config/credential_provider_files.py: _flag_problems
-config/credential_provider_files.py: _files
-config/credential_provider_files.py: _read
-config/credential_provider_files.py: _missing_programs
+config/credentials/files.py: _flag_problems
+config/credentials/files.py: _files
+config/credentials/files.py: _read
+config/credentials/files.py: _missing_programs
 config/drop_ins.py: _walk
 config/load.py: _read
 cri/transport.py: socket_path
@@ -158,15 +158,15 @@ volumes/atomic_writer.py: _link_target
 volumes/content.py: ContentVolumes.set_up
 """,
     "the kubelet's own: names of logs, which the runtime and it change; none is opened": """
-kuberuntime/gc.py: _dangles
+kuberuntime/ending/gc.py: _dangles
 kuberuntime/containers.py: ContainerStarter._link_log
-kuberuntime/gc.py: ContainerGC._log_dirs
-kuberuntime/gc.py: _entries
-kuberuntime/log_rotation.py: ContainerLogManager.rotate
-kuberuntime/log_rotation.py: compress
-kuberuntime/log_rotation.py: _rotated
-kuberuntime/log_rotation.py: _size_bytes
-kuberuntime/removal.py: _remove
+kuberuntime/ending/gc.py: ContainerGC._log_dirs
+kuberuntime/ending/gc.py: _entries
+kuberuntime/logs/rotation.py: ContainerLogManager.rotate
+kuberuntime/logs/rotation.py: compress
+kuberuntime/logs/rotation.py: _rotated
+kuberuntime/logs/rotation.py: _size_bytes
+kuberuntime/ending/removal.py: _remove
 server/logs/reader.py: LogReader._replaced
 """,
     "the kubelet's own: directories of plug-ins, of which only the path itself is looked at": """

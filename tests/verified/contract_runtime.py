@@ -19,7 +19,7 @@ from results import Results
 from runtime_calls import IMAGE, container_config, pod_config
 
 from conformance.harness.containerd.settings import APP_IMAGE
-from fakecri.core.images import RegistryImage
+from fakecri.core.image_store.images import RegistryImage
 
 APP = RegistryImage(
     users=("app:x:1000:1000:app:/data:/bin/sh",),

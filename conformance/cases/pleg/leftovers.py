@@ -6,7 +6,7 @@ from typing import Any
 
 from kubecri.v1 import api_pb2 as cri
 
-from conformance.cases.eviction.preemption import CRITICAL
+from conformance.cases.eviction.preemption.victims import CRITICAL
 from conformance.cases.pleg.collection import run_unknown_container
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal

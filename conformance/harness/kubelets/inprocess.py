@@ -31,8 +31,8 @@ from fakekubeapi.in_process import InProcessWire
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.certificates.store import CertificateError
 from refkubelet.config import ConfigError, load_config
-from refkubelet.config.credential_provider_files import load_credential_providers
-from refkubelet.config.credential_providers import GATE as SERVICE_ACCOUNT_TOKENS
+from refkubelet.config.credentials.files import load_credential_providers
+from refkubelet.config.credentials.providers import GATE as SERVICE_ACCOUNT_TOKENS
 from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError

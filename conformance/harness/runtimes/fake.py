@@ -16,7 +16,7 @@ from conformance.harness.manifests import IMAGE, OTHER_IMAGE, PodPlan
 from conformance.harness.runtimes import played
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from fakecri import FakeCRI, FakeNode, RegistryImage
-from fakecri.core.images import connection_refused, not_found
+from fakecri.core.image_store.images import connection_refused, not_found
 from simclock import Clock, Ids, Latency
 
 GIB: Final = 1024**3

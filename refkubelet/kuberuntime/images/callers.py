@@ -14,7 +14,7 @@ from typing import Protocol
 from lightkube.models.core_v1 import ServiceAccount
 
 from refkubelet.api.client import ApiError
-from refkubelet.config.credential_providers import PER_TOKEN, TokenAttributes
+from refkubelet.config.credentials.providers import PER_TOKEN, TokenAttributes
 from refkubelet.kuberuntime.images.plugin_wire import NOBODY, Caller
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kubeobjects.golang.duration import parse_duration_s
 from kubeobjects.golang.strconv import quoted
-from refkubelet.config.credential_providers import PROTOCOL_V1, CredentialProvider
+from refkubelet.config.credentials.providers import PROTOCOL_V1, CredentialProvider
 from refkubelet.kuberuntime.images.keyring import (
     Credential,
     ServiceAccountSource,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from refkubelet.config.credential_providers import CredentialProvider
+from refkubelet.config.credentials.providers import CredentialProvider
 from refkubelet.failures import Complaints
 from refkubelet.host.programs import Finished, Program, ProgramError, Programs
 from refkubelet.kuberuntime.images.callers import Callers, CallerUnknownError

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakecri.cgroupfs import CgroupFS
-from fakecri.cgroupfs.memory_use import Memory
+from fakecri.cgroupfs.controllers.memory_use import Memory
 from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import (
     UNLIMITED,

@@ -10,7 +10,7 @@ from kubecri.v1 import api_pb2 as cri
 from runtime_calls import IMAGE, created, run_exec, started, status
 
 from fakecri import FakeCRI
-from fakecri.core.images import RegistryImage
+from fakecri.core.image_store.images import RegistryImage
 
 
 async def status_of(fake: FakeCRI, mount: cri.Mount) -> cri.ContainerStatus:

@@ -7,7 +7,7 @@ from kubecri.v1 import api_pb2 as cri
 from runtime_calls import IMAGE, run_exec, started, status
 
 from fakecri import FakeCRI
-from fakecri.core.images import RegistryImage
+from fakecri.core.image_store.images import RegistryImage
 
 ME = "me:x:1000:1000::/home/me:/bin/sh"
 TEAMS = ("me:x:1000:", "team:x:50000:other,me", "others:x:7:other")

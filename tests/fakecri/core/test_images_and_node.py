@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kubecri.v1 import api_pb2 as cri
 
 from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
-from fakecri.core.images import ImageStore, credentials_of
-from fakecri.core.references import parse_reference
+from fakecri.core.image_store.images import ImageStore, credentials_of
+from fakecri.core.image_store.references import parse_reference
 from fakecri.machine.values import GIB, Tenant, Usage
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fakecri.behaviors.behavior import Uses
 from fakecri.behaviors.curves import at
 from fakecri.behaviors.words import uses
-from fakecri.core.prefix_table import PrefixTable
+from fakecri.core.lookups.prefix_table import PrefixTable
 from fakecri.core.usage import UsageLedger
 
 SECOND_NS = 1_000_000_000

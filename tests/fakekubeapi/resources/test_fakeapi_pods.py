@@ -7,8 +7,8 @@ from fakeapi_helpers import MERGE_PATCH, POD_A, PODS, create, get, ok, patch, po
 from pods import IMAGE
 
 from fakekubeapi import FakeApi
-from fakekubeapi.resources.pod_admission import admit_pod
-from fakekubeapi.resources.pod_qos import qos_class
+from fakekubeapi.resources.pods.admission import admit_pod
+from fakekubeapi.resources.pods.qos import qos_class
 from kubeobjects.pods.defaults import default_pod
 
 pytestmark = pytest.mark.virtual_time

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from refkubelet.config.field_validation import field_problems
 from refkubelet.config.image_policies import VerificationPolicy, is_allowlist_entry
 from refkubelet.config.kubelet_config import (
     Authorization,
@@ -17,8 +16,9 @@ from refkubelet.config.kubelet_config import (
     Taint,
     UserNamespaces,
 )
-from refkubelet.config.resource_validation import with_named_cpus
-from refkubelet.config.validation import validate
+from refkubelet.config.validation.fields import field_problems
+from refkubelet.config.validation.resources import with_named_cpus
+from refkubelet.config.validation.whole import validate
 
 FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)"
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from refkubelet.config import ConfigErrors
-from refkubelet.config.credential_provider_files import (
+from refkubelet.config.credentials.files import (
     CredentialProviders,
     load_credential_providers,
 )
-from refkubelet.config.credential_providers import match_image_problem
+from refkubelet.config.credentials.providers import match_image_problem
 
 V1 = "kubelet.config.k8s.io/v1"
 TOKEN = {

@@ -8,7 +8,7 @@ import pytest
 
 from refkubelet.config import ConfigError, KubeletConfiguration, parse_config
 from refkubelet.config.encode import as_v1beta1
-from refkubelet.config.observing_validation import logging_problems
+from refkubelet.config.validation.observing import logging_problems
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 

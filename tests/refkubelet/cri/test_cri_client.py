@@ -29,7 +29,7 @@ from refkubelet.cri.transport import (
     socket_path,
 )
 from refkubelet.daemon import with_cgroup_driver
-from refkubelet.kuberuntime.pod_reader import PodReader
+from refkubelet.kuberuntime.reading.pod_reader import PodReader
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
 from simclock import Clock, RealClock

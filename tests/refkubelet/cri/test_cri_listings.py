@@ -11,7 +11,7 @@ from kubecri.v1 import api_pb2 as cri
 from refkubelet.cri import convert
 from refkubelet.cri.listings import SLICE, Listings, container_list_request
 from refkubelet.cri.records import ListedContainer, RuntimePod
-from refkubelet.kuberuntime.pod_reader import group_pods
+from refkubelet.kuberuntime.reading.pod_reader import group_pods
 
 pytestmark = pytest.mark.virtual_time
 

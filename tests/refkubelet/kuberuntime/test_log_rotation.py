@@ -18,8 +18,8 @@ from loops import virtual_loop
 
 from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
-from refkubelet.kuberuntime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
-from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy, compress
+from refkubelet.kuberuntime.logs.files import ALWAYS_KEPT, rotated_name, rotation_plan
+from refkubelet.kuberuntime.logs.rotation import ContainerLogManager, LogPolicy, compress
 from simclock import RealClock, VirtualLoop
 
 pytestmark = pytest.mark.virtual_time

@@ -13,7 +13,6 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, record, sta
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
-from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import (
     MemoryOptions,
@@ -23,6 +22,7 @@ from refkubelet.kuberuntime.common.runtime_options import (
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, wanted_resources
 from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.resizing.actuated import ActuatedResources
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult

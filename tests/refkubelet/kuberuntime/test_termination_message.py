@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refkubelet.cri.records import ContainerRecord, ContainerState
-from refkubelet.kuberuntime.termination_message import log_tail, termination_message
+from refkubelet.kuberuntime.logs.termination_message import log_tail, termination_message
 
 LINE = "2026-11-21T09:00:00.000000001Z {stream} {tag} {text}\n"
 FALLBACK = "FallbackToLogsOnError"

@@ -22,8 +22,13 @@ from refkubelet.cri.records import (
     SandboxState,
 )
 from refkubelet.cri.target import CriCallError
-from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
-from refkubelet.kuberuntime.pod_reader import running_pod
+from refkubelet.kuberuntime.reading.pod_events import (
+    PodEvent,
+    PodEventKind,
+    PodEventReader,
+    pod_event,
+)
+from refkubelet.kuberuntime.reading.pod_reader import running_pod
 from refkubelet.pleg import PodCache
 from refkubelet.pleg.compute import PodLifecycleEventType
 from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG

@@ -18,7 +18,7 @@ from pods import make_pod
 from runtime_doubles import IMAGE_ID
 
 from refkubelet.api.client import ApiError
-from refkubelet.config.credential_providers import (
+from refkubelet.config.credentials.providers import (
     PROTOCOL_V1,
     CredentialProvider,
     ExecEnvVar,

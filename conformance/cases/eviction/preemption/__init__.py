@@ -1,0 +1,1 @@
+"""Preemption: which pods are stopped so that a critical one fits (PREE-)."""

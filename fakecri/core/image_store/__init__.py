@@ -1,0 +1,1 @@
+"""Images: references, the store and its registry, images as volumes."""

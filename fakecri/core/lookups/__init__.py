@@ -1,0 +1,1 @@
+"""Objects found by id, prefix or name, and listed all the time."""

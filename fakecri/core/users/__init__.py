@@ -1,0 +1,1 @@
+"""Users of containers: identities, security contexts, user namespaces."""

@@ -1,0 +1,52 @@
+"""What is wrong with a request to /resize. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fakekubeapi.resources.pods.qos import qos_class
+from kubeobjects.causes import Cause, forbidden_field, invalid_value
+
+Object = dict[str, Any]
+_RESIZABLE: Final = ("cpu", "memory")
+
+
+def resize_causes(new: Object, old: Object) -> list[Cause]:
+    """What is wrong if `old` is resized to `new`: the QoS class stays, no amount is removed, and
+    of the containers' resources cpu and memory alone change."""
+    causes: list[Cause] = []
+    if qos_class(new["spec"]) != qos_class(old["spec"]):
+        shown = (new.get("status") or {}).get("qosClass", "")
+        text = "Pod QOS Class may not change as a result of resizing"
+        causes.append(invalid_value("spec", shown, text))
+    pairs = list(_pairs(new["spec"], old["spec"]))
+    for path, now, was in pairs:
+        for group in ("requests", "limits"):
+            if set(was.get(group) or ()) - set(now.get(group) or ()):
+                text = f"resource {group} cannot be removed"
+                causes.append(forbidden_field(f"{path}.{group}", text))
+    for _, now, was in pairs:
+        if _others(now) != _others(was):
+            causes.append(forbidden_field("spec", "only cpu and memory resources are mutable"))
+    return causes
+
+
+def _pairs(new: Object, old: Object) -> list[tuple[str, Object, Object]]:
+    """Paths and resources, new and old, of the containers that can be resized."""
+    found = []
+    for group in ("initContainers", "containers"):
+        both = zip(new.get(group) or (), old.get(group) or (), strict=False)
+        for i, (now, was) in enumerate(both):
+            if group == "containers" or was.get("restartPolicy") == "Always":
+                path = f"spec.{group}[{i}].resources"
+                found.append((path, now.get("resources") or {}, was.get("resources") or {}))
+    return found
+
+
+def _others(resources: Object) -> Object:
+    """The resources without cpu and memory."""
+    kept = {
+        group: {k: v for k, v in (resources.get(group) or {}).items() if k not in _RESIZABLE}
+        for group in ("requests", "limits")
+    }
+    return {**kept, "claims": resources.get("claims") or []}

@@ -1,0 +1,1 @@
+"""Services: addresses, ports, and what a change of type takes away."""

@@ -1,0 +1,1 @@
+"""Volumes, claims, attachments, and the drivers of storage."""

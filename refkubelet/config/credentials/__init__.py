@@ -1,0 +1,1 @@
+"""CredentialProviderConfig: which programs know logins for image registries."""

@@ -1,0 +1,1 @@
+"""Checks of a KubeletConfiguration. Read `whole` first, which calls all others."""

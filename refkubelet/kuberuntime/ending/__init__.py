@@ -1,0 +1,1 @@
+"""The end of containers: how they are stopped, and what is removed of dead ones."""

@@ -1,0 +1,1 @@
+"""Container logs: their rotation, and the termination message."""

@@ -1,0 +1,1 @@
+"""Reads the runtime: lists and statuses of pods, and its events."""

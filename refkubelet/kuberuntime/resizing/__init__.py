@@ -1,0 +1,1 @@
+"""In-place resize: what is set for a pod's cgroup and its running containers."""

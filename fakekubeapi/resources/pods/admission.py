@@ -6,7 +6,6 @@ API's own defaults (kubeobjects.pods.defaults).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 _TOLERATED_FOR_A_WHILE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -21,11 +20,6 @@ def admit_pod(pod: dict[str, Any]) -> None:
     _add_tolerations(spec)
 
 
-def _dicts(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))
-
-
 def _add_tolerations(spec: dict[str, Any]) -> None:
     tolerations = spec.get("tolerations") or []
     added = [
@@ -36,7 +30,7 @@ def _add_tolerations(spec: dict[str, Any]) -> None:
             "tolerationSeconds": _TOLERATION_S,
         }
         for key in _TOLERATED_FOR_A_WHILE
-        if not any(_tolerates(toleration, key) for toleration in _dicts(tolerations))
+        if not any(_tolerates(toleration, key) for toleration in tolerations)
     ]
     if added:
         spec["tolerations"] = [*tolerations, *added]

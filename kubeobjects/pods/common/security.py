@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from kubeobjects.causes import (
     MOST_ALIKE,
@@ -26,6 +26,8 @@ from kubeobjects.pods.common.checks import (
     subdomain,
     user_id,
 )
+from kubeobjects.schema.internal import internal
+from kubeobjects.schema.messages import message
 
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _MAX_PROFILE: Final = 4095
@@ -37,38 +39,6 @@ _NETBIOS: Final = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
 _DOMAIN_PART: Final = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _DOMAIN: Final = re.compile(rf"{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*")
 _NO_USER: Final = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
-_INTERNAL: Final[dict[str, Any]] = {
-    "Capabilities": ("capabilities", {"Add": "add", "Drop": "drop"}),
-    "Privileged": "privileged",
-    "SELinuxOptions": (
-        "seLinuxOptions",
-        {"User": "user", "Role": "role", "Type": "type", "Level": "level"},
-    ),
-    "WindowsOptions": (
-        "windowsOptions",
-        {
-            "GMSACredentialSpecName": "gmsaCredentialSpecName",
-            "GMSACredentialSpec": "gmsaCredentialSpec",
-            "RunAsUserName": "runAsUserName",
-            "HostProcess": "hostProcess",
-        },
-    ),
-    "RunAsUser": "runAsUser",
-    "RunAsGroup": "runAsGroup",
-    "RunAsNonRoot": "runAsNonRoot",
-    "ReadOnlyRootFilesystem": "readOnlyRootFilesystem",
-    "AllowPrivilegeEscalation": "allowPrivilegeEscalation",
-    "ProcMount": "procMount",
-    "SeccompProfile": ("seccompProfile", {"Type": "type", "LocalhostProfile": "localhostProfile"}),
-    "AppArmorProfile": (
-        "appArmorProfile",
-        {"Type": "type", "LocalhostProfile": "localhostProfile"},
-    ),
-}
-"""The fields of a container's context as messages show it: by the names of the API server's own
-type, with the fields of those that are objects."""
-_TEXTS: Final = frozenset(("user", "role", "level", "type"))
-"""Fields that messages show as an empty text if they are absent; others as null."""
 
 
 def container_security_causes(container: Object, path: str, spec: Object) -> Iterator[Cause]:
@@ -93,25 +63,12 @@ def _escalation_causes(context: Object, path: str) -> Iterator[Cause]:
     if context.get("allowPrivilegeEscalation") is not False:
         return
     cannot = "cannot set `allowPrivilegeEscalation` to false and"
-    shown = _internal(context, _INTERNAL)
+    shown = internal(context, message("core.v1.SecurityContext"))
     if context.get("privileged"):
         yield invalid_value(path, shown, f"{cannot} `privileged` to true")
     added = (context.get("capabilities") or {}).get("add") or []
     for _ in range(min(added.count("CAP_SYS_ADMIN"), MOST_ALIKE)):
         yield invalid_value(path, shown, f"{cannot} `capabilities.Add` CAP_SYS_ADMIN")
-
-
-def _internal(value: Object, names: dict[str, Any]) -> dict[str, Any]:
-    """An object by the API server's own names of its fields, with absent ones."""
-    shown: dict[str, Any] = {}
-    for name, field in names.items():
-        if isinstance(field, tuple):
-            part = value.get(field[0])
-            shown[name] = None if part is None else _internal(part, field[1])
-        else:
-            absent = "" if field in _TEXTS else None
-            shown[name] = absent if value.get(field) is None else value[field]
-    return shown
 
 
 def seccomp_causes(profile: Object | None, path: str) -> Iterator[Cause]:
@@ -125,7 +82,7 @@ def seccomp_causes(profile: Object | None, path: str) -> Iterator[Cause]:
         yield from optional_word(kind, f"{path}.type", _PROFILES)
     field = f"{path}.localhostProfile"
     if kind != "Localhost" and local is not None:
-        shown = _internal(profile, _INTERNAL["SeccompProfile"][1])
+        shown = internal(profile, message("core.v1.SeccompProfile"))
         yield invalid_value(field, shown, "can only be set when seccomp type is Localhost")
     elif kind == "Localhost" and local is None:
         yield required(field, "must be set when seccomp type is Localhost")

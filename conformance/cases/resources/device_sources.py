@@ -14,6 +14,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
+from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 
 
@@ -44,6 +45,36 @@ async def devices_of_unheard_pods_are_not_given_away(node: Node) -> None:
     shown = await node.kubelet.pod_resources("List")
     owners = {each.name for each in shown.pod_resources if any(c.devices for c in each.containers)}
     expect_equal(node, owners, {"first"}, "pods that have devices")
+
+
+@conformance(
+    id="device-in-back-off-before-the-sources",
+    rules=["CG-084.8"],
+    needs=[*NEEDS, Feature.RESTART],
+)
+async def devices_of_unheard_pods_that_do_not_run_are_not_given_away(node: Node) -> None:
+    """The same where nothing runs of the pod that the kubelet does not know yet: its container
+    waits to be started again."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.api.create_pod(pod("first", with_widgets(2, "main", exits(1))))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="first") == 2,
+        within_s=2 * limits.START_S + 20,
+        what="the second start of first",
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.kubelet.stop()
+    asked = len(plugin.allocated)
+    with node.api.slow("GET", "/api/v1/pods", 20):
+        await node.kubelet.start()
+        await node.plugins.plug_in(plugin)
+        await shows(node, "2")
+        await node.apply_static(pod("second", with_widgets(1)))
+        await node.run_for(8)
+        expect_equal(
+            node, plugin.allocated[asked:], [], "devices given before the sources are ready"
+        )
+        expect_equal(node, node.count("StartContainer", pod="second"), 0, "starts of second")
 
 
 @conformance(

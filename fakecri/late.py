@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fakecri import cgroupfs as cgroupfs
     from fakecri import fake as fake
     from fakecri.calls import metric_kinds as metric_kinds
-    from fakecri.cgroupfs import tree as tree
     from fakecri.channel import aio as aio
     from fakecri.channel import blocking as blocking
     from fakecri.core import cgroup_dirs as cgroup_dirs
@@ -53,7 +52,7 @@ _HOMES: Final = {
     "pipes": "fakecri.invocations",
     "server": "fakecri.streaming",
     "topology": "fakecri.machine",
-    "tree": "fakecri.cgroupfs",
+    "tree": "fakecri.cgroupfs.interface",
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from refkubelet.api.node_informer import NodeInformer
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import Part, keep_running
 from refkubelet.kuberuntime.common.reasons import EVENT_CHECK_RESOLV_CONF

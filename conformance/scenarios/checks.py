@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from conformance.scenarios.pods import KINDS, container_names
 from conformance.scenarios.shape.conditions import PodShown
+from conformance.scenarios.shape.pods import KINDS, container_names
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import Step, made_by, sources_of
 from conformance.scenarios.walk import conditions_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from conformance.scenarios.play.answers import mistakes_in
+from conformance.scenarios.shape.answers import mistakes_in
 from conformance.scenarios.shape.steps import FAKE_ONLY, Fault
 from fakecri.cri.services import METHODS
 from fakecri.errors import ScriptError

@@ -7,8 +7,8 @@ fake takes what a kernel refuses (`tests/verified/test_cgroupfs_machine.py` comp
 """
 
 from fakecri.cgroupfs.filesystem import V1_CONTROLLERS, V2_CONTROLLERS, CgroupFS
-from fakecri.cgroupfs.machine import Machine
-from fakecri.cgroupfs.open_file import EventFd, OpenFile
+from fakecri.cgroupfs.interface.machine import Machine
+from fakecri.cgroupfs.interface.open_file import EventFd, OpenFile
 from fakecri.cgroupfs.path import CgroupPath
 from fakecri.cgroupfs.processes import Process
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import flag, stripped
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import flag, stripped
 
 CLONE: Final = "cgroup.clone_children"
 NOTIFY: Final = "notify_on_release"

@@ -6,11 +6,12 @@ import errno
 from collections.abc import Callable
 from typing import Final
 
-from fakecri.cgroupfs import domains, pressure
+from fakecri.cgroupfs import domains
 from fakecri.cgroupfs.controllers import cpu
 from fakecri.cgroupfs.core_v1 import read_tasks
-from fakecri.cgroupfs.tree import Cgroup, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import I32_MAX, one_of, refuse, small, stripped
+from fakecri.cgroupfs.interface import pressure
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import I32_MAX, one_of, refuse, small, stripped
 
 FREEZE: Final = "cgroup.freeze"
 PRESSURE: Final = "cgroup.pressure"

@@ -12,8 +12,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 
-from fakecri.cgroupfs.tree import Cgroup
-from fakecri.cgroupfs.values import refuse
+from fakecri.cgroupfs.interface.tree import Cgroup
+from fakecri.cgroupfs.interface.values import refuse
 
 
 def _domain_controllers(cgroup: Cgroup, names: Iterable[str]) -> list[str]:

@@ -20,11 +20,11 @@ from fakecri.cgroupfs.controllers import (
     memory_v2,
     pids,
 )
-from fakecri.cgroupfs.machine import Machine
-from fakecri.cgroupfs.open_file import EventFd, OpenFile
+from fakecri.cgroupfs.interface.machine import Machine
+from fakecri.cgroupfs.interface.open_file import EventFd, OpenFile
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.path import CgroupPath
 from fakecri.cgroupfs.processes import INIT, WRITER, Host, Process, ProcessTable
-from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.walking import split
 from simclock import Clock
 

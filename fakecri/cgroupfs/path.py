@@ -8,10 +8,10 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from fakecri.cgroupfs.open_file import OpenFile
-from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
+from fakecri.cgroupfs.interface.open_file import OpenFile
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile
+from fakecri.cgroupfs.interface.values import MAX_WRITE_BYTES, named, refuse
 from fakecri.cgroupfs.usage import Places, UsedPlace
-from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
 from fakecri.cgroupfs.walking import glob, pattern_parts, split
 
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Protocol
 
-from fakecri.cgroupfs import tree
 from fakecri.cgroupfs.controllers import memory_use
-from fakecri.cgroupfs.tree import Cgroup, Hierarchy
-from fakecri.cgroupfs.values import refuse, require_amounts, small, stripped
+from fakecri.cgroupfs.interface import tree
+from fakecri.cgroupfs.interface.tree import Cgroup, Hierarchy
+from fakecri.cgroupfs.interface.values import refuse, require_amounts, small, stripped
 
 SIGKILL: Final = 9
 INIT, KTHREADD, WRITER = 1, 2, 100

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
-from fakecri.cgroupfs import pressure
 from fakecri.cgroupfs.controllers import blkio, memory_use
-from fakecri.cgroupfs.open_file import Descriptors
-from fakecri.cgroupfs.tree import Cgroup, Hierarchy, InterfaceFile
-from fakecri.cgroupfs.values import named, refuse, require_amounts
+from fakecri.cgroupfs.interface import pressure
+from fakecri.cgroupfs.interface.open_file import Descriptors
+from fakecri.cgroupfs.interface.tree import Cgroup, Hierarchy, InterfaceFile
+from fakecri.cgroupfs.interface.values import named, refuse, require_amounts
 
 _DEVICE: Final = re.compile(r"\d+:\d+")
 

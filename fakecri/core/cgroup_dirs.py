@@ -13,8 +13,8 @@ from typing import Final
 
 from fakecri.cgroupfs import CgroupFS
 from fakecri.cgroupfs.core_v2 import available
-from fakecri.cgroupfs.tree import Cgroup, Process
-from fakecri.cgroupfs.values import named
+from fakecri.cgroupfs.interface.tree import Cgroup, Process
+from fakecri.cgroupfs.interface.values import named
 from fakecri.core.resources import MEMORY_LIMIT_V1, Setting
 from fakecri.errors import CgroupRefused
 

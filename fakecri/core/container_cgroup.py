@@ -19,9 +19,9 @@ from fakecri.behaviors.curves import area, whole_ns
 from fakecri.behaviors.plan import Plan
 from fakecri.cgroupfs import CgroupFS
 from fakecri.cgroupfs.controllers import memory_use
+from fakecri.cgroupfs.interface.tree import Cgroup
+from fakecri.cgroupfs.interface.values import PAGE_BYTES, UNLIMITED
 from fakecri.cgroupfs.processes import Process
-from fakecri.cgroupfs.tree import Cgroup
-from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED
 from fakecri.core import cgroup_dirs
 from fakecri.core.resources import complete, copied, settings
 from fakecri.errors import CgroupRefused, unknown

@@ -12,8 +12,8 @@ from kubecri.v1 import api_pb2 as pb
 from fakecri.behaviors import stop_signals
 from fakecri.core import running
 from fakecri.core.image_store.image_volumes import resolve_image_volumes
-from fakecri.core.lookups.names import Name
 from fakecri.core.messages import START_ERROR
+from fakecri.core.names import Name
 from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.requests import (
     container_name,
@@ -24,7 +24,7 @@ from fakecri.core.requests import (
 )
 from fakecri.core.resources import complete, copied
 from fakecri.core.runtime import START_FAILED, Core
-from fakecri.core.users.user_namespaces import check_container
+from fakecri.core.user_namespaces import check_container
 from fakecri.errors import CgroupRefused, CriError, unknown
 
 

@@ -14,9 +14,9 @@ from kubecri.v1 import api_pb2 as pb
 
 from fakecri.behaviors.curves import area
 from fakecri.behaviors.stop_signals import wire_value
+from fakecri.core.identities import groups_of, user_of
 from fakecri.core.image_store.images import Image, ImageStore
 from fakecri.core.objects import Container, Sandbox, State
-from fakecri.core.users.identities import groups_of, user_of
 
 # CRI-070: the reason follows from the exit code unless something else is known.
 COMPLETED: Final = "Completed"

@@ -29,7 +29,7 @@ from fakecri.core.file_work import FileWork
 from fakecri.core.image_store.images import ImageStore
 from fakecri.core.lookups import lookup
 from fakecri.core.lookups.listed import ListedTable
-from fakecri.core.lookups.names import NameTable
+from fakecri.core.names import NameTable
 from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.usage import UsageLedger
 from fakecri.machine.node import FakeNode

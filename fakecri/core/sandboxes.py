@@ -11,11 +11,11 @@ from typing import Final
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri import late
-from fakecri.core import running
+from fakecri.core import running, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
 from fakecri.core.containers import remove_container
 from fakecri.core.lookups import lookup
-from fakecri.core.lookups.names import Name
+from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
 from fakecri.core.requests import (
     failed_start,
@@ -25,7 +25,6 @@ from fakecri.core.requests import (
 )
 from fakecri.core.resources import copied
 from fakecri.core.runtime import Core
-from fakecri.core.users import user_namespaces
 from fakecri.errors import CgroupRefused, unknown
 
 NO_NETWORK: Final = "cni plugin not initialized"

@@ -12,10 +12,10 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
+from fakecri.core.identities import identity_of
 from fakecri.core.image_store.image_volumes import files_in
 from fakecri.core.image_store.images import Image
 from fakecri.core.objects import Container
-from fakecri.core.users.identities import identity_of
 from fakecri.invocations.files import Files, with_users
 from fakecri.invocations.host_directory import HostDirectory
 from fakecri.programs.kernel_files import kernel_files, network_files

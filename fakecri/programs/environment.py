@@ -8,9 +8,9 @@ from typing import Any, Final
 from kubecri.v1 import api_pb2 as pb
 
 from fakecri.core import running
+from fakecri.core.identities import identity_of, user_of
 from fakecri.core.objects import Container, State
-from fakecri.core.users.identities import identity_of, user_of
-from fakecri.core.users.security import security_of
+from fakecri.core.security import security_of
 from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.process_table import Entry, ProcessTable
 from fakecri.invocations.processes import Processes

@@ -7,9 +7,9 @@ from typing import Final
 
 from kubecri.v1 import api_pb2 as pb
 
+from fakecri.core.identities import identity_of
 from fakecri.core.objects import Container
-from fakecri.core.users.identities import identity_of
-from fakecri.core.users.security import seccomp_mode, security_of
+from fakecri.core.security import seccomp_mode, security_of
 from fakecri.invocations.security import mask_of
 
 _DEVICE: Final = "/dev/vda"

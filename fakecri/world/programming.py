@@ -17,7 +17,7 @@ from fakecri.calls.answers import HANDLERS
 from fakecri.calls.halfway import HALVES
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import copies
-from fakecri.core.lookups.names import name_of_create
+from fakecri.core.names import name_of_create
 from fakecri.core.objects import Container
 from fakecri.core.runtime import Core
 from fakecri.programs.main_programs import MainPrograms

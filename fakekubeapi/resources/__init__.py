@@ -5,7 +5,7 @@ single ones (`pod_admission`, `pod_qos`, `pod_resizes` and `pod_updates` are par
 pod may be is in kubeobjects); `printers` makes Tables.
 """
 
+from fakekubeapi.resources.common.strategy import Strategy
 from fakekubeapi.resources.registry import GROUP_VERSIONS, RESOURCES, Resource, find_resource
-from fakekubeapi.resources.strategy import Strategy
 
 __all__ = ["GROUP_VERSIONS", "RESOURCES", "Resource", "Strategy", "find_resource"]

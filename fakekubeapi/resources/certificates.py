@@ -11,7 +11,7 @@ import binascii
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
 from kubeobjects.names import path_segment_problems
 

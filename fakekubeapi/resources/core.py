@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import Cause, invalid_value, required
 from kubeobjects.names import label_problems, path_segment_problems, qualified_name_problems
 

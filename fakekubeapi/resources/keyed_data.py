@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, ClassVar, Final
 
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required
 from kubeobjects.metadata import IMMUTABLE
 from kubeobjects.names import explained, too_long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, ClassVar, Final
 
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import (
     Cause,
     duplicate_text,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fakekubeapi.resources.certificates import CertificateRequestStrategy, TrustBundleStrategy
+from fakekubeapi.resources.common.strategy import Strategy
 from fakekubeapi.resources.core import (
     AccountStrategy,
     EventStrategy,
@@ -21,7 +22,6 @@ from fakekubeapi.resources.storage.attachments import AttachmentStrategy
 from fakekubeapi.resources.storage.claims import ClaimStrategy
 from fakekubeapi.resources.storage.drivers import DriverStrategy, NodeDriversStrategy
 from fakekubeapi.resources.storage.volumes import VolumeStrategy
-from fakekubeapi.resources.strategy import Strategy
 from kubeobjects.schema.messages import Message, message
 
 _PLAIN: Final = Strategy()

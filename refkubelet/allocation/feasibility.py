@@ -13,7 +13,7 @@ from typing import Final
 
 from refkubelet.admission.admit_handler import Check, Operation, PodAdmitAttributes, Rejection
 from refkubelet.allocation.conditions import INFEASIBLE
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
     containers,

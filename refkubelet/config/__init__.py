@@ -6,14 +6,14 @@ a configuration together of a file, `drop_ins` and `flags`, with `decode` (types
 `eviction_grammar` parses the texts of eviction thresholds into `eviction_thresholds`.
 """
 
-from refkubelet.config.errors import ConfigError, ConfigErrors
 from refkubelet.config.flags import Given
-from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.load import (
     defaults_without_file,
     load_config,
     parse_config,
 )
+from refkubelet.config.schema.errors import ConfigError, ConfigErrors
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 
 __all__ = [
     "ConfigError",

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from kubeobjects.golang.duration import parse_duration_s
 from kubeobjects.quantity import parse_integer
 from kubeobjects.yaml.document import Document, Path, dotted
-from refkubelet.config.fields import FieldInfo, Kind, info_of
+from refkubelet.config.schema.fields import FieldInfo, Kind, info_of
 
 S = TypeVar("S")
 

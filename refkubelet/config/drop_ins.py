@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.config.errors import ConfigErrors
-from refkubelet.config.fields import Kind, info_of
+from refkubelet.config.schema.errors import ConfigErrors
+from refkubelet.config.schema.fields import Kind, info_of
 
 SUFFIX: Final = ".conf"
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from kubeobjects.golang.duration import format_duration
 from kubeobjects.quantity import format_binary
-from refkubelet.config.fields import FieldInfo, Kind, info_of
-from refkubelet.config.kubelet_config import API_VERSION, KIND, KubeletConfiguration
+from refkubelet.config.schema.fields import FieldInfo, Kind, info_of
+from refkubelet.config.schema.kubelet_config import API_VERSION, KIND, KubeletConfiguration
 
 Json = dict[str, Any]
 POINTERS: Final = frozenset(

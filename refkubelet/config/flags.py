@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar
 from kubeobjects.golang.duration import parse_duration_s
 from kubeobjects.golang.strconv import parse_bool
 from kubeobjects.quantity import parse_integer
-from refkubelet.config.fields import FieldInfo, Kind, info_of
-from refkubelet.config.kubelet_config import KubeletConfiguration, MemoryReservation, Taint
+from refkubelet.config.schema.fields import FieldInfo, Kind, info_of
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration, MemoryReservation, Taint
 
 S = TypeVar("S")
 FEATURE_GATES: Final = "featureGates"

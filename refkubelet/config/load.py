@@ -20,18 +20,18 @@ from kubeobjects.yaml.document import Document, YamlError, read_yaml
 from refkubelet.config import gates
 from refkubelet.config.decode import Decoder, describe
 from refkubelet.config.drop_ins import drop_in_files, with_absolute_paths
-from refkubelet.config.errors import ConfigError, ConfigErrors
-from refkubelet.config.fields import info_of
 from refkubelet.config.flags import Given, with_flags
-from refkubelet.config.kubelet_config import (
+from refkubelet.config.merge import merged, without_nulls
+from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
+from refkubelet.config.schema.errors import ConfigError, ConfigErrors
+from refkubelet.config.schema.fields import info_of
+from refkubelet.config.schema.kubelet_config import (
     API_VERSION,
     DEFAULT_EVICTION_HARD,
     KIND,
     KubeletConfiguration,
     Logging,
 )
-from refkubelet.config.merge import merged, without_nulls
-from refkubelet.config.not_acted_on import NOT_ACTED_ON, complaint
 from refkubelet.config.validation.resources import with_named_cpus
 from refkubelet.config.validation.whole import validate
 from refkubelet.host.places import POD_LOGS

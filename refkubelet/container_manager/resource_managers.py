@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.config import ConfigError
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import (
     eviction_reservation,
     parsed,

@@ -16,7 +16,7 @@ from typing import Final
 
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import MEMORY, Threshold
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Pod
 
 HARD_GRACE_S: Final = 1  # EVIC-087

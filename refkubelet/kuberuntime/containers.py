@@ -42,10 +42,10 @@ from refkubelet.kuberuntime.config.container import (
     container_config,
 )
 from refkubelet.kuberuntime.decisions.backoff import BackoffTable, restart_key
-from refkubelet.kuberuntime.ending.kill import ContainerKiller, GraceShortenedError, Kill
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
 from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
+from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError, Kill
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.cpuset import ANYWHERE
 from refkubelet.model.downward_api import VariableError

@@ -24,8 +24,8 @@ from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.pod_actions import ProbeView
 from refkubelet.kuberuntime.decisions.resize_actions import resize_in_progress
 from refkubelet.kuberuntime.decisions.restart_policy import ended_for_good
-from refkubelet.kuberuntime.ending.kill import ContainerKiller, GraceShortenedError
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
+from refkubelet.kuberuntime.kill import ContainerKiller, GraceShortenedError
 from refkubelet.kuberuntime.reading.pod_reader import PodReader
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.resizing.actuated import ActuatedResources

@@ -14,8 +14,8 @@ from typing import Final
 from kubeobjects.quantity import NANO
 from refkubelet.admission.features import INIT_RESIZES, POD_LEVEL_RESIZES
 from refkubelet.allocation.feasibility import LIMITED_SWAP
-from refkubelet.config.image_policies import VerificationPolicy
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.image_policies import VerificationPolicy
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
 from refkubelet.container_manager.cgroups.node_config import TIERED, pod_cgroup_of
 from refkubelet.cri.records import IDS_PER_POD

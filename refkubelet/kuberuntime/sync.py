@@ -31,16 +31,16 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.containers import ContainerStarter, PodEndsError, PodStart, StartError
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.decisions.told import told
-from refkubelet.kuberuntime.ending.kill import (
+from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
+from refkubelet.kuberuntime.kill import (
     ContainerKiller,
     GraceShortenedError,
     Kill,
     kill_error,
 )
-from refkubelet.kuberuntime.ending.removal import LogRemovalError, remove_container
-from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
 from refkubelet.kuberuntime.reading.pod_reader import running_pod
 from refkubelet.kuberuntime.reason_cache import ReasonCache
+from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.kuberuntime.resizing.actuated import ActuatedResources
 from refkubelet.kuberuntime.resizing.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError

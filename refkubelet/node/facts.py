@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from kubeobjects.quantity import NANO
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
 from refkubelet.container_manager.cgroups.node_config import reservations_of
 from refkubelet.host.machine import Machine, machine_capacity

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.admission.admit_handler import Rejection
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import SYSTEM_CRITICAL_PRIORITY, priority
 from refkubelet.status.ended import ended_status

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from refkubelet.api.client import ApiClient
 from refkubelet.api.node_informer import NodeInformer
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
 from refkubelet.pods.api_source import ApiSource

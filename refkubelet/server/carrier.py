@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from refkubelet.server.exchange import Answer, ClientCertificate, Request, text
+from refkubelet.server.common.exchange import Answer, ClientCertificate, Request, text
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 from refkubelet.server.streams.tunnel import join
 

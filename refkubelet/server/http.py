@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from refkubelet.certificates.store import Pair
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.server.access.authentication import NotConfigured
 from refkubelet.server.access.authorization import ALWAYS_ALLOW
 from refkubelet.server.port import Port, healthz_port

@@ -11,21 +11,21 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.failures import Complaints
 from refkubelet.server.access.gate import Gate
-from refkubelet.server.exchange import Answer, Request, text
-from refkubelet.server.host import ServerHost
-from refkubelet.server.logs.container_logs import ContainerLogs
-from refkubelet.server.pages.health import all_checks
-from refkubelet.server.pages.pages import Pages
-from refkubelet.server.routes import (
+from refkubelet.server.common.exchange import Answer, Request, text
+from refkubelet.server.common.health import all_checks
+from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.routes import (
     Route,
     Routes,
     healthz_routes,
     main_routes,
     read_only_routes,
 )
+from refkubelet.server.logs.container_logs import ContainerLogs
+from refkubelet.server.pages.pages import Pages
 from refkubelet.server.spans_of_requests import request_attributes, tell_status
 from refkubelet.server.streams.commands import Commands
 from refkubelet.server.system_logs import SystemLogs

@@ -6,8 +6,8 @@ pkg/kubelet/server/server.go: InstallTracingFilter.
 
 from __future__ import annotations
 
-from refkubelet.server.exchange import Request
-from refkubelet.server.routes import Route
+from refkubelet.server.common.exchange import Request
+from refkubelet.server.common.routes import Route
 from refkubelet.telemetry.spans import NO_ATTRIBUTES, Attributes, Span
 
 

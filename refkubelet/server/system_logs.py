@@ -17,9 +17,9 @@ from typing import Final
 from urllib.parse import quote
 
 from refkubelet.host.untrusted_files import is_directory, listed, open_below
-from refkubelet.server.exchange import Answer, Request, error
-from refkubelet.server.host import ServerHost
-from refkubelet.server.routes import NO_PAGE, Route
+from refkubelet.server.common.exchange import Answer, Request, error
+from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.routes import NO_PAGE, Route
 from simclock import aside
 
 BLOCK_BYTES: Final = 64 * 1024

@@ -12,7 +12,7 @@ from refkubelet.api.client import ApiClient
 from refkubelet.certificates.following import SigningApi
 from refkubelet.certificates.store import Pair
 from refkubelet.config.credentials.files import CredentialProviders
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory
 from refkubelet.cri.client import CriClient

@@ -8,7 +8,7 @@ from refkubelet.config import ConfigError
 from refkubelet.container_manager.cgroups.build import before_the_first_pod
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.ending.gc import ContainerDeletor
+from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.images.callers import Callers
 from refkubelet.kuberuntime.images.plugins import CredentialPlugins, PluginDeps
 from refkubelet.kuberuntime.manager import RuntimeManager

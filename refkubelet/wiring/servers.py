@@ -18,7 +18,7 @@ from refkubelet.server.access.authentication import RequestAuthenticator
 from refkubelet.server.access.authorization import authorizer_of
 from refkubelet.server.access.gate import Gate
 from refkubelet.server.access.reviews import Reviews
-from refkubelet.server.host import ServerHost
+from refkubelet.server.common.host import ServerHost
 from refkubelet.server.pages import cadvisor_metrics, cgroup_metrics
 from refkubelet.server.port import Port, main_port, read_only_port
 from refkubelet.sync_loop.loop import SyncLoop

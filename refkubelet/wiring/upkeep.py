@@ -9,7 +9,7 @@ from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager
 from refkubelet.eviction.observer import Observer
-from refkubelet.kuberuntime.ending.gc import ContainerGC, GarbageCollection
+from refkubelet.kuberuntime.gc import ContainerGC, GarbageCollection
 from refkubelet.kuberuntime.images.choice import ImageGcPolicy
 from refkubelet.kuberuntime.images.gc import ImageGC
 from refkubelet.kuberuntime.logs.rotation import ContainerLogManager, LogPolicy

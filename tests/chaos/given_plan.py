@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pods import container, manifest
 
-from refkubelet.config.kubelet_config import MemoryReservation, UserNamespaces
+from refkubelet.config.schema.kubelet_config import MemoryReservation, UserNamespaces
 from simclock import Rng
 
 WIDGET: Final = "vendor.example/widget"

@@ -20,7 +20,7 @@ from node_world import PODS, Node, running_node
 
 from fakecri import HugePages, exits, stops, uniform_topology
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.config.validation.resources import with_named_cpus
 from refkubelet.daemon import USER_ERRORS
 from simclock import run_virtual

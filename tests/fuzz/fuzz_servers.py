@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 from server_world import body, port
 
 from fakekubeapi import FakeApi
-from refkubelet.server.exchange import Request
+from refkubelet.server.common.exchange import Request
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 from simclock import VirtualLoop
 

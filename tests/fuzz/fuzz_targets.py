@@ -23,8 +23,8 @@ from fakecri.streaming.spdy_frames import FrameError, FrameReader
 from kubeobjects.quantity import NANO, QuantityError, canonical, parse
 from refkubelet.allocation import checkpoint as resources
 from refkubelet.checkpoints.content import CheckpointError, StateFileError, json_value
-from refkubelet.config.errors import ConfigErrors
 from refkubelet.config.load import parse_config
+from refkubelet.config.schema.errors import ConfigErrors
 from refkubelet.container_manager.cpu import state as cpus
 from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.container_manager.memory import checkpoint as memory
@@ -32,7 +32,7 @@ from refkubelet.kuberuntime.images.pull_record_files import record_of
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError
 from refkubelet.pods.manifest_list import read_manifests
-from refkubelet.server.exchange import Request
+from refkubelet.server.common.exchange import Request
 from refkubelet.server.logs.request import log_options
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 

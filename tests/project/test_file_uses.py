@@ -158,15 +158,15 @@ volumes/atomic_writer.py: _link_target
 volumes/content.py: ContentVolumes.set_up
 """,
     "the kubelet's own: names of logs, which the runtime and it change; none is opened": """
-kuberuntime/ending/gc.py: _dangles
+kuberuntime/gc.py: _dangles
 kuberuntime/containers.py: ContainerStarter._link_log
-kuberuntime/ending/gc.py: ContainerGC._log_dirs
-kuberuntime/ending/gc.py: _entries
+kuberuntime/gc.py: ContainerGC._log_dirs
+kuberuntime/gc.py: _entries
 kuberuntime/logs/rotation.py: ContainerLogManager.rotate
 kuberuntime/logs/rotation.py: compress
 kuberuntime/logs/rotation.py: _rotated
 kuberuntime/logs/rotation.py: _size_bytes
-kuberuntime/ending/removal.py: _remove
+kuberuntime/removal.py: _remove
 server/logs/reader.py: LogReader._replaced
 """,
     "the kubelet's own: directories of plug-ins, of which only the path itself is looked at": """

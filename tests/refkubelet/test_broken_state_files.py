@@ -17,7 +17,7 @@ from pods import container, manifest
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
 from refkubelet.checkpoints.content import checksum
-from refkubelet.config.kubelet_config import MemoryReservation
+from refkubelet.config.schema.kubelet_config import MemoryReservation
 from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.daemon import USER_ERRORS
 from refkubelet.kuberuntime.images.pull_record_files import PullRecordFiles

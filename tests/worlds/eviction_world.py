@@ -11,7 +11,7 @@ from loops import virtual_loop
 from fakecri import FakeNode
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,

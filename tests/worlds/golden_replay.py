@@ -21,8 +21,8 @@ from golden_scenarios import PREROLL_S, scenario_of
 from google.protobuf.json_format import MessageToDict
 from node_world import PODS, Node, Tap, on_node
 
-from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.load import load_config
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import to_dict
 
 POLL_S: Final = 0.04

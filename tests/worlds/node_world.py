@@ -17,7 +17,7 @@ from fakecri.deviceplugin import InProcessPlugins
 from fakekubeapi import FakeApi
 from fakekubeapi.httpx_transport import InProcessTransport
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts

@@ -12,7 +12,7 @@ from pods import make_pod
 from fakecri import FakeCRI
 from refkubelet.api.client import ApiError
 from refkubelet.config import KubeletConfiguration
-from refkubelet.config.kubelet_config import (
+from refkubelet.config.schema.kubelet_config import (
     AnonymousAuthentication,
     Authentication,
     Authorization,
@@ -25,8 +25,8 @@ from refkubelet.server.access.authentication import RequestAuthenticator
 from refkubelet.server.access.authorization import authorizer_of
 from refkubelet.server.access.gate import Gate
 from refkubelet.server.access.reviews import Reviews
-from refkubelet.server.exchange import Answer, ClientCertificate, Request
-from refkubelet.server.host import ServerHost
+from refkubelet.server.common.exchange import Answer, ClientCertificate, Request
+from refkubelet.server.common.host import ServerHost
 from refkubelet.server.port import Port, main_port
 from simclock import Clock, RealClock
 

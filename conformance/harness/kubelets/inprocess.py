@@ -34,13 +34,13 @@ from refkubelet.config import ConfigError, load_config
 from refkubelet.config.credentials.files import load_credential_providers
 from refkubelet.config.credentials.providers import GATE as SERVICE_ACCOUNT_TOKENS
 from refkubelet.config.eviction_grammar import ThresholdError
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet, KubeletDeps, NodePlugins
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
 from refkubelet.server.access.authentication import NotConfigured
-from refkubelet.server.exchange import Answer, ClientCertificate, Request
+from refkubelet.server.common.exchange import Answer, ClientCertificate, Request
 from refkubelet.server.port import Port, healthz_port
 from refkubelet.server.request_line import BadRequest, path_of, query_of
 from refkubelet.volumes.mounting import SimulatedMounts

@@ -10,7 +10,7 @@ from conformance.harness.api_server import NAMESPACE
 from conformance.harness.manifests import PodPlan
 from conformance.harness.node.api import MERGE_PATCH, STRATEGIC_MERGE
 from conformance.scenarios.look.view import View
-from conformance.scenarios.pods import as_text, merged
+from conformance.scenarios.shape.pods import as_text, merged
 from conformance.scenarios.shape.steps import (
     Apply,
     Create,

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from conformance.known_bugs import KnownBug
-from conformance.scenarios.pods import Fields, PodEntry
 from conformance.scenarios.shape.conditions import Expectation, Monitor
 from conformance.scenarios.shape.fields import CaseId, MinorVersion, Need, Release, RuleId
+from conformance.scenarios.shape.pods import Fields, PodEntry
 from conformance.scenarios.shape.steps import Fault, Step
 from fakecri.scripts.behavior_shapes import BehaviorEntry
 from fakecri.scripts.fields import Bytes, Count, ImagePattern, Text

@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from conformance.scenarios.play.answers import change_of
-from conformance.scenarios.pods import Fields
+from conformance.scenarios.shape.answers import change_of
 from conformance.scenarios.shape.conditions import Expectation
 from conformance.scenarios.shape.fields import Regex, Words
+from conformance.scenarios.shape.pods import Fields
 from fakecri.scripts.behavior_shapes import BehaviorEntry
 from fakecri.scripts.fault_shapes import FAULTS, FaultEntry
 from fakecri.scripts.fields import Amount, Bytes, Count, ExitCode, ImagePattern, Seconds, Text

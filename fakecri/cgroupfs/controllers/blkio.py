@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import U32_MAX, U64_MAX, refuse, stripped, unsigned
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import U32_MAX, U64_MAX, refuse, stripped, unsigned
 
 BLKIO: Final = "blkio"
 _DEVICE: Final = re.compile(r"\s*(\d+):\s*(\d+)(?=\s)\s*")

@@ -9,8 +9,8 @@ import errno
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import U64_MAX, refuse, signed, stripped, unsigned
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import U64_MAX, refuse, signed, stripped, unsigned
 
 CPU: Final = "cpu"
 _MIN_SHARES, _MAX_SHARES = 2, 1 << 18

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import refuse, unsigned
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import refuse, unsigned
 
 CPUACCT: Final = "cpuacct"
 _TICK_NS: Final = 10_000_000

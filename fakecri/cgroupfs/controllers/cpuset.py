@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Task, Where, table
-from fakecri.cgroupfs.values import U32_MAX, int_list, list_text, refuse, signed, unsigned
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Task, Where, table
+from fakecri.cgroupfs.interface.values import U32_MAX, int_list, list_text, refuse, signed, unsigned
 
 CPUSET: Final = "cpuset"
 MAX_NODES: Final = 1024

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import U32_MAX, refuse, stripped
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import U32_MAX, refuse, stripped
 
 DEVICES: Final = "devices"
 _ANY: Final = U32_MAX

@@ -6,8 +6,8 @@ import errno
 from dataclasses import dataclass
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, table
-from fakecri.cgroupfs.values import refuse, stripped
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, table
+from fakecri.cgroupfs.interface.values import refuse, stripped
 
 FREEZER: Final = "freezer"
 _STATES: Final = {"THAWED": 0, "FROZEN": 1}

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.machine import Machine
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, table
-from fakecri.cgroupfs.values import UNLIMITED, refuse, size
+from fakecri.cgroupfs.interface.machine import Machine
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, table
+from fakecri.cgroupfs.interface.values import UNLIMITED, refuse, size
 
 HUGETLB: Final = "hugetlb"
 _UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}

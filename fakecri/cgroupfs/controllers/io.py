@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fakecri.cgroupfs.controllers.blkio import Done, device_of
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import U32_MAX, U64_MAX, refuse, stripped
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import U32_MAX, U64_MAX, refuse, stripped
 
 IO: Final = "io"
 _KEYS: Final = ("rbps", "wbps", "riops", "wiops")

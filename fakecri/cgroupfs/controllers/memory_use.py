@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup, Process
-from fakecri.cgroupfs.values import UNLIMITED, refuse
+from fakecri.cgroupfs.interface.tree import Cgroup, Process
+from fakecri.cgroupfs.interface.values import UNLIMITED, refuse
 
 MEMORY: Final = "memory"
 NEVER_A_VICTIM: Final = -1000

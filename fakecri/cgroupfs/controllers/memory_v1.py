@@ -8,9 +8,9 @@ from typing import Final
 
 from fakecri.cgroupfs.controllers import memory_use
 from fakecri.cgroupfs.controllers.memory_use import MEMORY, Memory, Threshold
-from fakecri.cgroupfs.open_file import OpenFile
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import UNLIMITED, refuse, size, unsigned
+from fakecri.cgroupfs.interface.open_file import OpenFile
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import UNLIMITED, refuse, size, unsigned
 
 _EVERYWHERE: Final = Where.EVERYWHERE
 _LIMIT, _WITH_SWAP = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"

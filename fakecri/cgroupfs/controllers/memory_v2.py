@@ -8,8 +8,8 @@ from typing import Final
 
 from fakecri.cgroupfs.controllers import memory_use
 from fakecri.cgroupfs.controllers.memory_use import EVENTS, MEMORY, Memory
-from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import UNLIMITED, refuse, size, stripped
+from fakecri.cgroupfs.interface.tree import Cgroup, Controller, InterfaceFile, Where, table
+from fakecri.cgroupfs.interface.values import UNLIMITED, refuse, size, stripped
 
 _SWAP_EVENTS: Final = ("high", "max", "fail")
 _STAT: Final = (

@@ -13,8 +13,8 @@ import signal
 from functools import partial
 
 from fakecri.cgroupfs.filesystem import CgroupFS
+from fakecri.cgroupfs.interface.values import small, stripped
 from fakecri.cgroupfs.processes import Life, Process
-from fakecri.cgroupfs.values import small, stripped
 
 _FAKE_IDS_FROM = 1 << 22
 """Above every id that Linux gives, so that fake processes do not take a real one's."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fakecri.cgroupfs.filesystem import CgroupFS
-from fakecri.cgroupfs.machine import Machine
+from fakecri.cgroupfs.interface.machine import Machine
 from fakecri.cgroupfs.outside.errors import OutsideError
 from fakecri.cgroupfs.outside.mount import Mount, mount
 from fakecri.cgroupfs.outside.projection import Projection, Refusal, project

@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any, Final
 
 from fakecri.cgroupfs.filesystem import CgroupFS
-from fakecri.cgroupfs.open_file import OpenFile
+from fakecri.cgroupfs.interface.open_file import OpenFile
+from fakecri.cgroupfs.interface.values import refuse
 from fakecri.cgroupfs.outside.adoption import Adoption
-from fakecri.cgroupfs.values import refuse
 
 PROCESS_FILES: Final = ("cgroup.procs", "cgroup.threads", "tasks")
 LIST_BYTES: Final = 1 << 16

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from fakekubeapi.resources.pods.admission import admit_pod
 from fakekubeapi.resources.pods.qos import qos_class
 from fakekubeapi.resources.pods.resizes import resize_causes
@@ -20,7 +21,6 @@ from fakekubeapi.resources.pods.updates import (
     qos_causes,
     spec_causes,
 )
-from fakekubeapi.resources.strategy import Object, Strategy
 from kubeobjects.causes import Cause
 from kubeobjects.pods.annotations import special_annotation_causes
 from kubeobjects.pods.defaults import default_pod

@@ -11,6 +11,7 @@ import ipaddress
 import zlib
 from typing import Any, ClassVar, Final
 
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from fakekubeapi.resources.services.types import (
     OF_ADDRESSES,
     WITH_PORTS,
@@ -18,7 +19,6 @@ from fakekubeapi.resources.services.types import (
     has_health_port,
     is_external,
 )
-from fakekubeapi.resources.strategy import Object, Strategy
 from kubeobjects.addresses import IP_RULE
 from kubeobjects.causes import (
     Cause,

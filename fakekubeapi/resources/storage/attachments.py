@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakekubeapi.bodies import copy_json
-from fakekubeapi.resources.go_spelling import attachment_spec
+from fakekubeapi.resources.common.go_spelling import attachment_spec
+from fakekubeapi.resources.common.strategy import Object
 from fakekubeapi.resources.storage.drivers import CheckedAnewStrategy
 from fakekubeapi.resources.storage.volumes import access_mode_causes, source_causes
-from fakekubeapi.resources.strategy import Object
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, too_long
 from kubeobjects.csi_sources import driver_name_causes
 from kubeobjects.metadata import IMMUTABLE

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.resources.go_spelling import claims_differ
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.go_spelling import claims_differ
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, unsupported_value
 from kubeobjects.claims import claim_spec_causes
 from kubeobjects.names import qualified_name_problems

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.resources.checks import not_negative, one_of
-from fakekubeapi.resources.go_spelling import node_driver
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.checks import not_negative, one_of
+from fakekubeapi.resources.common.go_spelling import node_driver
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import Cause, duplicate, invalid_value, required, unsupported_value
 from kubeobjects.csi_sources import driver_name_causes
 from kubeobjects.metadata import (

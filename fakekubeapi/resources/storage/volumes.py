@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fakekubeapi.resources.checks import one_of
-from fakekubeapi.resources.go_spelling import sources_differ
-from fakekubeapi.resources.strategy import Object, Strategy
+from fakekubeapi.resources.common.checks import one_of
+from fakekubeapi.resources.common.go_spelling import sources_differ
+from fakekubeapi.resources.common.strategy import Object, Strategy
 from kubeobjects.causes import Cause, forbidden_field, invalid_value, required, unsupported_value
 from kubeobjects.claims import ACCESS_MODES
 from kubeobjects.csi_sources import csi_volume_causes

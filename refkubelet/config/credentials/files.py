@@ -25,7 +25,7 @@ from refkubelet.config.credentials.providers import (
     provider_problems,
 )
 from refkubelet.config.decode import Decoder, describe
-from refkubelet.config.errors import ConfigErrors
+from refkubelet.config.schema.errors import ConfigErrors
 
 FLAG: Final = "--image-credential-provider-config"
 BIN_DIR_FLAG: Final = "--image-credential-provider-bin-dir"

@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubeobjects.golang.duration import format_duration
-from refkubelet.config.fields import boolean, duration, optional_struct, strings, structs, text
+from refkubelet.config.schema.fields import (
+    boolean,
+    duration,
+    optional_struct,
+    strings,
+    structs,
+    text,
+)
 from refkubelet.config.validation.errors import (
     duplicate,
     forbidden,

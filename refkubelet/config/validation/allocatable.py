@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubeobjects.quantity import QuantityError, parse_nano
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 
 ENFORCEABLE: Final = (
     "pods",

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kubeobjects.golang.duration import format_duration
-from refkubelet.config.image_policies import (
+from refkubelet.config.schema.image_policies import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,
     POLICIES,
     is_allowlist_entry,
 )
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.model.cgroups.names import words_of
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from kubeobjects.golang.duration import format_duration
 from kubeobjects.golang.strconv import quoted
-from refkubelet.config.kubelet_config import KubeletConfiguration, Logging, OutputRouting
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration, Logging, OutputRouting
 from refkubelet.config.validation.errors import MAX_INT32, forbidden, invalid, required
 
 TEXT: Final = "text"

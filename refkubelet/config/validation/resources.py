@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from kubeobjects.quantity import QuantityError, parse_nano
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.model.cpuset import parse_cpuset
 
 CPU: Final = "cpu"

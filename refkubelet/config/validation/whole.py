@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubeobjects.golang.duration import format_duration
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.config.validation.allocatable import allocatable_problems
 from refkubelet.config.validation.fields import field_problems
 from refkubelet.config.validation.observing import logging_problems, tracing_problems

@@ -12,7 +12,7 @@ from typing import Final
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.state_file import StateFile
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.cpu.policy_options import check_no_options, static_options
 from refkubelet.container_manager.cpu.state import (

@@ -11,7 +11,7 @@ from typing import Final
 
 from kubeobjects.golang.strconv import quoted
 from refkubelet.checkpoints.state_file import StateFile
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import parsed
 from refkubelet.container_manager.memory.checkpoint import (
     FILE_NAME,

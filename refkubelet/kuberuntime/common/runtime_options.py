@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from refkubelet.config.image_policies import VerificationPolicy
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.image_policies import VerificationPolicy
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of
 from refkubelet.kuberuntime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.decisions.gc_choice import GcOptions

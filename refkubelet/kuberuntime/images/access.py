@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from refkubelet.config.image_policies import VerificationPolicy
+from refkubelet.config.schema.image_policies import VerificationPolicy
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.images.keyring import Credential

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from refkubelet.server.exchange import Request
+from refkubelet.server.common.exchange import Request
 
 VERBS: Final = {
     "POST": "create",

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from refkubelet.config.kubelet_config import Authentication
+from refkubelet.config.schema.kubelet_config import Authentication
 from refkubelet.server.access.attributes import User
 from refkubelet.server.access.credentials import (
     ANONYMOUS,
@@ -26,7 +26,7 @@ from refkubelet.server.access.credentials import (
 )
 from refkubelet.server.access.review_cache import ReviewCache
 from refkubelet.server.access.reviews import Refused, Reviews
-from refkubelet.server.exchange import Request
+from refkubelet.server.common.exchange import Request
 from simclock import Clock, unguessable
 
 log = logging.getLogger(__name__)

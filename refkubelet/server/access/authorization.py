@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final, Protocol
 
-from refkubelet.config.kubelet_config import Authorization
+from refkubelet.config.schema.kubelet_config import Authorization
 from refkubelet.server.access.attributes import Attributes, request_length, review_spec
 from refkubelet.server.access.authentication import NotConfigured
 from refkubelet.server.access.review_cache import ReviewCache

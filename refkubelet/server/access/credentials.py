@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from refkubelet.server.access.attributes import User
-from refkubelet.server.exchange import WEBSOCKET_PROTOCOLS, ClientCertificate, Request
+from refkubelet.server.common.exchange import WEBSOCKET_PROTOCOLS, ClientCertificate, Request
 
 BEARER_PROTOCOL: Final = "base64url.bearer.authorization.k8s.io."
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"

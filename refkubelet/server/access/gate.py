@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from refkubelet.server.access.attributes import attributes_of, failed, forbidden
 from refkubelet.server.access.authentication import Authenticator
 from refkubelet.server.access.authorization import Authorizer, CannotTell
-from refkubelet.server.exchange import Answer, Request, text
+from refkubelet.server.common.exchange import Answer, Request, text
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from refkubelet.cri.records import ContainerState
 from refkubelet.cri.target import CriCallError
 from refkubelet.model.pod import all_containers, bare_container_id
-from refkubelet.server.exchange import Answer, Request, text
-from refkubelet.server.host import ServerHost
+from refkubelet.server.common.exchange import Answer, Request, text
+from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.routes import Route
 from refkubelet.server.logs.lines import LogFilter, UnknownFormat
 from refkubelet.server.logs.reader import LogReader, LogSource
 from refkubelet.server.logs.request import (
@@ -27,7 +28,6 @@ from refkubelet.server.logs.request import (
     log_options,
     stream_refused,
 )
-from refkubelet.server.routes import Route
 
 log = logging.getLogger(__name__)
 NANO = 10**9

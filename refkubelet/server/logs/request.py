@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from refkubelet.model.objects import ContainerStatus, PodStatus
-from refkubelet.server.exchange import Answer, Request, text
+from refkubelet.server.common.exchange import Answer, Request, text
 
 T = TypeVar("T")
 ALL: Final = "All"

@@ -12,11 +12,11 @@ from typing import Any
 
 from refkubelet.cri.records import RuntimePod
 from refkubelet.model.objects import Pod, to_dict
-from refkubelet.server.exchange import TEXT, Answer, Request, as_json, text
-from refkubelet.server.host import ServerHost
-from refkubelet.server.pages.health import all_checks, one_check
+from refkubelet.server.common.exchange import TEXT, Answer, Request, as_json, text
+from refkubelet.server.common.health import all_checks, one_check
+from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.routes import Route
 from refkubelet.server.pages.resource_metrics import page
-from refkubelet.server.routes import Route
 
 log = logging.getLogger(__name__)
 PROMETHEUS = f"text/plain; version=0.0.4; {TEXT.partition('; ')[2]}"

@@ -20,9 +20,9 @@ from refkubelet.cri.target import CriCallError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import all_containers, full_name, name_and_namespace, uid
 from refkubelet.server.access.credentials import without_token
-from refkubelet.server.exchange import JSON, Answer, Request, Tunnel, as_json, error, text
-from refkubelet.server.host import ServerHost
-from refkubelet.server.routes import Route
+from refkubelet.server.common.exchange import JSON, Answer, Request, Tunnel, as_json, error, text
+from refkubelet.server.common.host import ServerHost
+from refkubelet.server.common.routes import Route
 from simclock import format_rfc3339
 
 NO_POD: Final = "pod does not exist"

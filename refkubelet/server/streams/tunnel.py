@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from refkubelet.server.exchange import Answer, Request, Tunnel, error
+from refkubelet.server.common.exchange import Answer, Request, Tunnel, error
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.certificates.store import Pair
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.failures import Complaints
 from refkubelet.server.tls.names import cipher_string, version_of
 from refkubelet.server.tls.self_signed import pair_in

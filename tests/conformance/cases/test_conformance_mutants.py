@@ -64,7 +64,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.admission.node_fit.is_critical", always(False), "static-admitted",
     ),
     "sidecars stop together with the rest": (
-        "refkubelet.kuberuntime.ending.kill.termination_prerequisites",
+        "refkubelet.kuberuntime.kill.termination_prerequisites",
         always({}), "sidecar-stops-last",
     ),
     "evictions give half a minute": (
@@ -156,7 +156,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "readiness-at-once",
     ),
     "the pod's grace for all kills": (
-        "refkubelet.kuberuntime.ending.kill.container_grace_s",
+        "refkubelet.kuberuntime.kill.container_grace_s",
         lambda pod, *_: grace_s(pod), "probe-grace",
     ),
 }  # fmt: skip

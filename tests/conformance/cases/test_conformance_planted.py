@@ -18,8 +18,8 @@ from refkubelet.cri.listings import container_list_request, sandbox_list_request
 from refkubelet.cri.records import ContainerState
 from refkubelet.eviction import ranking
 from refkubelet.kuberuntime.decisions.init_actions import InitPlan
-from refkubelet.kuberuntime.ending.kill import ContainerKiller
 from refkubelet.kuberuntime.images.choice import detect
+from refkubelet.kuberuntime.kill import ContainerKiller
 from refkubelet.model import hashes
 from refkubelet.model.objects import OwnerReference
 from refkubelet.model.pod import full_name

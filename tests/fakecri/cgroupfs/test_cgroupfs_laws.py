@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fakecri.cgroupfs import CgroupFS
 from fakecri.cgroupfs.controllers.memory_use import Memory
-from fakecri.cgroupfs.tree import Cgroup
-from fakecri.cgroupfs.values import (
+from fakecri.cgroupfs.interface.tree import Cgroup
+from fakecri.cgroupfs.interface.values import (
     UNLIMITED,
     int_list,
     list_text,

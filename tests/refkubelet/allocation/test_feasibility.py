@@ -9,7 +9,7 @@ from pods import container, make_pod
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.allocation import messages
 from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes, infeasible
-from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration, MemorySwap
 from refkubelet.model.objects import Pod
 
 GUARANTEED = make_pod(container(cpu="1/1", memory="1Gi/1Gi"))

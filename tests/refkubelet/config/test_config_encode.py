@@ -13,9 +13,9 @@ from kubeobjects.yaml.document import read_yaml
 from refkubelet.config import KubeletConfiguration
 from refkubelet.config.decode import Decoder
 from refkubelet.config.encode import as_v1beta1
-from refkubelet.config.fields import FieldInfo, Kind, info_of
-from refkubelet.config.kubelet_config import MemoryReservation
 from refkubelet.config.load import parse_config
+from refkubelet.config.schema.fields import FieldInfo, Kind, info_of
+from refkubelet.config.schema.kubelet_config import MemoryReservation
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 

@@ -18,9 +18,9 @@ from refkubelet.command_flags import (
     with_hyphens,
 )
 from refkubelet.config import ConfigError, Given, KubeletConfiguration, load_config
-from refkubelet.config.fields import Kind, info_of
 from refkubelet.config.flags import with_flags
-from refkubelet.config.kubelet_config import MemoryReservation, Taint
+from refkubelet.config.schema.fields import Kind, info_of
+from refkubelet.config.schema.kubelet_config import MemoryReservation, Taint
 from refkubelet.daemon import configuration
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from refkubelet.config.image_policies import VerificationPolicy, is_allowlist_entry
-from refkubelet.config.kubelet_config import (
+from refkubelet.config.schema.image_policies import VerificationPolicy, is_allowlist_entry
+from refkubelet.config.schema.kubelet_config import (
     Authorization,
     CrashLoopBackOff,
     KubeletConfiguration,

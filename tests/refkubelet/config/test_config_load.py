@@ -10,10 +10,10 @@ import pytest
 
 import refkubelet
 from refkubelet.config import ConfigError, KubeletConfiguration, load_config, parse_config
-from refkubelet.config.fields import info_of
-from refkubelet.config.image_policies import VerificationPolicy
 from refkubelet.config.load import defaults_without_file
 from refkubelet.config.not_acted_on import NOT_ACTED_ON
+from refkubelet.config.schema.fields import info_of
+from refkubelet.config.schema.image_policies import VerificationPolicy
 from refkubelet.kuberuntime.decisions.backoff import BackoffLimits
 from refkubelet.kuberuntime.options_from_config import restart_delays, verification_policy
 

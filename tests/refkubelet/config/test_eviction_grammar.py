@@ -19,7 +19,7 @@ from refkubelet.config.eviction_grammar import (
     quantity_complaint,
 )
 from refkubelet.config.eviction_thresholds import ThresholdValue
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.eviction.cycle import (
     EvictionConfig,
 )

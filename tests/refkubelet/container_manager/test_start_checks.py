@@ -13,7 +13,7 @@ from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from kubeobjects.quantity import NANO
 from refkubelet.config import ConfigError
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.build import (
     ManagerDeps,
     check_reservations,

@@ -35,14 +35,14 @@ from refkubelet.kuberuntime.decisions.gc_choice import (
     removable_containers,
     removable_sandboxes,
 )
-from refkubelet.kuberuntime.ending.gc import (
+from refkubelet.kuberuntime.gc import (
     CONTAINER_GC_PERIOD_S,
     DELETOR_SLOTS,
     ContainerDeletor,
     ContainerGC,
     GarbageCollection,
 )
-from refkubelet.kuberuntime.ending.removal import LogRemovalError, remove_container
+from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from simclock import Clock, Ids, RealClock, Rng
 
 pytestmark = pytest.mark.virtual_time

@@ -14,8 +14,8 @@ from runtime_doubles import UID, Events, ScriptedTarget, box_status
 from refkubelet.cri.client import CriClient
 from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
-from refkubelet.kuberuntime.ending.kill import ContainerKiller, Kill
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
+from refkubelet.kuberuntime.kill import ContainerKiller, Kill
 from simclock import Ids, Rng
 
 pytestmark = pytest.mark.virtual_time

@@ -14,7 +14,7 @@ from runtime_doubles import Events, Failure, ScriptedTarget, Slow, record, statu
 
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
-from refkubelet.kuberuntime.ending.kill import ContainerKiller, Kill, termination_prerequisites
+from refkubelet.kuberuntime.kill import ContainerKiller, Kill, termination_prerequisites
 from refkubelet.kuberuntime.reading.pod_reader import running_pod
 from refkubelet.model.objects import Pod
 from simclock import Ids, Rng, VirtualLoop

@@ -23,7 +23,7 @@ from refkubelet.kuberuntime.common.runtime_options import (
     ResourceOptions,
     RuntimeOptions,
 )
-from refkubelet.kuberuntime.ending.gc import ContainerGC
+from refkubelet.kuberuntime.gc import ContainerGC
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.options_from_config import read_resolv_conf
 from refkubelet.kuberuntime.reading.pod_reader import running_pod

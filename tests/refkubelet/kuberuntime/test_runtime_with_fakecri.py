@@ -20,7 +20,7 @@ from fakecri import FakeCRI, exits, ignores, replies
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
-from refkubelet.kuberuntime.ending.gc import ContainerDeletor
+from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.reading.pod_reader import running_pod
 from refkubelet.kuberuntime.results import PodSyncResult

@@ -17,9 +17,9 @@ from pods import make_pod
 from fakecri.machine.logind import FakeLock, FakeLogind
 from refkubelet.admission.admit_handler import PodAdmitAttributes
 from refkubelet.config import ConfigError
-from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.config.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority
 from refkubelet.config.load import load_config
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.node.shutdown import (

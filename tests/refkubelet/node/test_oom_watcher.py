@@ -15,7 +15,7 @@ from pods import container, make_pod
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
 from refkubelet.config import ConfigError
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.start_checks import check_host
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.kuberuntime.options_from_config import Surroundings, runtime_options

@@ -17,7 +17,7 @@ from server_world import ask, host, port
 from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.cri.target import CriCallError
 from refkubelet.model.objects import PodStatus, decode_pod
-from refkubelet.server.exchange import Answer, Request
+from refkubelet.server.common.exchange import Answer, Request
 from refkubelet.server.logs.lines import (
     LogFilter,
     LogLine,

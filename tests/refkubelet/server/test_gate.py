@@ -11,7 +11,7 @@ from server_world import EVERYBODY, OPEN, ReviewTable, ask, port
 
 from refkubelet.api.client import ApiError
 from refkubelet.config import KubeletConfiguration
-from refkubelet.config.kubelet_config import (
+from refkubelet.config.schema.kubelet_config import (
     AnonymousAuthentication,
     Authentication,
     WebhookAuthentication,
@@ -37,7 +37,7 @@ from refkubelet.server.access.credentials import (
     without_token,
 )
 from refkubelet.server.access.review_cache import ReviewCache
-from refkubelet.server.exchange import ClientCertificate, Request
+from refkubelet.server.common.exchange import ClientCertificate, Request
 from simclock import VirtualLoop, run_virtual
 
 ALICE = {"username": "alice", "groups": ["dev"], "uid": "7", "extra": {"k": ["v"]}}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from refkubelet.config import KubeletConfiguration
-from refkubelet.server.exchange import Answer
+from refkubelet.server.common.exchange import Answer
+from refkubelet.server.common.routes import Route, healthz_routes, main_routes, read_only_routes
 from refkubelet.server.request_line import BadRequest, path_of, query_of
-from refkubelet.server.routes import Route, healthz_routes, main_routes, read_only_routes
 
 CHECKS = ("ping", "syncloop")
 MAIN = main_routes(KubeletConfiguration(), CHECKS)

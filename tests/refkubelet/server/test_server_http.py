@@ -19,9 +19,10 @@ from server_world import EVERYBODY, OPEN, ask, host, port
 
 from conformance.harness.kubelets.clients import client_context, make_authority
 from refkubelet.config import KubeletConfiguration
-from refkubelet.config.kubelet_config import AnonymousAuthentication, X509Authentication
+from refkubelet.config.schema.kubelet_config import AnonymousAuthentication, X509Authentication
 from refkubelet.server import system_logs
-from refkubelet.server.exchange import Request, as_json
+from refkubelet.server.common.exchange import Request, as_json
+from refkubelet.server.common.health import all_checks, one_check
 from refkubelet.server.http import (
     KubeletServers,
     Ports,
@@ -29,7 +30,6 @@ from refkubelet.server.http import (
     check_servers,
     is_loopback,
 )
-from refkubelet.server.pages.health import all_checks, one_check
 from refkubelet.server.port import read_only_port
 from refkubelet.server.tls.names import cipher_string, version_of
 from simclock import RealClock
@@ -549,7 +549,7 @@ async def test_chunks_come_as_they_are_made_SRV_020() -> None:
     more = asyncio.Event()
 
     async def page() -> Any:
-        from refkubelet.server.exchange import Answer
+        from refkubelet.server.common.exchange import Answer
 
         async def chunks() -> AsyncIterator[bytes]:
             yield b"first"

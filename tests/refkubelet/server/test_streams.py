@@ -27,7 +27,7 @@ from refkubelet.cri.records import (
     SandboxState,
 )
 from refkubelet.server.carrier import Carrier
-from refkubelet.server.exchange import Request
+from refkubelet.server.common.exchange import Request
 from refkubelet.server.streams.tunnel import head_of
 
 PLACE = "default/web-n1"

@@ -16,10 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from refkubelet.api.client import ApiError
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.server.exchange import Answer, Request, text
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
+from refkubelet.server.common.exchange import Answer, Request, text
+from refkubelet.server.common.routes import Route, main_routes
 from refkubelet.server.port import Port
-from refkubelet.server.routes import Route, main_routes
 from refkubelet.telemetry.otel import OtelSpans, sampler
 from refkubelet.telemetry.spans import NO_SPANS
 from simclock import RealClock, Rng

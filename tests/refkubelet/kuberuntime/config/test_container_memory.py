@@ -9,7 +9,7 @@ import pytest
 from pods import container, make_pod
 
 from fakecri import FakeNode
-from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration, MemorySwap
 from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.memory import protection, swap_allowance_bytes

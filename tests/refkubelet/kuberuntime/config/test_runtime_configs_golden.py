@@ -32,7 +32,7 @@ from refkubelet.kuberuntime.config.container import (
     container_config,
 )
 from refkubelet.kuberuntime.config.sandbox import sandbox_config
-from refkubelet.kuberuntime.ending.kill import container_spec
+from refkubelet.kuberuntime.kill import container_spec
 from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.objects import Pod, decode_pod
 from simclock import Ids, RealClock, Rng

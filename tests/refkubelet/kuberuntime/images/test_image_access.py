@@ -13,7 +13,7 @@ from kubecri.v1 import api_pb2 as cri
 from pods import IMAGE
 from runtime_doubles import IMAGE_ID, Slow
 
-from refkubelet.config.image_policies import ALWAYS_VERIFY, VerificationPolicy
+from refkubelet.config.schema.image_policies import ALWAYS_VERIFY, VerificationPolicy
 from refkubelet.kuberuntime.common.runtime_options import ImageOptions
 
 pytestmark = pytest.mark.virtual_time

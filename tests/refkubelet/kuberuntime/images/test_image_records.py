@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.config.image_policies import (
+from refkubelet.config.schema.image_policies import (
     ALWAYS_VERIFY,
     NEVER_VERIFY,
     NEVER_VERIFY_ALLOWLISTED,

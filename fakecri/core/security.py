@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kubecri.v1 import api_pb2 as pb
 
+from fakecri.core.identities import user_of
 from fakecri.core.objects import Container
-from fakecri.core.users.identities import user_of
 from fakecri.invocations.security import CAPABILITIES, Security
 
 _DEFAULT: Final = frozenset(

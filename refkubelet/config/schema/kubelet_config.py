@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from refkubelet.config import fields as f
+from refkubelet.config.schema import fields as f
 from refkubelet.host.places import POD_LOGS
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"

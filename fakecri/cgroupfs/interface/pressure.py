@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from fakecri.cgroupfs.tree import Cgroup, InterfaceFile, Where
-from fakecri.cgroupfs.values import refuse
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile, Where
+from fakecri.cgroupfs.interface.values import refuse
 
 RESOURCES: Final = ("cpu", "memory", "io")
 KINDS: Final = ("some", "full")

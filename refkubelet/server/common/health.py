@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from refkubelet.server.exchange import NOSNIFF, Answer, Request, error, text
+from refkubelet.server.common.exchange import NOSNIFF, Answer, Request, error, text
 
 Checks = Mapping[str, Callable[[], str | None]]
 """Name -> why that is not healthy, None if it is."""

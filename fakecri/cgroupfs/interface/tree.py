@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from fakecri.cgroupfs.machine import Machine
-from fakecri.cgroupfs.values import I32_MAX, refuse
+from fakecri.cgroupfs.interface.machine import Machine
+from fakecri.cgroupfs.interface.values import I32_MAX, refuse
 
 
 class Process(Protocol):

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
-from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.server.exchange import Answer, error, text
+from refkubelet.config.schema.kubelet_config import KubeletConfiguration
+from refkubelet.server.common.exchange import Answer, error, text
 
 ANY: Final = frozenset[str]()
 GET: Final = frozenset({"GET"})

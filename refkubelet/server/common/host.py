@@ -10,7 +10,7 @@ from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePod
 from refkubelet.cri.streams import StreamClient
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.server.pages.health import Checks
+from refkubelet.server.common.health import Checks
 from refkubelet.telemetry.server_metrics import HttpMetrics
 from refkubelet.telemetry.spans import NO_SPANS, Spans
 from simclock import Clock

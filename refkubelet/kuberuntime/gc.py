@@ -36,8 +36,8 @@ from refkubelet.kuberuntime.decisions.gc_choice import (
     removable_sandboxes,
 )
 from refkubelet.kuberuntime.decisions.grace import stop_timeout_s
-from refkubelet.kuberuntime.ending.kill import noted_grace_s
-from refkubelet.kuberuntime.ending.removal import LogRemovalError, remove_container
+from refkubelet.kuberuntime.kill import noted_grace_s
+from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.telemetry.spans import KUBERUNTIME
 from simclock import Clock, aside

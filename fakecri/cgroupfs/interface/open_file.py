@@ -11,9 +11,9 @@ import errno
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from fakecri.cgroupfs.pressure import Trigger
-from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
-from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
+from fakecri.cgroupfs.interface.pressure import Trigger
+from fakecri.cgroupfs.interface.tree import Cgroup, InterfaceFile
+from fakecri.cgroupfs.interface.values import MAX_WRITE_BYTES, named, refuse
 
 
 class EventFd:

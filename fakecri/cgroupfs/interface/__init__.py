@@ -1,0 +1,1 @@
+"""Directories, interface files, open files and the values in them: what all controllers share."""

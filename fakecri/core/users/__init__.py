@@ -1,1 +1,0 @@
-"""Users of containers: identities, security contexts, user namespaces."""

@@ -1,0 +1,1 @@
+"""What the rules of all resources share. Read `strategy` first."""

@@ -1,0 +1,1 @@
+"""The schema of a KubeletConfiguration, and the kinds of its fields."""

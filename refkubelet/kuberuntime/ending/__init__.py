@@ -1,1 +1,0 @@
-"""The end of containers: how they are stopped, and what is removed of dead ones."""

@@ -14,7 +14,7 @@ from conformance.scenarios.files import AREA, is_shipped
 from conformance.scenarios.shape.conditions import Condition
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import FAKE_ONLY, Step
-from conformance.scenarios.walk import conditions_of, lasts_s
+from conformance.scenarios.shape.walk import conditions_of, lasts_s
 
 if TYPE_CHECKING:
     from conformance.harness.node import Node

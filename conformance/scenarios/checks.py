@@ -14,7 +14,7 @@ from conformance.scenarios.shape.conditions import PodShown
 from conformance.scenarios.shape.pods import KINDS, container_names
 from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import Step, made_by, sources_of
-from conformance.scenarios.walk import conditions_of
+from conformance.scenarios.shape.walk import conditions_of
 from fakecri.errors import ScriptError, did_you_mean
 from fakecri.scripts.struct_reader import Placed, Strict
 from fakekubeapi.errors import StatusError

@@ -14,7 +14,7 @@ from conformance.scenarios.look import shown as look_shown
 from conformance.scenarios.look.view import Look, View, said
 from conformance.scenarios.shape.conditions import Condition, Expectation, Monitor
 from conformance.scenarios.shape.scenario import Scenario
-from conformance.scenarios.walk import shows_bug
+from conformance.scenarios.shape.walk import shows_bug
 from fakecri.scripts.values import Value
 
 _LOOKS: Final[dict[str, Any]] = {

@@ -244,7 +244,8 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         lambda _, alive: container_list_request("", alive), "list-filters",
     ),
     "not implemented is a failure": (
-        f"{RUNTIME}.resize.NOT_IMPLEMENTED", "never said", "resize-sandbox-not-implemented",
+        f"{RUNTIME}.resizing.resize.NOT_IMPLEMENTED", "never said",
+        "resize-sandbox-not-implemented",
     ),
     "classes stay as they are after a kill": (
         "refkubelet.pod_workers.steps.PodSteps._share_cpu",

@@ -153,7 +153,7 @@ def test_completion_knows_commands_options_and_files(capsys: pytest.CaptureFixtu
 
 def test_a_case_chosen_by_its_id_is_run_once_and_no_other_module_is_imported() -> None:
     cases = CASES_DIR
-    assert declaring(["stop-minimum"], cases) == [str(cases / "lifecycle" / "stop.py")]
+    assert declaring(["stop-minimum"], cases) == [str(cases / "lifecycle" / "ending" / "stop.py")]
     assert declaring(["stop-minimum", "no-such-case"], cases) == []
     line = [sys.executable, "-m", "conformance.cli", "run", "--id", "stop-minimum"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)

@@ -15,7 +15,7 @@ from conformance.report.commands import main
 RUN = """\
 import sys
 from mutant_import import become
-from mutant_patches import read_all
+from mutant_tables import read_all
 
 if sys.argv[1]:
     (mutant,) = read_all([sys.argv[1]])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mutant_patches import read_all
+from mutant_tables import read_all
 
 from conformance.known_bugs import KnownBug
 from conformance.registry import Selection

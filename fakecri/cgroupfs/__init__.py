@@ -2,7 +2,8 @@
 
 `CgroupFS` has paths that behave like pathlib's: directories with the interface files and defaults
 of a Linux kernel, its grammar for what is written, its errno for what is refused, its rules for
-moving processes; usage is set from outside. See docs/cgroupfs.md. What must never happen here: the
+moving processes; usage is set from outside. `interface` has directories and files, `controllers`
+what each controller's files say and do. See docs/cgroupfs.md. What must never happen here: the
 fake takes what a kernel refuses (`tests/verified/test_cgroupfs_machine.py` compares them).
 """
 

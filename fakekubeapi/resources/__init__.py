@@ -1,8 +1,8 @@
 """What the server knows about each resource: names, defaults, rules, and the columns of its Table.
 
-`registry` lists the resources; `strategy` has the rules common to all, `core` and `pods` those of
-single ones (`pod_admission`, `pod_qos`, `pod_resizes` and `pod_updates` are parts of `pods`; what a
-pod may be is in kubeobjects); `printers` makes Tables.
+`registry` lists the resources; `common.strategy` has the rules common to all, `pods`, `services`,
+`storage` and the modules here those of single ones (what a pod may be is in kubeobjects); `wire`
+writes objects as the API server does; `printers` makes Tables.
 """
 
 from fakekubeapi.resources.common.strategy import Strategy

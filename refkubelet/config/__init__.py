@@ -1,8 +1,9 @@
 """The kubelet's configuration: KubeletConfiguration v1beta1 files.
 
-Read `kubelet_config` first, the schema, written with the functions of `fields`. `load` puts
-a configuration together of a file, `drop_ins` and `flags`, with `decode` (types), `validation`
-(values), and the defaults that depend on other fields; `not_acted_on` names what has no effect.
+Read `schema` first: `kubelet_config` in it, written with the functions of `fields`. `load` puts a
+configuration together of a file, `drop_ins` and `flags`, with `decode` (types), `validation`
+(values), and the defaults that depend on other fields; `not_acted_on` names what has no effect;
+`credentials` are the files of credential providers.
 `eviction_grammar` parses the texts of eviction thresholds into `eviction_thresholds`.
 """
 

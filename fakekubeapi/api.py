@@ -18,13 +18,13 @@ from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
 from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.access.signing import Signing
-from fakekubeapi.bodies import copy_json, decode_body
+from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.kubelets.options import KubeletOptions
 from fakekubeapi.kubelets.paths import Passed
 from fakekubeapi.kubelets.places import Place
-from fakekubeapi.requests.kinds import kind_of_body
+from fakekubeapi.requests.asked import Asked
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from simclock import Clock, Ids, Latency, Rng
@@ -56,6 +56,14 @@ class RequestRecord:
     ended_s: float
     """When it was answered or given up, in seconds of the event loop's clock; for a watch: when it
     was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A request that has arrived: its number, and when."""
+
+    seq: int
+    at_s: float
 
 
 class FakeApi:
@@ -143,65 +151,53 @@ class FakeApi:
         `params={"watch": "true"}` the response has `events`. Raises: ApiUnreachable while the
         server is `down`.
         """
-        response = await self.exchange(
+        asked = Asked(
             method,
             path,
-            params=params,
-            body=body,
+            params=dict(params or {}),
+            sent=body,
             content_type=content_type,
             user=user,
             user_agent=user_agent,
         )
+        response = await self.exchange(asked)
         events = None if response.events is None else _copied(response.events)
         return Response(response.status, copy_json(response.body), events)
 
-    async def exchange(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: Any = None,
-        content_type: str = "application/json",
-        user: User = ADMIN,
-        user_agent: str = "",
-    ) -> Response:
+    async def exchange(self, asked: Asked) -> Response:
         """As `request`, for callers that only read the answer: it may be made of the stored
         objects themselves, which must not be changed."""
-        loop = asyncio.get_running_loop()
-        self._seq += 1
-        seq, asked, started_s = self._seq, dict(params or {}), loop.time()
-        decoded, status = None, 0
+        begun, decoded, status = self._begin(), None, 0
         try:
             try:
-                expected = kind_of_body(method, path) if isinstance(body, bytes) else ("", "")
-                decoded = decode_body(method, body, content_type, expected)
-                response = await self._answer(
-                    method,
-                    path,
-                    params=asked,
-                    body=decoded,
-                    content_type=content_type,
-                    user=user,
-                    user_agent=user_agent,
-                )
+                decoded = asked.body
+                response = await self._answer(asked)
             except (StatusError, RecursionError) as error:
                 response = _refused(error)
             status = response.status
         finally:
-            record = RequestRecord(
-                seq=seq,
-                method=method,
-                path=path,
-                params=asked,
-                body=decoded,
-                content_type=content_type,
-                status=status,
-                started_s=started_s,
-                ended_s=loop.time(),
-            )
-            self._records.append(record)
+            self._note(begun, asked, decoded, status)
         return response
+
+    def _begin(self) -> _Begun:
+        """A request has arrived."""
+        self._seq += 1
+        return _Begun(self._seq, asyncio.get_running_loop().time())
+
+    def _note(self, begun: _Begun, asked: Asked, body: Any, status: int) -> None:
+        """Put a request on record, with the status of its answer (0: it got none)."""
+        record = RequestRecord(
+            seq=begun.seq,
+            method=asked.method,
+            path=asked.path,
+            params=asked.params,
+            body=body,
+            content_type=asked.content_type,
+            status=status,
+            started_s=begun.at_s,
+            ended_s=asyncio.get_running_loop().time(),
+        )
+        self._records.append(record)
 
     async def place_of(
         self, method: str, path: str, passed: Passed, query: Sequence[tuple[str, str]]
@@ -209,9 +205,7 @@ class FakeApi:
         """Where a request goes that is passed on to a kubelet, a pod or a service. It is recorded
         and may be struck by faults as any other. `query` has the pairs as they came. Raises:
         StatusError, ApiUnreachable."""
-        loop = asyncio.get_running_loop()
-        self._seq += 1
-        seq, started_s, status = self._seq, loop.time(), 0
+        begun, status = self._begin(), 0
         try:
             await self._faults.strike(method, path)
             place = self._dispatcher.place_of(method, passed, query)
@@ -221,18 +215,7 @@ class FakeApi:
             status = error.code
             raise
         finally:
-            record = RequestRecord(
-                seq=seq,
-                method=method,
-                path=path,
-                params=dict(query),
-                body=None,
-                content_type="",
-                status=status,
-                started_s=started_s,
-                ended_s=loop.time(),
-            )
-            self._records.append(record)
+            self._note(begun, Asked(method, path, dict(query), content_type=""), None, status)
 
     async def watch(
         self, path: str, *, params: Mapping[str, str] | None = None
@@ -379,40 +362,21 @@ class FakeApi:
 
     # -- parts -----------------------------------------------------------------------------------
 
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str],
-        body: Any,
-        content_type: str,
-        user: User,
-        user_agent: str,
-    ) -> Response:
+    async def _answer(self, asked: Asked) -> Response:
         """Let the rules decide when the request arrives, and carry it out inside its latency. A
         refusal takes that time, too."""
         outage = self._outages
-        delay = NO_DELAY if self._latency is None else self._latency.of(method)
+        delay = NO_DELAY if self._latency is None else self._latency.of(asked.method)
         left_s = sum(delay)
         # A request takes at least one pass of the loop, as one over a network would.
         await asyncio.sleep(0)
         try:
-            await self._faults.strike(method, path)
+            await self._faults.strike(asked.method, asked.path)
             await _pass_time(delay.before_s)
-            await self._dispatcher.wait_for_version(method, params)
+            await self._dispatcher.wait_for_version(asked)
             left_s = delay.after_s
             self._require_no_other(outage)
-            response = self._dispatcher.answer(
-                method,
-                path,
-                params=params,
-                body=body,
-                content_type=content_type,
-                connected=lambda: self._outages == outage,
-                user=user,
-                user_agent=user_agent,
-            )
+            response = self._dispatcher.answer(asked, lambda: self._outages == outage)
         except StatusError:
             await _pass_time(left_s)
             raise

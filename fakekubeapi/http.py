@@ -20,13 +20,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from fakekubeapi.access import User
 from fakekubeapi.answers import FORMAT_OF, Format
 from fakekubeapi.api import FakeApi
+from fakekubeapi.bodies import JSON
 from fakekubeapi.errors import ApiUnreachable, StatusError
 from fakekubeapi.kubelets.paths import passed_on
 from fakekubeapi.kubelets.relay import Relay
 from fakekubeapi.negotiation import format_of_refusals, negotiated
 from fakekubeapi.requests.accept import AS_IS
+from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.parameters import include_object
-from fakekubeapi.requests.routes import parse_route
 from fakekubeapi.resources.printers import to_partial, to_table
 from fakekubeapi.verbs.dispatch import Response
 from simclock import RealClock
@@ -137,18 +138,18 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
             query = tuple(request.query.items())
             place = await api.place_of(request.method, request.path, passed, query)
             return await relay.carry(request, passed, place)
-        accept = request.headers.get("Accept", "")
-        asked = negotiated(request.method, request.path, request.query, accept)
-        shape, written = _shape(request, asked.form), FORMAT_OF[asked.format]
-        response = await api.request(
+        asked = Asked(
             request.method,
             request.path,
             params=dict(request.query),
-            body=(await request.read() or None) if reads else None,
-            content_type=request.headers.get("Content-Type", "application/json"),
+            content_type=request.headers.get("Content-Type", JSON),
             user=_owner(request) or api.client_of(request.headers.get("Authorization", "")),
             user_agent=request.headers.get("User-Agent", ""),
         )
+        wanted = negotiated(asked, request.headers.get("Accept", ""))
+        shape, written = _shape(asked, wanted.form), FORMAT_OF[wanted.format]
+        sent = (await request.read() or None) if reads else None
+        response = await api.exchange(asked.with_body(sent))
         shown = shape if response.ok else _unchanged
         if response.events is not None:
             return await _stream(request, response, shown, written)
@@ -180,19 +181,19 @@ def _refused(request: web.Request, error: StatusError) -> web.Response:
     return web.Response(status=error.code, body=body, content_type=written.content_type)
 
 
-def _shape(request: web.Request, form: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _shape(asked: Asked, form: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """The function that turns what is answered into the form the client wants: the objects as they
     are, their metadata alone, or a Table (for `kubectl get`)."""
     if form == AS_IS:
         return _unchanged
-    resource = parse_route(request.method, request.path).resource
+    resource = asked.route.resource
 
     def shown(found: dict[str, Any]) -> dict[str, Any]:
         if found.get("kind") == "Status":
             return found
         if form != "Table":
             return to_partial(resource, found)
-        return to_table(resource, found, RealClock().now(), include_object(request.query))
+        return to_table(resource, found, RealClock().now(), include_object(asked.params))
 
     return shown
 

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from fakekubeapi.api import FakeApi
-from fakekubeapi.bodies import encode
+from fakekubeapi.bodies import JSON, encode
 from fakekubeapi.errors import ApiUnreachable
+from fakekubeapi.requests.asked import Asked
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -29,15 +30,16 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            response = await self._api.exchange(
+            asked = Asked(
                 request.method,
                 request.url.path,
                 params=dict(request.url.params),
-                body=await request.aread() or None,
-                content_type=request.headers.get("Content-Type", "application/json"),
+                sent=await request.aread() or None,
+                content_type=request.headers.get("Content-Type", JSON),
                 user=self._api.client_of(request.headers.get("Authorization", "")),
                 user_agent=request.headers.get("User-Agent", ""),
             )
+            response = await self._api.exchange(asked)
         except ApiUnreachable as error:
             raise httpx2.ConnectError(str(error), request=request) from error
         if response.events is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from fakekubeapi.api import FakeApi
 from fakekubeapi.bodies import JSON, encode
+from fakekubeapi.requests.asked import Asked
 
 
 class InProcessWire:
@@ -34,9 +35,8 @@ class InProcessWire:
     ) -> tuple[int, bytes]:
         """One request and its answer: HTTP status and body. `path` is not quoted; `content_type`
         "": JSON, or no body."""
-        response = await self._api.exchange(
-            method, path, params=params, body=content, content_type=content_type or JSON
-        )
+        asked = Asked(method, path, params or {}, sent=content, content_type=content_type or JSON)
+        response = await self._api.exchange(asked)
         return response.status, encode(response.body)
 
     @asynccontextmanager
@@ -45,7 +45,7 @@ class InProcessWire:
     ) -> AsyncIterator[tuple[int, bytes, AsyncIterator[bytes]]]:
         """An open watch: HTTP status, the body if it was refused, and a JSON line for each event.
         It is closed with its block."""
-        response = await self._api.exchange("GET", path, params=params)
+        response = await self._api.exchange(Asked("GET", path, params))
         if response.events is None:
             yield response.status, encode(response.body), _none()
             return

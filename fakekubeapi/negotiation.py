@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from fakekubeapi.bodies import JSON, PROTOBUF
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import StatusError
 from fakekubeapi.protobuf.envelope import has_message
 from fakekubeapi.requests.accept import FORMATS, STREAMS, Wanted, wanted
+from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.kinds import kind_at
-from fakekubeapi.requests.parameters import is_true
-from fakekubeapi.requests.routes import parse_route
 
 
-def negotiated(method: str, path: str, params: Mapping[str, str], accept: str) -> Wanted:
+def negotiated(asked: Asked, accept: str) -> Wanted:
     """Format and form of the answer to a request with this header Accept. Raises: StatusError 406
     if the client takes none that there is."""
-    reads = method == "GET"
-    if reads and path in ("/openapi/v2", "/version"):
+    reads = asked.method == "GET"
+    if reads and asked.path in ("/openapi/v2", "/version"):
         # Of OpenAPI kubectl wants a protobuf of its own and can do without.
         return wanted(accept, produces=(JSON,), serves=lambda media_type: media_type == JSON)
-    if reads and (document := discovery_document(path)) is not None:
+    if reads and (document := discovery_document(asked.path)) is not None:
         kind = document.get("kind")
         return wanted(accept, forms=False, serves=_serves("v1", kind)) if kind else Wanted()
     try:
-        route = parse_route(method, path)
+        route = asked.route
     except StatusError:  # that is what the answer says then
         return format_of_refusals(accept)
     resource = route.resource
     return wanted(
         accept,
         produces=FORMATS + STREAMS if reads and not route.name else FORMATS,
-        watch=reads and is_true(params.get("watch")),
+        watch=asked.watches,
         forms=resource.stored and kind_at("GET", route)[1] == resource.kind,
         serves=_serves(resource.api_version, resource.kind),
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakekubeapi.errors import StatusError
-from fakekubeapi.requests.routes import Route, parse_route
+from fakekubeapi.requests.routes import Route
 
 _OF_SUBRESOURCES: Final = {
     "binding": ("v1", "Binding"),
@@ -13,14 +12,6 @@ _OF_SUBRESOURCES: Final = {
     "token": ("authentication.k8s.io/v1", "TokenRequest"),
 }
 _OPTIONS: Final = ("meta.k8s.io/v1", "DeleteOptions")
-
-
-def kind_of_body(method: str, path: str) -> tuple[str, str]:
-    """apiVersion and kind of what is sent to a path; both "" if nothing can be."""
-    try:
-        return kind_at(method, parse_route(method, path))
-    except StatusError:
-        return "", ""
 
 
 def kind_at(method: str, route: Route) -> tuple[str, str]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from fakekubeapi.access import ADMIN, User
+from fakekubeapi.access import User
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.managers import manager_name
-from fakekubeapi.bodies import APPLY_PATCH
 from fakekubeapi.discovery.documents import discovery_document
-from fakekubeapi.errors import StatusError, bad_request, too_large_version
+from fakekubeapi.errors import StatusError, too_large_version
 from fakekubeapi.kubelets.paths import Passed, passed_on
 from fakekubeapi.kubelets.places import Place, Places
+from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.parameters import (
     check_delete_options,
-    check_list_options,
-    dry_run,
     field_manager,
     is_true,
     resource_version,
@@ -26,16 +24,18 @@ from fakekubeapi.requests.parameters import (
 )
 from fakekubeapi.requests.routes import Route, parse_route
 from fakekubeapi.requests.shapes import check_shape, require_known_fields
-from fakekubeapi.storage.selectors import Predicate, field_selector, label_selector
 from fakekubeapi.storage.store import Key, Store
-from fakekubeapi.storage.watch import WatchOptions, reached, watch_events
+from fakekubeapi.storage.watch import reached, watch_events
 from fakekubeapi.verbs.bindings import require_eviction, require_name
 from fakekubeapi.verbs.operations import Operations
 from fakekubeapi.verbs.ownership import Writer
+from fakekubeapi.verbs.reading import check_version, chosen, watch_options
 from fakekubeapi.verbs.reviews import Reviews
 from kubeobjects.schema.messages import message
 from simclock import Clock, Ids, Latency, RealClock
 
+Answer: TypeAlias = tuple[int, dict[str, Any]]
+"""The HTTP status of an answer, and its body."""
 _OTHER_KINDS: Final = ("binding", "eviction", "token")
 """Subresources whose bodies are objects of another kind than the resource's."""
 _DONE: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
@@ -57,28 +57,6 @@ class Response:
     def ok(self) -> bool:
         """Whether the request was carried out: a status below 400."""
         return self.status < 400
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a request says beside its method and path."""
-
-    params: Mapping[str, str]
-    body: Any
-    content_type: str
-    user: User
-    user_agent: str
-
-    @property
-    def applies(self) -> bool:
-        """Whether this is a server-side apply, if it is a PATCH."""
-        return self.content_type.partition(";")[0].strip() == APPLY_PATCH
-
-    def writer(self, method: str) -> Writer:
-        """Who writes. Raises: StatusError 422 for a wrong fieldManager."""
-        applies = method == "PATCH" and self.applies
-        given = field_manager(self.params, method, applies=applies)
-        return Writer(manager_name(given, self.user_agent))
 
 
 class Dispatcher:
@@ -103,116 +81,119 @@ class Dispatcher:
         self._operations: Operations | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def answer(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, str],
-        body: Any,
-        content_type: str,
-        connected: Callable[[], bool],
-        user: User = ADMIN,
-        user_agent: str = "",
-    ) -> Response:
+    def answer(self, asked: Asked, connected: Callable[[], bool]) -> Response:
         """Carry out one request; what is in the response may be the store's own and must not be
-        changed.
-
-        `path` has no query, `params` is the query, `body` a decoded JSON value, `user` who sends
-        it, with the program `user_agent`. A watch goes on while `connected()` is true. Raises:
-        StatusError when the request is refused.
-        """
-        known = discovery_document(path) if method == "GET" else None
+        changed. A watch goes on while `connected()` is true. Raises: StatusError when the request
+        is refused."""
+        known = discovery_document(asked.path) if asked.method == "GET" else None
         if known is not None:
             return Response(200, known)
-        if passed_on(path) is not None:
-            raise StatusError(501, f"{path} is passed on to others by a server on a socket only")
-        route = parse_route(method, path)
-        if method == "GET" and is_true(params.get("watch")):
-            return self._open_watch(route, params, connected)
-        asked = _Asked(params, body, content_type, user, user_agent)
-        status, found = self._dispatch(method, route, asked)
-        return Response(status, found)
+        if passed_on(asked.path) is not None:
+            why = f"{asked.path} is passed on to others by a server on a socket only"
+            raise StatusError(501, why)
+        carry_out = self._verb_of(asked)  # an unknown path is refused before anything else
+        if asked.watches:
+            return self._watch(asked, connected)
+        status, body = carry_out(asked)
+        return Response(status, body)
 
     def place_of(self, method: str, passed: Passed, query: Iterable[tuple[str, str]]) -> Place:
         """Where a request goes that is passed on. Raises: StatusError."""
         return Places(self._store, self._settings.kubelets).find(method, passed, query)
 
-    async def wait_for_version(self, method: str, params: Mapping[str, str]) -> None:
+    async def wait_for_version(self, asked: Asked) -> None:
         """Give the store time to reach the version that a GET wants at least. Not for watches:
         they wait themselves."""
-        if method == "GET" and params.get("resourceVersion") and not is_true(params.get("watch")):
+        wanted = asked.method == "GET" and asked.params.get("resourceVersion")
+        if wanted and not asked.watches:
             self._verbs()
-            await reached(self._store, resource_version(params))
+            await reached(self._store, resource_version(asked.params))
 
-    def _dispatch(self, method: str, route: Route, asked: _Asked) -> tuple[int, dict[str, Any]]:
-        """The HTTP status and the body of the answer to anything but a watch."""
-        params, body = asked.params, asked.body
-        do, unstored = self._verbs(), dry_run(method, params)
-        if method == "GET" and route.name:
-            if resource_version(params) > self._store.revision:
-                raise too_large_version(resource_version(params), self._store.revision)
-            return 200, do.get(route)
-        if method == "GET":
-            self._check_version(params)
-            whole_number(params, "timeoutSeconds")
-            limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
-            if params.get("resourceVersion") == "0":
-                limit = 0  # a kube-apiserver answers from its cache, which knows no parts
-            selects = params.get("labelSelector") or params.get("fieldSelector")
-            return 200, do.list(
-                route,
-                _predicate(route, params),
-                limit=limit,
-                start=start,
-                count_rest=not selects,
-            )
-        writer = asked.writer(method)
-        if method == "PATCH" and not asked.applies:
-            do.get(route)
-        strict = params.get("fieldValidation") == "Strict" and route.subresource not in _OTHER_KINDS
-        if strict and (asked.applies or method != "PATCH") and isinstance(body, dict):
-            require_known_fields(body, route.resource.message)
-        if method == "POST":
-            return 201, self._post(route, asked, dry_run=unstored, writer=writer)
-        if method == "PUT":
-            obj, created = do.update(route, body, dry_run=unstored, writer=writer)
-            return (201 if created else 200), obj
-        if method == "PATCH" and asked.applies:
-            obj, created = do.apply(
-                route,
-                body,
-                dry_run=unstored,
-                force=is_true(params.get("force")),
-                user=asked.user,
-                writer=writer,
-            )
-            return (201 if created else 200), obj
-        if method == "PATCH":
-            kind = asked.content_type
-            return 200, do.patch(route, body, kind, dry_run=unstored, strict=strict, writer=writer)
-        return self._delete(route, params, body, dry_run=unstored)
+    def _verb_of(self, asked: Asked) -> Callable[[Asked], Answer]:
+        """What carries the request out. Raises: StatusError for an unknown path."""
+        route = asked.route
+        if asked.method == "GET":
+            return self._get if route.name else self._list
+        if asked.method == "PATCH":
+            return self._apply if asked.applies else self._patch
+        return {"POST": self._post, "PUT": self._put, "DELETE": self._delete}[asked.method]
 
-    def _post(
-        self, route: Route, asked: _Asked, *, dry_run: bool, writer: Writer
-    ) -> dict[str, Any]:
+    def _get(self, asked: Asked) -> Answer:
+        version, newest = resource_version(asked.params), self._store.revision
+        if version > newest:
+            raise too_large_version(version, newest)
+        return 200, self._verbs().get(asked.route)
+
+    def _list(self, asked: Asked) -> Answer:
+        do, params = self._verbs(), asked.params
+        check_version(params, self._store.revision)
+        whole_number(params, "timeoutSeconds")
+        limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
+        if params.get("resourceVersion") == "0":
+            limit = 0  # a kube-apiserver answers from its cache, which knows no parts
+        selects = params.get("labelSelector") or params.get("fieldSelector")
+        return 200, do.list(
+            asked.route,
+            chosen(asked.route, params),
+            limit=limit,
+            start=start,
+            count_rest=not selects,
+        )
+
+    def _put(self, asked: Asked) -> Answer:
+        do, unstored, writer = self._verbs(), asked.dry_run, _writer(asked)
+        _require_known_fields(asked)
+        obj, created = do.update(asked.route, asked.body, dry_run=unstored, writer=writer)
+        return (201 if created else 200), obj
+
+    def _apply(self, asked: Asked) -> Answer:
+        do, unstored, writer = self._verbs(), asked.dry_run, _writer(asked)
+        _require_known_fields(asked)
+        obj, created = do.apply(
+            asked.route,
+            asked.body,
+            dry_run=unstored,
+            force=is_true(asked.params.get("force")),
+            user=asked.user,
+            writer=writer,
+        )
+        return (201 if created else 200), obj
+
+    def _patch(self, asked: Asked) -> Answer:
+        do, unstored, writer = self._verbs(), asked.dry_run, _writer(asked)
+        do.get(asked.route)
+        return 200, do.patch(
+            asked.route,
+            asked.body,
+            asked.content_type,
+            dry_run=unstored,
+            strict=_is_strict(asked),
+            writer=writer,
+        )
+
+    def _post(self, asked: Asked) -> Answer:
         """Create an object, answer a review, bind a pod to a node, or evict it (delete it)."""
-        do, body = self._verbs(), asked.body
+        do, route, unstored, writer = self._verbs(), asked.route, asked.dry_run, _writer(asked)
+        _require_known_fields(asked)
         if route.subresource == "token":
-            return self._reviews.token_request(route, body, self._clock_now())
+            return 201, self._reviews.token_request(route, asked.body, self._clock_now())
         if not route.resource.stored:
-            return self._review(route, body, asked.user)
+            return 201, self._review(route, asked.body, asked.user)
         if route.subresource == "binding":
-            do.bind(route, body)
-            return {**_DONE, "code": 201}
+            do.bind(route, asked.body)
+            return 201, {**_DONE, "code": 201}
         if route.subresource == "eviction":
-            check_shape(body, message("policy.v1.Eviction"))
-            require_eviction(body or {})
-            require_name(route, body or {}, "Eviction")
-            options = (body or {}).get("deleteOptions")
-            dry_run = dry_run or check_delete_options(options or {})
-            do.evict(route, options, dry_run=dry_run)
-            return {**_DONE, "code": 201}
-        return do.create(route, body, dry_run=dry_run, user=asked.user, writer=writer)
+            self._evict(route, asked.body or {}, dry_run=unstored)
+            return 201, {**_DONE, "code": 201}
+        return 201, do.create(route, asked.body, dry_run=unstored, user=asked.user, writer=writer)
+
+    def _evict(self, route: Route, body: dict[str, Any], *, dry_run: bool) -> None:
+        check_shape(body, message("policy.v1.Eviction"))
+        require_eviction(body)
+        require_name(route, body, "Eviction")
+        options = body.get("deleteOptions")
+        dry_run = dry_run or check_delete_options(options or {})
+        self._verbs().evict(route, options, dry_run=dry_run)
 
     def _review(self, route: Route, body: Any, user: User) -> dict[str, Any]:
         if route.resource.kind == "TokenReview":
@@ -231,11 +212,12 @@ class Dispatcher:
         """Who a bearer token belongs to. Raises: StatusError 401 for one that is not known."""
         return self._reviews.user_of(token, self._clock_now())
 
-    def _delete(
-        self, route: Route, params: Mapping[str, str], body: Any, *, dry_run: bool
-    ) -> tuple[int, dict[str, Any]]:
+    def _delete(self, asked: Asked) -> Answer:
         """Delete one object, or all of a collection that the selectors choose."""
-        do = self._verbs()
+        do, route, params, body = self._verbs(), asked.route, asked.params, asked.body
+        dry_run = asked.dry_run
+        _writer(asked)
+        _require_known_fields(asked)
         check_shape(body, message("meta.v1.DeleteOptions"))
         options = dict(body or {})
         if "gracePeriodSeconds" in params:
@@ -245,7 +227,7 @@ class Dispatcher:
             options.setdefault("propagationPolicy", params["propagationPolicy"])
         dry_run = check_delete_options(options) or dry_run
         if not route.name:
-            listed = do.list(route, _predicate(route, params))
+            listed = do.list(route, chosen(route, params))
             for item in listed["items"]:
                 where, name = item["metadata"].get("namespace"), item["metadata"]["name"]
                 one = replace(route, namespace=where, name=name)
@@ -257,43 +239,12 @@ class Dispatcher:
             return 200, obj
         return 200, _success(route, obj["metadata"]["uid"])
 
-    def _open_watch(
-        self, route: Route, params: Mapping[str, str], connected: Callable[[], bool]
-    ) -> Response:
-        """A response with the events of a collection, or of one object where the path has a
-        name."""
+    def _watch(self, asked: Asked, connected: Callable[[], bool]) -> Response:
+        """A response with the events of a collection or of one object."""
         self._verbs()
-        check_list_options(params)
-        version, timeout_s = resource_version(params), whole_number(params, "timeoutSeconds")
-        by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
-        options = WatchOptions(
-            resource=route.resource,
-            namespace=route.namespace,
-            matches=_predicate(route, {**params, **by_name}),
-            resource_version=version,
-            timeout_s=max(0, timeout_s) if timeout_s else None,
-            bookmarks=is_true(params.get("allowWatchBookmarks")),
-            bookmark_every_s=self._settings.bookmark_every_s,
-            initial_events=is_true(params.get("sendInitialEvents")),
-        )
-        events = watch_events(self._store, options, connected, self._latency)
-        return Response(200, {}, events)
-
-    def _check_version(self, params: Mapping[str, str]) -> None:
-        """Check the resourceVersion that the query asks for.
-
-        Raises: StatusError 400 for text that is not a version, 504 for a version that does not
-        exist yet, 400 for an exact version other than the newest, as old states are not kept.
-        """
-        check_list_options(params)
-        version, newest = resource_version(params), self._store.revision
-        if version > newest:
-            raise too_large_version(version, newest)
-        if params.get("resourceVersionMatch") == "Exact" and version != newest:
-            raise bad_request(
-                f"resourceVersionMatch: Exact is answered for the newest version only ({newest}), "
-                f"got {version}"
-            )
+        every_s = self._settings.bookmark_every_s
+        options = watch_options(asked.route, asked.params, bookmark_every_s=every_s)
+        return Response(200, {}, watch_events(self._store, options, connected, self._latency))
 
     def _verbs(self) -> Operations:
         """The operations of the store. The first call creates the system namespaces. Without a
@@ -319,15 +270,21 @@ class Dispatcher:
         return self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
 
 
-def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
-    resource = route.resource
-    own = resource.strategy.field_labels
-    # Kinds without fields of their own share a predicate, which knows namespaces for all.
-    place = ("metadata.namespace",) if resource.namespaced or not own else ()
-    supported = ("metadata.name", *place, *own)
-    by_field = field_selector(params.get("fieldSelector", ""), supported, own=bool(own))
-    by_label = label_selector(params.get("labelSelector", ""))
-    return lambda obj: by_field(obj) and by_label(obj)
+def _is_strict(asked: Asked) -> bool:
+    """Whether fields that the kind does not have are refused."""
+    strict = asked.params.get("fieldValidation") == "Strict"
+    return strict and asked.route.subresource not in _OTHER_KINDS
+
+
+def _require_known_fields(asked: Asked) -> None:
+    if _is_strict(asked) and isinstance(asked.body, dict):
+        require_known_fields(asked.body, asked.route.resource.message)
+
+
+def _writer(asked: Asked) -> Writer:
+    """Who writes. Raises: StatusError 422 for a wrong fieldManager."""
+    given = field_manager(asked.params, asked.method, applies=asked.applies)
+    return Writer(manager_name(given, asked.user_agent))
 
 
 def _success(route: Route, uid: str | None) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 from fakekubeapi.access import ADMIN, User
 from fakekubeapi.access.settings import AccessSettings
-from fakekubeapi.bodies import copy_json, encode
+from fakekubeapi.bodies import encode
 from fakekubeapi.errors import (
     StatusError,
-    already_exists,
     bad_request,
     conflict,
     invalid,
@@ -28,7 +27,7 @@ from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.storage.selectors import Predicate
 from fakekubeapi.storage.store import Key, Object, Store
-from fakekubeapi.verbs.admission import admit_service_account
+from fakekubeapi.verbs import creation
 from fakekubeapi.verbs.bindings import (
     binding_problem,
     is_disrupted,
@@ -36,6 +35,7 @@ from fakekubeapi.verbs.bindings import (
     with_disruption,
 )
 from fakekubeapi.verbs.controllers import Controllers
+from fakekubeapi.verbs.creation import New, Server
 from fakekubeapi.verbs.deletion import Deletion
 from fakekubeapi.verbs.ownership import SERVER, Owners, Writer
 from fakekubeapi.verbs.posted import (
@@ -72,10 +72,9 @@ class Operations:
     def __init__(self, store: Store, clock: Clock, ids: Ids, settings: AccessSettings) -> None:
         self._store = store
         self._clock = clock
-        self._ids = ids
-        self._settings = settings
         self._owners = Owners(settings)
         self.controllers = Controllers(store, clock, ids, settings)
+        self._server = Server(store, clock, ids, settings, self._owners, self.controllers)
         self.deletion = Deletion(store, clock)
 
     def create(
@@ -96,48 +95,8 @@ class Operations:
         not fit the path, 404 for an unknown namespace, 409 if the object exists, 422 for wrong
         fields.
         """
-        resource, namespace = route.resource, route.namespace or ""
-        obj = posted(route, body)
-        if namespace and self._store.get(Key("namespaces", "", namespace)) is None:
-            raise not_found("namespaces", namespace)
-        metadata = obj["metadata"]
-        version = str(metadata.get("resourceVersion") or "0")
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = metadata["generateName"] + self._ids.hex(5)
-        metadata["uid"] = self._ids.uuid()
-        metadata["creationTimestamp"] = self._now_text()
-        for field in ("resourceVersion", "managedFields", *(() if by_update else DELETION)):
-            metadata.pop(field, None)
-        given = copy_json(obj)
-        if resource.strategy.has_generation:
-            metadata["generation"] = 1
-        resource.strategy.prepare_create(obj)
-        owners = self._owners.of_new(route, given, obj, writer.at(metadata["creationTimestamp"]))
-        resource.strategy.admit(obj)
-        resource.strategy.set_times(obj, {}, metadata["creationTimestamp"])
-        resource.strategy.set_requester(obj, user.info())
-        if resource.qualified == "pods" and self._settings.service_account_admission:
-            admit_service_account(self._store, self._ids, obj)
-        causes = resource.strategy.validate_create(obj)
-        name = metadata.get("name", "")
-        if causes:
-            raise invalid(resource.kind, resource.group, name, causes)
-        if not by_update and version.strip("0").isdecimal():
-            why = "resourceVersion should not be set on objects to be created"
-            raise StatusError(500, why, reason="")
-        key = Key(resource.qualified, namespace, name)
-        there = self._store.get(key)
-        if there is not None:
-            leaving = "deletionTimestamp" in there["metadata"]
-            generated = bool(metadata.get("generateName"))
-            raise already_exists(resource.qualified, name, leaving=leaving, generated=generated)
-        if owners:
-            metadata["managedFields"] = owners
-        if dry_run:
-            return obj
-        stored = self._store.put(key, obj)
-        self.controllers.after_write(key)
-        return stored
+        new = New(route, body, user, writer, by_update, dry_run)
+        return creation.create(new, self._server)
 
     def get(self, route: Route) -> Object:
         """The stored object itself, not to be changed. Raises: StatusError 404."""

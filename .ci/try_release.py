@@ -34,7 +34,7 @@ IN_SDIST: Final = ("tests/conftest.py", "docs/rules.md", "CHANGELOG.md", "tox.in
 TRIED: Final = (
     ("refkubelet", "--version"),
     ("fakecri", "--help"),
-    ("fakeapi", "--help"),
+    ("fakekubeapi", "--help"),
     ("kubelet-conformance", "explain", "LIFE-143"),
     ("kubelet-conformance", "run", "-q", "--id", "stop-minimum"),
     ("kubelet-conformance", "run", "-q", "--id", "117373"),

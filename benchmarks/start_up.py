@@ -22,7 +22,7 @@ HEALTHY_MS = 500
 VERDICT_MS = 1000
 KUBELET = "import sys; from refkubelet.cli import main; sys.exit(main())"
 HELP_MS = 100
-PROJECT = ("refkubelet", "fakecri", "fakeapi", "kubelet-conformance")
+PROJECT = ("refkubelet", "fakecri", "fakekubeapi", "kubelet-conformance")
 
 
 def best_ms(command: Sequence[str], runs: int) -> float:

@@ -2,8 +2,8 @@
 process.
 
 `FakeApi` is the server; `fakekubeapi.httpx_transport` connects a lightkube client to it without a
-socket (so it works in virtual time), `fakekubeapi.http` and the command `fakeapi serve` put it on a
-TCP port, where `--data DIR` keeps the objects over restarts. How a request goes through the
+socket (so it works in virtual time), `fakekubeapi.http` and the command `fakekubeapi serve` put it
+on a TCP port, where `--data DIR` keeps the objects over restarts. How a request goes through the
 folders: `negotiation` chooses the format of the answer, `api` takes it, `bodies` decodes it (with
 `protobuf`, if that is what the client speaks), `faults` may make it fail, `verbs.dispatch` parses
 it with `requests` and carries it out with `verbs`, under the rules of `resources` and, for who owns
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fakekubeapi.latency import api_latency
     from fakekubeapi.verbs.dispatch import Response
 
-# Where each public name lives; imported when first used, so that `fakeapi --help` answers at once.
+# Where each public name lives; imported when first used: `fakekubeapi --help` answers at once.
 _HOMES = {
     "ApiUnreachable": "errors",
     "CertificateAuthority": "access.certificates",

@@ -80,8 +80,8 @@ class FakeApi:
     server without it, and a kubelet without projected volumes runs no pod that has one.
     `authority` signs approved certificate requests; None: they wait for a signer.
     `field_managers`: whether each object says in `metadata.managedFields` who owns its fields, as
-    in a kube-apiserver and in `fakeapi serve`; writes take two or three times as long then. False:
-    only those that are applied (server-side apply) do; what they had before is owned by
+    in a kube-apiserver and in `fakekubeapi serve`; writes take two or three times as long then.
+    False: only those that are applied (server-side apply) do; what they had before is owned by
     `before-first-apply`.
     `data`: a directory in which all objects are kept, so that a server that is started with it
     again goes on where the last one ended, crash or not; None: in memory alone. Raises

@@ -1,4 +1,4 @@
-"""`fakeapi serve`: the fake API server as a process of its own."""
+"""`fakekubeapi serve`: the fake API server as a process of its own."""
 
 from __future__ import annotations
 
@@ -72,23 +72,23 @@ def kubeconfig(url: str, root_pem: str = "") -> str:
 apiVersion: v1
 kind: Config
 clusters:
-- name: fakeapi
+- name: fakekubeapi
   cluster:
     server: {url}{authority}
 users:
-- name: fakeapi
+- name: fakekubeapi
   user: {user}
 contexts:
-- name: fakeapi
+- name: fakekubeapi
   context:
-    cluster: fakeapi
-    user: fakeapi
-current-context: fakeapi
+    cluster: fakekubeapi
+    user: fakekubeapi
+current-context: fakekubeapi
 """
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fakeapi", description="A fake kube-apiserver.")
+    parser = argparse.ArgumentParser(prog="fakekubeapi", description="A fake kube-apiserver.")
     add_version(parser)
     commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser("serve", help="serve until SIGTERM or SIGINT")
@@ -144,14 +144,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; `argv` None: the arguments of the process. Returns the exit status: 0 after
     a signal, 2 for a mistake in the command line or its surroundings."""
     options = _parser().parse_args(argv)
-    import asyncio  # here, not above: `fakeapi --help` shall not wait for it
+    import asyncio  # here, not above: `fakekubeapi --help` shall not wait for it
 
     try:
         host, port = parse_listen(options.listen)
         with asyncio.Runner(loop_factory=_loop_factory(options.clock_page)) as runner:
             runner.run(_serve(host, port, options))
     except UsageError as error:
-        print(f"fakeapi: {error}", file=sys.stderr)
+        print(f"fakekubeapi: {error}", file=sys.stderr)
         return 2
     return 0
 
@@ -175,7 +175,7 @@ def _loop_factory(clock_page: str | None) -> Callable[[], asyncio.AbstractEventL
 
 async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
     """Serve until SIGTERM or SIGINT. Raises: UsageError."""
-    # Here, not above: `fakeapi --help` shall not wait for the server's modules.
+    # Here, not above: `fakekubeapi --help` shall not wait for the server's modules.
     from fakekubeapi.api import FakeApi
     from fakekubeapi.storage.journal import DataError
     from fakekubeapi.storage.watch import BOOKMARK_EVERY_S
@@ -231,13 +231,13 @@ async def _serve_api(
         reason = error.strerror or str(error)
         raise UsageError(
             f"cannot listen on {host}:{port}: {reason}\n"
-            "  choose another address:  fakeapi serve --listen 127.0.0.1:0"
+            "  choose another address:  fakekubeapi serve --listen 127.0.0.1:0"
         ) from None
     async with server:
         if options.kubeconfig_out is not None:
             root_pem = authority.root_pem if authority else ""
             _write_kubeconfig(options.kubeconfig_out, server.url, root_pem)
-        print(f"fakeapi: serving on {server.url}", flush=True)
+        print(f"fakekubeapi: serving on {server.url}", flush=True)
         await stop.wait()
 
 

@@ -34,7 +34,7 @@ from simclock import RealClock
 
 _WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
-COMPACT_PATH: Final = "/fakeapi/compact"
+COMPACT_PATH: Final = "/fakekubeapi/compact"
 """A POST here is `FakeApi.compact`: watches from older versions get 410 Expired."""
 _MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 _SHUTDOWN_S: Final = 0.5

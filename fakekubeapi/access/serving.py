@@ -1,4 +1,4 @@
-"""TLS of `fakeapi serve`: the authority behind it, and the server's own certificate.
+"""TLS of `fakekubeapi serve`: the authority behind it, and the server's own certificate.
 
 Needs the package `cryptography` (of the extra `kubelet`), which is imported when it is needed.
 """

@@ -12,7 +12,7 @@ from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
 VERSION: Final = {
     "major": "1",
     "minor": "36",
-    "gitVersion": "v1.36.0-fakeapi",
+    "gitVersion": "v1.36.0-fakekubeapi",
     "platform": "linux/amd64",
     "goVersion": "none",
     "compiler": "none",

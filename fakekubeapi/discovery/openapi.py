@@ -29,7 +29,7 @@ def openapi_document(parts: list[str]) -> dict[str, Any] | None:
             here = [r for r in RESOURCES if (r.group, r.version) == (group, version)]
             return {
                 "openapi": "3.0.0",
-                "info": {"title": "fakeapi", "version": "v1.36.0"},
+                "info": {"title": "fakekubeapi", "version": "v1.36.0"},
                 "paths": dict(map(_path, (r for r in here if r.stored))),
                 "components": {"schemas": schemas(here)},
             }

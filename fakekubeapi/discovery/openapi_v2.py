@@ -21,7 +21,7 @@ def openapi_v2() -> dict[str, Any]:
     """The document."""
     return {
         "swagger": "2.0",
-        "info": {"title": "fakeapi", "version": "v1.36.0"},
+        "info": {"title": "fakekubeapi", "version": "v1.36.0"},
         "paths": dict(map(_path, (r for r in RESOURCES if r.stored))),
         "definitions": {name: _v2(schema) for name, schema in schemas(RESOURCES).items()},
     }

@@ -1,4 +1,4 @@
-"""The flags of `fakeapi serve` about kubelets, with kube-apiserver's names."""
+"""The flags of `fakekubeapi serve` about kubelets, with kube-apiserver's names."""
 
 from __future__ import annotations
 

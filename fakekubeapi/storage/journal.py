@@ -147,7 +147,7 @@ def _locked(directory: Path) -> IO[bytes]:
     except BlockingIOError:
         lock.close()
         raise DataError(
-            f"another fakeapi uses {directory}: stop it, or name another directory"
+            f"another fakekubeapi uses {directory}: stop it, or name another directory"
         ) from None
     return lock
 
@@ -156,7 +156,7 @@ def _write_whole(path: Path, entries: Iterable[Entry], forgotten: int) -> None:
     """Write a journal beside the one that is there, and put it in its place at once."""
     beside = path.with_suffix(".new")
     with beside.open("wb") as file:
-        header = {"fakeapi": FORMAT, "forgotten": forgotten}
+        header = {"fakekubeapi": FORMAT, "forgotten": forgotten}
         file.write(msgspec.json.encode(header) + b"\n")
         file.writelines(map(_line, entries))
         file.flush()
@@ -191,12 +191,12 @@ def _forgotten(path: Path, line: bytes) -> int:
         header = msgspec.json.decode(line)
     except msgspec.DecodeError:
         header = None
-    if not isinstance(header, dict) or "fakeapi" not in header:
-        raise DataError(f"{path} is no journal of fakeapi: name another directory")
-    if header["fakeapi"] != FORMAT:
+    if not isinstance(header, dict) or "fakekubeapi" not in header:
+        raise DataError(f"{path} is no journal of fakekubeapi: name another directory")
+    if header["fakekubeapi"] != FORMAT:
         raise DataError(
-            f"{path} is of another version: format {header['fakeapi']}, this fakeapi has {FORMAT}; "
-            "name another directory, or use the fakeapi that wrote it"
+            f"{path} is of another version: format {header['fakekubeapi']}, this fakekubeapi has "
+            f"{FORMAT}; name another directory, or use the fakekubeapi that wrote it"
         )
     return int(header.get("forgotten", 0))
 

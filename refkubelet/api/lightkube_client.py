@@ -107,7 +107,7 @@ class LightkubeApiClient(StorageRequests):
 
     @classmethod
     def in_process(
-        cls, transport: httpx2.AsyncBaseTransport, server: str = "http://fakeapi"
+        cls, transport: httpx2.AsyncBaseTransport, server: str = "http://fakekubeapi"
     ) -> LightkubeApiClient:
         """A client whose HTTP requests go to `transport` and never to a socket."""
         config = SingleConfig(
@@ -148,7 +148,7 @@ class LightkubeApiClient(StorageRequests):
         return cls(HttpWire(_http(config, transport)), config.cluster.server, config)
 
     @classmethod
-    def over(cls, wire: Wire, server: str = "http://fakeapi") -> LightkubeApiClient:
+    def over(cls, wire: Wire, server: str = "http://fakekubeapi") -> LightkubeApiClient:
         """A client whose requests go over `wire`; `server` is what errors call the server."""
         return cls(wire, server)
 

@@ -75,9 +75,9 @@ def kubelet_request(data: bytes) -> None:
     assert not _COMPLAINTS.records, _COMPLAINTS.records[0].getMessage()
 
 
-def fakeapi_request(data: bytes) -> None:
-    """fakeapi answers, be it with a 500: kube-apiserver does so, too, to an apply that it cannot
-    read."""
+def fakekubeapi_request(data: bytes) -> None:
+    """fakekubeapi answers, be it with a 500: kube-apiserver does so, too, to an apply that it
+    cannot read."""
     sent = _sent(data)
     path, params = path_of(sent.target), dict(query_of(sent.target))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from fuzz_servers import fakeapi_request, kubelet_request
+from fuzz_servers import fakekubeapi_request, kubelet_request
 
 from conformance.scenarios.reading import read_scenario
 from fakecri.errors import ScriptError
@@ -122,7 +122,7 @@ TARGETS: Final = {
     "script": Target(_script, (ScriptError,)),
     "log-query": Target(_log_query, (BadRequest,)),
     "kubelet-request": Target(kubelet_request, (BadRequest,)),
-    "fakeapi-request": Target(fakeapi_request, (BadRequest,)),
+    "fakekubeapi-request": Target(fakekubeapi_request, (BadRequest,)),
     "http-head": Target(parse_head, ()),
     "spdy-frames": Target(_spdy_frames, (FrameError,)),
     "resource-state": Target(_allocated, (CheckpointError,)),

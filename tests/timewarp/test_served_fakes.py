@@ -1,4 +1,4 @@
-"""`fakecri serve` and `fakeapi serve` in the time of a clock page."""
+"""`fakecri serve` and `fakekubeapi serve` in the time of a clock page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import timewarp
 from fakecri.cli import main as fakecri
-from fakekubeapi.cli import main as fakeapi
+from fakekubeapi.cli import main as fakekubeapi
 from timewarp.pages import TimePage
 
 SHORT_S = 240.0
@@ -103,7 +103,7 @@ def test_what_is_no_page_is_told_in_one_sentence(
     page = f"--clock-page={tmp_path}/page"
     assert fakecri(["serve", "--listen", f"unix://{tmp_path}/cri.sock", page]) == 2
     assert "--clock-page: " in capsys.readouterr().err
-    assert fakeapi(["serve", "--listen", "127.0.0.1:0", page]) == 2
+    assert fakekubeapi(["serve", "--listen", "127.0.0.1:0", page]) == 2
     assert "is no clock page" in capsys.readouterr().err
     words = ["--clock=manual", f"--control=unix://{tmp_path}/ctl.sock", page]
     assert fakecri(["serve", "--listen", f"unix://{tmp_path}/cri.sock", *words]) == 2

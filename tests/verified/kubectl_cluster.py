@@ -1,4 +1,4 @@
-"""A cluster for kubectl: a node on the fake runtime, with `fakeapi serve` as its API server or,
+"""A cluster for kubectl: a node on the fake runtime, with `fakekubeapi serve` as its API server or,
 where REFKUBELET_KUBECTL_CLUSTER names a kubeconfig of an administrator, a real one. The node's
 kubelet is refkubelet or, where REFKUBELET_KUBECTL_KUBELET names one, a kubelet binary.
 

@@ -72,7 +72,7 @@ def test_the_fake_answers_like_kube_apiserver(
     stack = AsyncExitStack()
     try:
         side = runner.run(stack.enter_async_context(session(URL, TOKEN)))
-        fake = runner.run(server_of_fake(stack, "fakeapi"))
+        fake = runner.run(server_of_fake(stack, "fakekubeapi"))
         pair = ApiPair(
             Server("kube-apiserver", side), fake, collect="REFKUBELET_COLLECT" in os.environ
         )

@@ -335,8 +335,8 @@ class NodeApi:
 
     @looked_at
     def requests(self, method: str, path: str) -> Sequence[Any]:
-        """The kubelet's requests that were answered so far (fakeapi's records), in order; `path` is
-        a regular expression. What one has done may be seen before it is among them."""
+        """The kubelet's requests that were answered so far (fakekubeapi's records), in order;
+        `path` is a regular expression. What one has done may be seen before it is among them."""
         found = self._parts.the_api().fake.requests(method, path)
         return Seen(found, self._watch, f"{method} {path}")
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, ok
+from fakekubeapi_helpers import CONFIGMAPS, ok
 
 from fakekubeapi import FakeApi
 from fakekubeapi.apply.last_applied import LAST_APPLIED, with_last_applied

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import NODES, PODS, create, get, pod
+from fakekubeapi_helpers import NODES, PODS, create, get, pod
 
 from fakekubeapi import FakeApi, StatusError
 from fakekubeapi.kubelets.addresses import kubelet_of, parts_of, pod_address, service_address

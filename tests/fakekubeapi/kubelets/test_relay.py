@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from aiohttp import web
-from fakeapi_helpers import NODES, PODS, create, pod
+from fakekubeapi_helpers import NODES, PODS, create, pod
 
 from fakekubeapi import CertificateAuthority, FakeApi
 from fakekubeapi.access.serving import kubelet_client_pem, server_context

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
-from fakeapi_helpers import CONFIGMAPS, NODES, PODS, pod
+from fakekubeapi_helpers import CONFIGMAPS, NODES, PODS, pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.bodies import PROTOBUF

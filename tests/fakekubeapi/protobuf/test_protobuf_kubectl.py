@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fakeapi_helpers import NODES, PODS, pod
+from fakekubeapi_helpers import NODES, PODS, pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.bodies import PROTOBUF

@@ -1,5 +1,5 @@
-"""The API client over HTTP and over the wire without it, against fakeapi in virtual time (STAT-022,
-SRC-051)."""
+"""The API client over HTTP and over the wire without it, against fakekubeapi in virtual time
+(STAT-022, SRC-051)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_server_that_is_down_is_an_error_without_status(world: World) ->
     with world.api.down(), pytest.raises(ApiError) as caught:
         await world.client.get_node("n1")
     assert caught.value.status == 0
-    assert "GET http://fakeapi/api/v1/nodes/n1" in str(caught.value)
+    assert "GET http://fakekubeapi/api/v1/nodes/n1" in str(caught.value)
 
 
 async def test_a_server_that_hangs_is_given_up(world: World) -> None:
@@ -90,7 +90,7 @@ async def test_a_watch_tells_of_changes_and_of_an_outage(world: World) -> None:
     assert (first.type, first.object.metadata and first.object.metadata.name) == ("ADDED", "a")
     await world.client.delete_pod("default", "a", grace_period_s=0)
     assert [(await anext(events)).type for _ in range(2)] == ["MODIFIED", "DELETED"]
-    with world.api.down(), pytest.raises(ApiError, match="watch of http://fakeapi") as caught:
+    with world.api.down(), pytest.raises(ApiError, match="watch of http://fakekubeapi") as caught:
         await anext(events)
     assert caught.value.status == 0
 

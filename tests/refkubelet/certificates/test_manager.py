@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from certificate_world import CSRS, HOUR, WANTED, World
-from fakeapi_helpers import MERGE_PATCH
+from fakekubeapi_helpers import MERGE_PATCH
 
 from refkubelet.api.client import ApiError
 from refkubelet.certificates.requests import CLIENT, SERVING

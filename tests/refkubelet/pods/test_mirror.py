@@ -1,4 +1,4 @@
-"""Mirror pods, against fakeapi in virtual time (MIRR-022..029, SRC-052)."""
+"""Mirror pods, against fakekubeapi in virtual time (MIRR-022..029, SRC-052)."""
 
 from __future__ import annotations
 

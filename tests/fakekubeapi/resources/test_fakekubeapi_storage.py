@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from fakeapi_causes import STORAGE, SUBDOMAIN, Causes, change, check, named
-from fakeapi_helpers import create, get, ok, patch, refused
+from fakekubeapi_causes import STORAGE, SUBDOMAIN, Causes, change, check, named
+from fakekubeapi_helpers import create, get, ok, patch, refused
 
 from fakekubeapi import FakeApi
 from fakekubeapi.resources import find_resource

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from fakeapi_helpers import (
+from fakekubeapi_helpers import (
     CONFIGMAPS,
     JSON_PATCH,
     MERGE_PATCH,

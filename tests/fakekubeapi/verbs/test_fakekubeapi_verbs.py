@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import (
+from fakekubeapi_helpers import (
     CONFIGMAPS,
     JSON_PATCH,
     LEASES,

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import MERGE_PATCH, POD_A, PODS, create, get, ok, patch, pod, refused
+from fakekubeapi_helpers import MERGE_PATCH, POD_A, PODS, create, get, ok, patch, pod, refused
 from pods import IMAGE
 
 from fakekubeapi import FakeApi

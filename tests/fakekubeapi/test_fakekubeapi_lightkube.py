@@ -22,7 +22,7 @@ pytestmark = pytest.mark.virtual_time
 CONFIG = SingleConfig(
     context_name="fake",
     context=Context(cluster="fake", user="fake"),
-    cluster=Cluster(server="http://fakeapi", insecure=True),
+    cluster=Cluster(server="http://fakekubeapi", insecure=True),
     user=User(),
 )
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from fakeapi_causes import CSI, STORAGE, SUBDOMAIN, Causes, change, check, named
-from fakeapi_helpers import create, get, ok, refused
+from fakekubeapi_causes import CSI, STORAGE, SUBDOMAIN, Causes, change, check, named
+from fakekubeapi_helpers import create, get, ok, refused
 
 from fakekubeapi import FakeApi
 

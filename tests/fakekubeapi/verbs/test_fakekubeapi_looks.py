@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, PODS, pod
+from fakekubeapi_helpers import CONFIGMAPS, PODS, pod
 
 from fakekubeapi import FakeApi
 

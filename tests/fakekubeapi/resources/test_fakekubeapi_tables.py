@@ -6,7 +6,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from fakeapi_helpers import PODS, pod
+from fakekubeapi_helpers import PODS, pod
 
 from fakekubeapi import FakeApi
 from fakekubeapi.http import serve

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fakeapi_helpers import POD_A, PODS, create, get, ok, patch, pod, refused
+from fakekubeapi_helpers import POD_A, PODS, create, get, ok, patch, pod, refused
 
 from fakekubeapi import FakeApi
 from simclock import run_virtual

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from fakeapi_helpers import NODES, PODS, create, ok, pod, refused
+from fakekubeapi_helpers import NODES, PODS, create, ok, pod, refused
 
 from fakekubeapi import ApiUnreachable, FakeApi
 

@@ -1,4 +1,4 @@
-"""What users copy from docs/fakeapi.md works, and the page has what there is."""
+"""What users copy from docs/fakekubeapi.md works, and the page has what there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_examples_run import run, run_pytest
 
 from fakekubeapi import cli
 
-PAGE = (ROOT / "docs/fakeapi.md").read_text()
+PAGE = (ROOT / "docs/fakekubeapi.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -31,12 +31,12 @@ def test_the_python_blocks_of_the_page_pass(tmp_path: Path) -> None:
 
 
 def test_the_shell_block_of_the_page_runs(tmp_path: Path) -> None:
-    script = next(block for block in blocks("sh") if "fakeapi serve" in block)
+    script = next(block for block in blocks("sh") if "fakekubeapi serve" in block)
     if not shutil.which("kubectl"):
         script = re.sub(r"^kubectl.*\n", "", script, flags=re.M)
     if shutil.which("curl"):
         output = run(tmp_path, "sh", "-euc", script)
-        assert '"gitVersion":"v1.36.0-fakeapi"' in output
+        assert '"gitVersion":"v1.36.0-fakekubeapi"' in output
         assert output.count("green") >= 2
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import MERGE_PATCH, create, ok, patch, refused
+from fakekubeapi_helpers import MERGE_PATCH, create, ok, patch, refused
 
 from fakekubeapi import FakeApi
 

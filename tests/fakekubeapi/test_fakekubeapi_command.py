@@ -1,4 +1,4 @@
-"""Switches of `fakeapi serve` beyond where it listens."""
+"""Switches of `fakekubeapi serve` beyond where it listens."""
 
 import base64
 import json
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from fakeapi_helpers import PODS, pod
-from test_fakeapi_http import start_cli
+from fakekubeapi_helpers import PODS, pod
+from test_fakekubeapi_http import start_cli
 
 from fakekubeapi.cli import main
 
@@ -78,4 +78,4 @@ def test_wrong_switches_are_one_clear_error(
     switches: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", "--listen", "127.0.0.1:0", *switches]) == 2
-    assert capsys.readouterr().err.startswith(f"fakeapi: {said}")
+    assert capsys.readouterr().err.startswith(f"fakekubeapi: {said}")

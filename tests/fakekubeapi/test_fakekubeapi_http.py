@@ -17,7 +17,7 @@ import aiohttp
 import lightkube
 import pytest
 import yaml
-from fakeapi_helpers import PODS, pod
+from fakekubeapi_helpers import PODS, pod
 from lightkube.config.kubeconfig import KubeConfig
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Node, Pod
@@ -99,7 +99,7 @@ async def test_a_post_compacts_the_history() -> None:
     async with await serve(FakeApi()) as server, aiohttp.ClientSession(server.url) as http:
         async with http.post(PODS, json=pod()) as answer:
             assert answer.status == 201
-        async with http.post("/fakeapi/compact") as answer:
+        async with http.post("/fakekubeapi/compact") as answer:
             assert answer.status == 200
         params = {"watch": "true", "resourceVersion": "1"}
         async with http.get("/api/v1/pods", params=params) as stream:
@@ -152,7 +152,7 @@ def test_serve_writes_a_kubeconfig_and_stops_on_sigterm(tmp_path: Path) -> None:
     with start_cli("serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", str(out)) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
-        url = line.removeprefix("fakeapi: serving on ").strip()
+        url = line.removeprefix("fakekubeapi: serving on ").strip()
         server = KubeConfig.from_file(out).get().cluster.server
         assert server == url
         os.kill(process.pid, signal.SIGTERM)
@@ -165,7 +165,7 @@ def test_a_used_port_is_one_clear_error(capsys: pytest.CaptureFixture[str]) -> N
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         assert main(["serve", "--listen", address]) == 2
     message = capsys.readouterr().err
-    assert message.startswith(f"fakeapi: cannot listen on {address}: ")
+    assert message.startswith(f"fakekubeapi: cannot listen on {address}: ")
     assert "--listen 127.0.0.1:0" in message
     assert "Traceback" not in message
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, configmap, create, get, ok
+from fakekubeapi_helpers import CONFIGMAPS, configmap, create, get, ok
 
 from fakekubeapi import FakeApi, Response
 

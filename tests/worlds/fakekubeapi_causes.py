@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fakeapi_helpers import MERGE_PATCH, patch, refused
+from fakekubeapi_helpers import MERGE_PATCH, patch, refused
 
 from fakekubeapi import FakeApi, Response
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from fakeapi_helpers import (
+from fakekubeapi_helpers import (
     CONFIGMAPS,
     PODS,
     configmap,

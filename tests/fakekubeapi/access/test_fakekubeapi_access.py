@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import ok, refused
+from fakekubeapi_helpers import ok, refused
 
 from fakekubeapi import FakeApi, User
 from fakekubeapi.access import AccessPolicy, Attributes

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakeapi_helpers import POD_A, PODS, create, ok, pod, refused
+from fakekubeapi_helpers import POD_A, PODS, create, ok, pod, refused
 
 from fakekubeapi import FakeApi
 from fakekubeapi.access.tokens import read, sign

@@ -1,4 +1,4 @@
-"""`fakeapi serve --tls --approve-certificates`: the authority, its files, the kubeconfig."""
+"""`fakekubeapi serve --tls --approve-certificates`: the authority, its files, the kubeconfig."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def served(directory: Path, *flags: str) -> Iterator[tuple[str, Path]]:
     command = [sys.executable, "-m", "fakekubeapi.cli", "serve", *listen, *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().removeprefix("fakeapi: serving on ").strip(), out
+        yield process.stdout.readline().removeprefix("fakekubeapi: serving on ").strip(), out
         os.kill(process.pid, signal.SIGTERM)
     assert process.returncode == 0
 

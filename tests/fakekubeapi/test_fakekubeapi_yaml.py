@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, ok, refused
+from fakekubeapi_helpers import CONFIGMAPS, ok, refused
 
 from fakekubeapi import FakeApi, StatusError
 from fakekubeapi.bodies import decode_yaml

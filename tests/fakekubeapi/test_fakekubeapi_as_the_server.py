@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fakeapi_helpers import (
+from fakekubeapi_helpers import (
     CONFIGMAPS,
     PODS,
     configmap,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, configmap, create, get, ok, patch, refused
+from fakekubeapi_helpers import CONFIGMAPS, configmap, create, get, ok, patch, refused
 
 from fakekubeapi import FakeApi
 from fakekubeapi.cli import main
@@ -110,11 +110,11 @@ async def test_a_torn_last_line_is_dropped_with_a_warning(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"fakeapi":2}\n', "is of another version: format 2, this fakeapi has 1"),
-        ("something else\n", "is no journal of fakeapi"),
-        ("", "is no journal of fakeapi"),
-        ('{"fakeapi":1}\n{"revision":\n{}\n', "line 2 is broken"),
-        ('{"fakeapi":1}\n{"revision":1}\n', "line 2 is broken"),
+        ('{"fakekubeapi":2}\n', "is of another version: format 2, this fakekubeapi has 1"),
+        ("something else\n", "is no journal of fakekubeapi"),
+        ("", "is no journal of fakekubeapi"),
+        ('{"fakekubeapi":1}\n{"revision":\n{}\n', "line 2 is broken"),
+        ('{"fakekubeapi":1}\n{"revision":1}\n', "line 2 is broken"),
     ],
 )
 def test_what_cannot_be_read(tmp_path: Path, text: str, words: str) -> None:
@@ -128,7 +128,7 @@ def test_what_cannot_be_read(tmp_path: Path, text: str, words: str) -> None:
 
 def test_a_directory_has_one_server(tmp_path: Path) -> None:
     api = FakeApi(data=tmp_path)
-    with pytest.raises(DataError, match="another fakeapi uses"):
+    with pytest.raises(DataError, match="another fakekubeapi uses"):
         FakeApi(data=tmp_path)
     api.close()
     FakeApi(data=tmp_path).close()
@@ -140,7 +140,7 @@ def test_a_directory_that_cannot_be_made(
     (tmp_path / "file").write_text("")
     assert main(["serve", "--data", str(tmp_path / "file" / "x")]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("fakeapi: --data: cannot use ")
+    assert said.startswith("fakekubeapi: --data: cannot use ")
     assert "Not a directory" in said
 
 
@@ -193,4 +193,4 @@ def test_a_killed_server_has_kept_what_it_answered(tmp_path: Path) -> None:
     api.close()
     assert {f"c{n}" for n in range(answered + 1)} <= names
     header = json.loads((tmp_path / JOURNAL).read_text().splitlines()[0])
-    assert header["fakeapi"] == journal.FORMAT
+    assert header["fakekubeapi"] == journal.FORMAT

@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import pytest
-from fakeapi_helpers import MERGE_PATCH, create, ok, refused
+from fakekubeapi_helpers import MERGE_PATCH, create, ok, refused
 
 from fakekubeapi import CertificateAuthority, FakeApi, User
 from simclock import RealClock

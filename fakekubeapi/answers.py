@@ -4,15 +4,17 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cache
+from typing import Any
 
 import yaml
 
 from fakekubeapi.bodies import JSON, PROTOBUF, YAML, encode
 from fakekubeapi.errors import StatusError
 from fakekubeapi.protobuf.envelope import encode_event, encode_object
+from kubeobjects.schema.messages import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,27 +45,28 @@ def _encode_yaml(value: dict[str, Any]) -> bytes:
     )
 
 
-def _encode_protobuf(obj: dict[str, Any]) -> bytes:
-    try:
-        return encode_object(obj)
-    except ValueError as error:
-        raise _unwritable(error) from None
-
-
-def _protobuf_frame(event: dict[str, Any]) -> bytes:
-    try:
-        return encode_event(event)
-    except ValueError as error:
-        return encode_event({"type": "ERROR", "object": _unwritable(error).body()})
-
-
 def _unwritable(error: ValueError) -> StatusError:
     return StatusError(500, f"Internal error occurred: {error}")
 
 
-FORMAT_OF: Final = {
-    JSON: Format(JSON, JSON, encode, _json_line),
-    YAML: Format(YAML, YAML, _encode_yaml, _encode_yaml),  # no watch is ever YAML
-    PROTOBUF: Format(PROTOBUF, f"{PROTOBUF};stream=watch", _encode_protobuf, _protobuf_frame),
-}
-"""The formats by their media types."""
+@cache
+def formats(schema: Schema) -> Mapping[str, Format]:
+    """The formats by their media types; `schema`: the types that protobuf is written by."""
+
+    def in_protobuf(obj: dict[str, Any]) -> bytes:
+        try:
+            return encode_object(obj, schema)
+        except ValueError as error:
+            raise _unwritable(error) from None
+
+    def frame(event: dict[str, Any]) -> bytes:
+        try:
+            return encode_event(event, schema)
+        except ValueError as error:
+            return encode_event({"type": "ERROR", "object": _unwritable(error).body()}, schema)
+
+    return {
+        JSON: Format(JSON, JSON, encode, _json_line),
+        YAML: Format(YAML, YAML, _encode_yaml, _encode_yaml),  # no watch is ever YAML
+        PROTOBUF: Format(PROTOBUF, f"{PROTOBUF};stream=watch", in_protobuf, frame),
+    }

@@ -27,6 +27,7 @@ from fakekubeapi.kubelets.places import Place
 from fakekubeapi.requests.asked import Asked
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
+from kubeobjects.schema.messages import DEFAULT_MINOR, schema_of
 from simclock import Clock, Ids, Latency, Rng
 from simclock.latency import NO_DELAY
 
@@ -90,6 +91,8 @@ class FakeApi:
     and at their time-out only, so that nothing happens in virtual time while nothing changes.
     `kubelets`: how to reach kubelets, to which a server on a socket passes on logs, exec and the
     like.
+    `kubernetes`: the minor whose types it serves, of those that `kubeobjects.schema` has; the rules
+    are those of the default one. Raises: LookupError for another.
     """
 
     def __init__(
@@ -106,7 +109,9 @@ class FakeApi:
         data: Path | None = None,
         bookmark_every_s: float | None = None,
         kubelets: KubeletOptions | None = None,
+        kubernetes: str = DEFAULT_MINOR,
     ) -> None:
+        self.schema = schema_of(kubernetes)
         self._latency = None if latency is None or latency.none else latency
         self.store = Store(history, data)
         self._settings = AccessSettings(
@@ -115,6 +120,7 @@ class FakeApi:
             field_managers=field_managers,
             bookmark_every_s=bookmark_every_s,
             kubelets=kubelets or KubeletOptions(),
+            schema=self.schema,
         )
         self._dispatcher = Dispatcher(
             self.store,
@@ -159,6 +165,7 @@ class FakeApi:
             content_type=content_type,
             user=user,
             user_agent=user_agent,
+            schema=self.schema,
         )
         response = await self.exchange(asked)
         events = None if response.events is None else _copied(response.events)

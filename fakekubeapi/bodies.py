@@ -18,6 +18,7 @@ import msgspec
 
 from fakekubeapi.errors import StatusError, bad_request, unsupported_media_type
 from fakekubeapi.protobuf.envelope import DecodeError, decode_object, unrecognized
+from kubeobjects.schema.messages import Schema
 from kubeobjects.yaml.document import decoded
 from kubeobjects.yaml.errors import TooLargeError, YamlError
 from kubeobjects.yaml.nodes import Limits, compose
@@ -44,15 +45,21 @@ _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
 
 
 def decode_body(
-    method: str, body: Any, content_type: str, expected: tuple[str, str] = ("", "")
+    method: str,
+    body: Any,
+    content_type: str,
+    *,
+    expected: tuple[str, str] = ("", ""),
+    schema: Schema | None = None,
 ) -> Any:
     """A copy of a request's body that nothing else refers to; bytes are decoded, None (no
     body) stays None.
 
     `content_type` counts for bytes only; for a PATCH it has to be one of `PATCH_TYPES`, else it is
     JSON, YAML, protobuf or empty. `expected`: apiVersion and kind of a body that does not tell
-    (protobuf needs them, and refusals name them). Raises: StatusError 415 for another type, 400
-    that says where the text is broken or that it is nested too deeply."""
+    (protobuf needs them, and refusals name them); `schema`: the types of the minor that is served.
+    Raises: StatusError 415 for another type, 400 that says where the text is broken or that it is
+    nested too deeply."""
     if not isinstance(body, bytes):
         require_shallow(body)
         return copy_json(body)
@@ -62,7 +69,7 @@ def decode_body(
         raise unsupported_media_type([name for name in known if name])
     if media_type in _IN_YAML:
         return _small(decode_yaml(body, "" if media_type == APPLY_PATCH else expected[1]))
-    value = _from_protobuf(body, expected) if media_type == PROTOBUF else _decoded(body)
+    value = _from_protobuf(body, expected, schema) if media_type == PROTOBUF else _decoded(body)
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         require_shallow(value)
     return _small(value) if _LARGE_NUMBER.search(body) else value
@@ -87,9 +94,9 @@ def decode_yaml(body: bytes, kind: str = "") -> Any:
         raise bad_request(why) from None
 
 
-def _from_protobuf(body: bytes, expected: tuple[str, str]) -> Any:
+def _from_protobuf(body: bytes, expected: tuple[str, str], schema: Schema | None) -> Any:
     try:
-        return decode_object(body, expected)
+        return decode_object(body, expected, schema)
     except DecodeError as error:
         raise bad_request(str(error)) from None
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from fakekubeapi.access import User
-from fakekubeapi.answers import FORMAT_OF, Format
+from fakekubeapi.answers import Format, formats
 from fakekubeapi.api import FakeApi
 from fakekubeapi.bodies import JSON
 from fakekubeapi.errors import ApiUnreachable, StatusError
@@ -145,9 +145,10 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
             content_type=request.headers.get("Content-Type", JSON),
             user=_owner(request) or api.client_of(request.headers.get("Authorization", "")),
             user_agent=request.headers.get("User-Agent", ""),
+            schema=api.schema,
         )
         wanted = negotiated(asked, request.headers.get("Accept", ""))
-        shape, written = _shape(asked, wanted.form), FORMAT_OF[wanted.format]
+        shape, written = _shape(asked, wanted.form), formats(api.schema)[wanted.format]
         sent = (await request.read() or None) if reads else None
         response = await api.exchange(asked.with_body(sent))
         shown = shape if response.ok else _unchanged
@@ -158,10 +159,10 @@ async def _handle(api: FakeApi, relay: Relay, request: web.Request) -> web.Strea
     except ApiUnreachable:
         return _cut(request)
     except StatusError as error:
-        return _refused(request, error)
+        return _refused(api, request, error)
     except web.HTTPRequestEntityTooLarge:
         text = f"Request entity too large: limit is {_MAX_BODY_BYTES}"
-        return _refused(request, StatusError(413, text))
+        return _refused(api, request, StatusError(413, text))
 
 
 def _owner(request: web.Request) -> User | None:
@@ -175,8 +176,9 @@ def _owner(request: web.Request) -> User | None:
     return User(name, groups=(*groups, "system:authenticated"))
 
 
-def _refused(request: web.Request, error: StatusError) -> web.Response:
-    written = FORMAT_OF[format_of_refusals(request.headers.get("Accept", "")).format]
+def _refused(api: FakeApi, request: web.Request, error: StatusError) -> web.Response:
+    chosen = format_of_refusals(request.headers.get("Accept", ""))
+    written = formats(api.schema)[chosen.format]
     body = written.encode(error.body())
     return web.Response(status=error.code, body=body, content_type=written.content_type)
 

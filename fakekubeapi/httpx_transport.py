@@ -38,6 +38,7 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
                 content_type=request.headers.get("Content-Type", JSON),
                 user=self._api.client_of(request.headers.get("Authorization", "")),
                 user_agent=request.headers.get("User-Agent", ""),
+                schema=self._api.schema,
             )
             response = await self._api.exchange(asked)
         except ApiUnreachable as error:

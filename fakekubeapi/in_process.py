@@ -35,7 +35,14 @@ class InProcessWire:
     ) -> tuple[int, bytes]:
         """One request and its answer: HTTP status and body. `path` is not quoted; `content_type`
         "": JSON, or no body."""
-        asked = Asked(method, path, params or {}, sent=content, content_type=content_type or JSON)
+        asked = Asked(
+            method,
+            path,
+            params or {},
+            sent=content,
+            content_type=content_type or JSON,
+            schema=self._api.schema,
+        )
         response = await self._api.exchange(asked)
         return response.status, encode(response.body)
 
@@ -45,7 +52,7 @@ class InProcessWire:
     ) -> AsyncIterator[tuple[int, bytes, AsyncIterator[bytes]]]:
         """An open watch: HTTP status, the body if it was refused, and a JSON line for each event.
         It is closed with its block."""
-        response = await self._api.exchange(Asked("GET", path, params))
+        response = await self._api.exchange(Asked("GET", path, params, schema=self._api.schema))
         if response.events is None:
             yield response.status, encode(response.body), _none()
             return

@@ -11,6 +11,7 @@ from fakekubeapi.protobuf.envelope import has_message
 from fakekubeapi.requests.accept import FORMATS, STREAMS, Wanted, wanted
 from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.kinds import kind_at
+from kubeobjects.schema.messages import Schema
 
 
 def negotiated(asked: Asked, accept: str) -> Wanted:
@@ -20,9 +21,13 @@ def negotiated(asked: Asked, accept: str) -> Wanted:
     if reads and asked.path in ("/openapi/v2", "/version"):
         # Of OpenAPI kubectl wants a protobuf of its own and can do without.
         return wanted(accept, produces=(JSON,), serves=lambda media_type: media_type == JSON)
-    if reads and (document := discovery_document(asked.path)) is not None:
+    if reads and (document := discovery_document(asked.path, asked.schema)) is not None:
         kind = document.get("kind")
-        return wanted(accept, forms=False, serves=_serves("v1", kind)) if kind else Wanted()
+        return (
+            wanted(accept, forms=False, serves=_serves("v1", kind, asked.schema))
+            if kind
+            else Wanted()
+        )
     try:
         route = asked.route
     except StatusError:  # that is what the answer says then
@@ -33,7 +38,7 @@ def negotiated(asked: Asked, accept: str) -> Wanted:
         produces=FORMATS + STREAMS if reads and not route.name else FORMATS,
         watch=asked.watches,
         forms=resource.stored and kind_at("GET", route)[1] == resource.kind,
-        serves=_serves(resource.api_version, resource.kind),
+        serves=_serves(resource.api_version, resource.kind, asked.schema),
     )
 
 
@@ -45,6 +50,6 @@ def format_of_refusals(accept: str) -> Wanted:
         return Wanted()
 
 
-def _serves(api_version: str, kind: str) -> Callable[[str], bool]:
+def _serves(api_version: str, kind: str, schema: Schema) -> Callable[[str], bool]:
     """Whether objects of that kind can be written in a format."""
-    return lambda media_type: media_type != PROTOBUF or has_message(api_version, kind)
+    return lambda media_type: media_type != PROTOBUF or has_message(api_version, kind, schema)

@@ -10,6 +10,7 @@ from fakekubeapi.access.policy import AccessPolicy
 from fakekubeapi.access.signing import Signing
 from fakekubeapi.access.users import Users
 from fakekubeapi.kubelets.options import KubeletOptions
+from kubeobjects.schema.messages import Schema, schema_of
 
 
 @dataclass
@@ -31,6 +32,8 @@ class AccessSettings:
     bookmark_every_s: float | None = None
     """How often watches get a bookmark; None: after initial events and at their time-out only."""
 
+    schema: Schema = field(default_factory=schema_of)
+    """The types of the minor that is served."""
     kubelets: KubeletOptions = field(default_factory=KubeletOptions)
     """How to reach kubelets, for logs, exec and the like."""
 

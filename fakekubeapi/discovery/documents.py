@@ -8,11 +8,10 @@ from fakekubeapi.discovery.openapi import openapi_document
 from fakekubeapi.discovery.openapi_v2 import openapi_v2
 from fakekubeapi.kubelets.paths import discovery_rows
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
+from kubeobjects.schema.messages import Schema
 
-VERSION: Final = {
+_VERSION: Final = {
     "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.0-fakekubeapi",
     "platform": "linux/amd64",
     "goVersion": "none",
     "compiler": "none",
@@ -30,16 +29,17 @@ _OTHER_GROUPS: Final = {"eviction": "policy", "token": "authentication.k8s.io"}
 """The groups of subresources whose kind is of another group than the resource."""
 
 
-def discovery_document(path: str) -> dict[str, Any] | None:
+def discovery_document(path: str, types: Schema) -> dict[str, Any] | None:
     """The document at `path` (`/version`, `/api`, `/apis` and what is below, `/openapi/v2`,
     `/openapi/v3`); None if there is none, as for the path of an object or a collection."""
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
-        return dict(VERSION)
+        minor = types.minor.partition(".")[2]
+        return {**_VERSION, "minor": minor, "gitVersion": f"v{types.minor}.0-fakekubeapi"}
     if parts == ["openapi", "v2"]:
-        return openapi_v2()
+        return openapi_v2(types)
     if parts[:1] == ["openapi"]:
-        return openapi_document(parts[1:])
+        return openapi_document(parts[1:], types)
     if parts == ["api"]:
         return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
     if parts == ["apis"]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fakekubeapi.discovery.schemas import schemas
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
+from kubeobjects.schema.messages import Schema
 
 _PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
@@ -18,7 +19,7 @@ _PARAMETERS: Final = [
 ]
 
 
-def openapi_document(parts: list[str]) -> dict[str, Any] | None:
+def openapi_document(parts: list[str], types: Schema) -> dict[str, Any] | None:
     """The document at a path below `/openapi`, given as its parts (`["v3", "api", "v1"]`); None if
     there is none."""
     if parts == ["v3"]:
@@ -29,9 +30,9 @@ def openapi_document(parts: list[str]) -> dict[str, Any] | None:
             here = [r for r in RESOURCES if (r.group, r.version) == (group, version)]
             return {
                 "openapi": "3.0.0",
-                "info": {"title": "fakekubeapi", "version": "v1.36.0"},
+                "info": {"title": "fakekubeapi", "version": f"v{types.minor}.0"},
                 "paths": dict(map(_path, (r for r in here if r.stored))),
-                "components": {"schemas": schemas(here)},
+                "components": {"schemas": schemas(here, types)},
             }
     return None
 

@@ -11,19 +11,20 @@ from typing import Any, Final
 from fakekubeapi.discovery.openapi import resource_path
 from fakekubeapi.discovery.schemas import REFERENCE, schemas
 from fakekubeapi.resources import RESOURCES, Resource
+from kubeobjects.schema.messages import Schema
 
 _DEFINITIONS: Final = "#/definitions/"
 _ACTIONS: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}
 _SWITCHES: Final = ("dryRun", "fieldManager", "fieldValidation")
 
 
-def openapi_v2() -> dict[str, Any]:
-    """The document."""
+def openapi_v2(types: Schema) -> dict[str, Any]:
+    """The document of these types."""
     return {
         "swagger": "2.0",
-        "info": {"title": "fakekubeapi", "version": "v1.36.0"},
+        "info": {"title": "fakekubeapi", "version": f"v{types.minor}.0"},
         "paths": dict(map(_path, (r for r in RESOURCES if r.stored))),
-        "definitions": {name: _v2(schema) for name, schema in schemas(RESOURCES).items()},
+        "definitions": {name: _v2(schema) for name, schema in schemas(RESOURCES, types).items()},
     }
 
 

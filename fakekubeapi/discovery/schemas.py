@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fakekubeapi.resources import Resource
 from kubeobjects.schema.messages import TYPE_META, Field, Message, Shape
+from kubeobjects.schema.messages import Schema as Types
 
 Schema = dict[str, Any]
 REFERENCE: Final = "#/components/schemas/"
@@ -31,11 +32,11 @@ _SCALARS: Final[dict[str, Schema]] = {
 _META: Final = "io.k8s.apimachinery.pkg.apis"
 
 
-def schemas(resources: Iterable[Resource]) -> dict[str, Schema]:
-    """The schemas of those kinds and of all types they refer to, by name."""
+def schemas(resources: Iterable[Resource], types: Types) -> dict[str, Schema]:
+    """The schemas of those kinds and of all `types` that they refer to, by name."""
     made: dict[str, Schema] = {}
     for resource in resources:
-        name = _add(made, resource.message)
+        name = _add(made, resource.message(types))
         kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
         made[name]["x-kubernetes-group-version-kind"] = [kind]
     return made

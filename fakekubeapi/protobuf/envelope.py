@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fakekubeapi.protobuf.codec import decode_message, encode_message
 from fakekubeapi.protobuf.wire import WireError, fields, text
-from kubeobjects.schema.messages import Message, schema_of
+from kubeobjects.schema.messages import Message, Schema, schema_of
 
 MAGIC: Final = b"k8s\0"
 _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 1, 2, 3, 4
@@ -29,21 +29,23 @@ class DecodeError(ValueError):
     """Bytes that are no object; the text is what the API server says of them."""
 
 
-def has_message(api_version: str, kind: str) -> bool:
-    """Whether objects of this kind can be sent as protobuf."""
-    return _message(api_version, kind) is not None
+def has_message(api_version: str, kind: str, schema: Schema | None = None) -> bool:
+    """Whether objects of this kind can be sent as protobuf. `schema`: the types of the minor that
+    is served, here and below; None: the default one."""
+    return _message(api_version, kind, schema) is not None
 
 
-def _message(api_version: str, kind: str) -> Message | None:
-    name = schema_of().message_name(api_version, kind)
-    return schema_of().message(name) if name else None
+def _message(api_version: str, kind: str, schema: Schema | None) -> Message | None:
+    types = schema or schema_of()
+    name = types.message_name(api_version, kind)
+    return types.message(name) if name else None
 
 
-def encode_object(obj: dict[str, Any]) -> bytes:
+def encode_object(obj: dict[str, Any], schema: Schema | None = None) -> bytes:
     """The bytes of an object, a list or a Status that has its kind. Raises: ValueError for a kind
     without a message, or a field of another type than that of the kind."""
     api_version, kind = obj.get("apiVersion", ""), obj["kind"]
-    message = _message(api_version or "v1", kind)
+    message = _message(api_version or "v1", kind, schema)
     if message is None:
         raise ValueError(f"there is no message for {kind} of {api_version}")
     try:
@@ -55,7 +57,9 @@ def encode_object(obj: dict[str, Any]) -> bytes:
     return MAGIC + b"".join(text(number, part) for number, part in parts)
 
 
-def decode_object(data: bytes, expected: tuple[str, str] = ("", "")) -> dict[str, Any]:
+def decode_object(
+    data: bytes, expected: tuple[str, str] = ("", ""), schema: Schema | None = None
+) -> dict[str, Any]:
     """The JSON of an object, of its bytes. `expected`: its apiVersion and kind where the bytes do
     not tell. Raises: DecodeError."""
     try:
@@ -66,7 +70,7 @@ def decode_object(data: bytes, expected: tuple[str, str] = ("", "")) -> dict[str
         raise DecodeError(unrecognized(expected[1], error, data)) from None
     api_version, kind = told[0] or expected[0], told[1] or expected[1]
     try:
-        message = _message(api_version, kind)
+        message = _message(api_version, kind, schema)
         if message is None:
             raise WireError(f'no kind "{kind}" is registered for version "{api_version}"')
         value: dict[str, Any] = decode_message(message, told[2])
@@ -86,9 +90,9 @@ def unrecognized(kind: str, error: object, data: bytes) -> str:
     return f"the object provided is unrecognized (must be of type {kind}): {error} ({shown})"
 
 
-def encode_event(event: dict[str, Any]) -> bytes:
+def encode_event(event: dict[str, Any], schema: Schema | None = None) -> bytes:
     """A watch event with its length before it. Raises: ValueError as `encode_object`."""
-    wrapped = text(1, encode_object(event["object"]))
+    wrapped = text(1, encode_object(event["object"], schema))
     content = text(_EVENT_TYPE, event["type"]) + text(_EVENT_OBJECT, wrapped)
     return len(content).to_bytes(_LENGTH_BYTES, "big") + content
 

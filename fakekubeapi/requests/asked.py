@@ -17,6 +17,7 @@ from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.kinds import kind_at
 from fakekubeapi.requests.parameters import dry_run, is_true
 from fakekubeapi.requests.routes import Route, parse_route
+from kubeobjects.schema.messages import Schema, schema_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class Asked:
     user: User = ADMIN
     user_agent: str = ""
     """The program that sends it."""
+    schema: Schema = field(default_factory=schema_of)
+    """The types of the minor that is served."""
 
     def with_body(self, sent: Any) -> Asked:
         """The same request with a body; its path is not read again."""
@@ -47,13 +50,15 @@ class Asked:
     @cached_property
     def route(self) -> Route:
         """What the path means. Raises: StatusError as `parse_route`."""
-        return parse_route(self.method, self.path)
+        return parse_route(self.method, self.path, self.schema)
 
     @cached_property
     def body(self) -> Any:
         """The decoded body, which nothing else refers to. Raises: StatusError as `decode_body`."""
         expected = self._kind_of_body() if isinstance(self.sent, bytes) else ("", "")
-        return decode_body(self.method, self.sent, self.content_type, expected)
+        return decode_body(
+            self.method, self.sent, self.content_type, expected=expected, schema=self.schema
+        )
 
     def _kind_of_body(self) -> tuple[str, str]:
         """apiVersion and kind of what is sent to this path; both "" if nothing can be."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from fakekubeapi.errors import StatusError, bad_request
 from fakekubeapi.resources import Resource, find_resource
 from fakekubeapi.storage.store import Key
+from kubeobjects.schema.messages import Message, Schema, schema_of
 
 _ON_COLLECTION: Final = ("GET", "POST", "DELETE")
 _ON_OBJECT: Final = ("GET", "PUT", "PATCH", "DELETE")
@@ -33,6 +34,13 @@ class Route:
     """"" for a collection."""
     subresource: str
     """"" for the object itself."""
+    schema: Schema = field(default_factory=schema_of, compare=False)
+    """The types of the minor that is served."""
+
+    @property
+    def message(self) -> Message:
+        """The type of the resource's objects."""
+        return self.resource.message(self.schema)
 
     @property
     def key(self) -> Key:
@@ -40,9 +48,11 @@ class Route:
         return Key(self.resource.qualified, self.namespace or "", self.name)
 
 
-def parse_route(method: str, path: str) -> Route:
-    """The route of a request. Raises: StatusError 404 for an unknown path, 405 for a method that it
-    does not take, 400 for a name that may not be in a path."""
+def parse_route(method: str, path: str, schema: Schema | None = None) -> Route:
+    """The route of a request; `schema`: the types that are served, None: those of the default
+    minor. Raises: StatusError 404 for an unknown path, 405 for a method that it does not take, 400
+    for a name that may not be in a path."""
+    schema = schema or schema_of()
     if "//" in path:
         raise _unknown_path()
     parts = [part for part in path.split("/") if part]
@@ -51,7 +61,13 @@ def parse_route(method: str, path: str) -> Route:
     if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
     resource = find_resource(group, version, rest[0]) if rest else None
-    if resource is None or len(rest) > 3 or (namespace is not None) > resource.namespaced:
+    unknown = resource is None or resource.kind not in schema.kinds(resource.package)
+    if (
+        unknown
+        or resource is None
+        or len(rest) > 3
+        or (namespace is not None) > resource.namespaced
+    ):
         raise _unknown_path()
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
@@ -70,7 +86,7 @@ def parse_route(method: str, path: str) -> Route:
         allowed = _ON_OBJECT if name else _ON_COLLECTION if resource.stored else ("POST",)
     if method not in allowed:
         raise _not_allowed()
-    return Route(resource, namespace, name, subresource)
+    return Route(resource, namespace, name, subresource, schema)
 
 
 def _split_group(parts: list[str]) -> tuple[str, str, list[str]]:

@@ -22,7 +22,7 @@ from fakekubeapi.resources.storage.attachments import AttachmentStrategy
 from fakekubeapi.resources.storage.claims import ClaimStrategy
 from fakekubeapi.resources.storage.drivers import DriverStrategy, NodeDriversStrategy
 from fakekubeapi.resources.storage.volumes import VolumeStrategy
-from kubeobjects.schema.messages import Message, message
+from kubeobjects.schema.messages import Message, Schema
 
 _PLAIN: Final = Strategy()
 
@@ -52,10 +52,14 @@ class Resource:
         """What objects of this kind have in `apiVersion`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    def message(self, schema: Schema) -> Message:
+        """The type of these objects. Raises: KeyError in a minor that does not have it."""
+        return schema.message(f"{self.package}.{self.kind}")
+
     @property
-    def message(self) -> Message:
-        """The type of these objects."""
-        return message(f"{self.group.partition('.')[0] or 'core'}.{self.version}.{self.kind}")
+    def package(self) -> str:
+        """The group and version of its type: `core.v1`."""
+        return f"{self.group.partition('.')[0] or 'core'}.{self.version}"
 
     @property
     def qualified(self) -> str:

@@ -85,7 +85,7 @@ class Dispatcher:
         """Carry out one request; what is in the response may be the store's own and must not be
         changed. A watch goes on while `connected()` is true. Raises: StatusError when the request
         is refused."""
-        known = discovery_document(asked.path) if asked.method == "GET" else None
+        known = discovery_document(asked.path, asked.schema) if asked.method == "GET" else None
         if known is not None:
             return Response(200, known)
         if passed_on(asked.path) is not None:
@@ -257,7 +257,7 @@ class Dispatcher:
         clock = self._clock_now()
         self._operations = Operations(self._store, clock, self._ids, self._settings)
         if first:
-            namespaces = parse_route("POST", "/api/v1/namespaces")
+            namespaces = parse_route("POST", "/api/v1/namespaces", self._settings.schema)
             for name in SYSTEM_NAMESPACES:
                 if self._store.get(Key("namespaces", "", name)) is None:
                     body = {"metadata": {"name": name}}
@@ -278,7 +278,7 @@ def _is_strict(asked: Asked) -> bool:
 
 def _require_known_fields(asked: Asked) -> None:
     if _is_strict(asked) and isinstance(asked.body, dict):
-        require_known_fields(asked.body, asked.route.resource.message)
+        require_known_fields(asked.body, asked.route.message)
 
 
 def _writer(asked: Asked) -> Writer:

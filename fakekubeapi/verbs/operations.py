@@ -193,9 +193,9 @@ class Operations:
         fields that the kind does not have.
         """
         old = self.get(route)
-        patched = apply_patch(content_type, old, body, route.resource.message)
+        patched = apply_patch(content_type, old, body, route.message)
         if strict:
-            require_known_patch(route.resource, content_type, body, patched)
+            require_known_patch(route.message, content_type, body, patched)
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
             raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
         given = patched["metadata"].get("name")
@@ -309,7 +309,7 @@ class Operations:
         given = now.pop("managedFields", None)
         resource.strategy.prepare_update(new, old, route.subresource)
         resource.strategy.set_times(new, old, self._now_text())
-        new = written(resource, new)
+        new = written(route.message, new)
         owners = self._owners.after_write(route, old, new, writer.at(self._now_text()), given)
         resource.strategy.admit(new)
         causes = resource.strategy.validate_update(new, old, route.subresource)

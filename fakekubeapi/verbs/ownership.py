@@ -129,7 +129,7 @@ class Owners:
 
 
 def _shape(route: Route) -> Struct:
-    return shape_of(route.resource.message)
+    return shape_of(route.message)
 
 
 def _write(route: Route, writer: Writer, operation: str) -> Write:

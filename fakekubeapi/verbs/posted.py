@@ -8,9 +8,9 @@ from fakekubeapi.bodies import without_null
 from fakekubeapi.errors import StatusError, bad_request, conflict
 from fakekubeapi.requests.routes import Route
 from fakekubeapi.requests.shapes import check_shape, undecodable
-from fakekubeapi.resources import Resource
 from fakekubeapi.resources.wire import as_written
 from fakekubeapi.storage.store import Object
+from kubeobjects.schema.messages import Message
 
 
 def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
@@ -25,10 +25,10 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
             kind = body.get("kind") or resource.kind
             version = body.get("apiVersion") or resource.api_version
             shown = version.rpartition("/")[2]
-            raise undecodable(kind, shown, _no_conversion(resource, version, kind), resource.kind)
-    check_shape(body, resource.message)
+            raise undecodable(kind, shown, _no_conversion(route, version, kind), resource.kind)
+    check_shape(body, route.message)
     obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
-    obj.update(written(resource, body) if complete else without_null(body))
+    obj.update(written(route.message, body) if complete else without_null(body))
     obj.update(kind=resource.kind, apiVersion=resource.api_version)
     metadata = obj.setdefault("metadata", {})
     metadata.pop("selfLink", None)
@@ -43,9 +43,10 @@ def posted(route: Route, body: Any, *, complete: bool = True) -> Object:
     return obj
 
 
-def _no_conversion(resource: Resource, version: str, kind: str) -> str:
-    """Why an object of that version and kind cannot be made one of `resource`."""
-    if message := resource.message.schema.kind_message(version, kind):
+def _no_conversion(route: Route, version: str, kind: str) -> str:
+    """Why an object of that version and kind cannot be made one of the route's resource."""
+    resource = route.resource
+    if message := route.schema.kind_message(version, kind):
         group = resource.group.partition(".")[0] or "core"
         found = f"{message.version}.{message.kind}"
         return f"converting ({found}) to ({group}.{resource.kind}): unknown conversion"
@@ -53,13 +54,13 @@ def _no_conversion(resource: Resource, version: str, kind: str) -> str:
     return f'no kind "{kind}" is registered for version "{version}" in scheme "{scheme}"'
 
 
-def written(resource: Resource, body: Object) -> Object:
+def written(message: Message, body: Object) -> Object:
     """A copy of a body as the server writes objects. Raises: StatusError 400 for amounts that are
     no quantities and bytes that are no base64."""
     try:
-        return as_written(body, resource.message)
+        return as_written(body, message)
     except ValueError as error:
-        raise undecodable(resource.kind, resource.version, str(error)) from None
+        raise undecodable(message.kind, message.version, str(error)) from None
 
 
 def appliable(route: Route, body: Any) -> Object:
@@ -73,13 +74,13 @@ def appliable(route: Route, body: Any) -> Object:
             shown = version if "/" in version else f"/{version}"
             raise bad_request(f"invalid object type: {shown}, Kind={body.get('kind') or ''}")
     try:
-        check_shape(body, resource.message)
+        check_shape(body, route.message)
     except StatusError as error:
         about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
         why = f"failed to create typed patch object ({about}): {error.message}"
         raise StatusError(500, why, reason="") from None
     try:
-        written(resource, body)
+        written(route.message, body)
     except StatusError as error:
         about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
         why = f"failed to convert new object ({about}) to proper version: {error.message}"

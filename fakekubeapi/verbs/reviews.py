@@ -115,7 +115,7 @@ class Reviews:
         """A SubjectAccessReview, one of the client itself or of a namespace, with its status.
         Raises: StatusError 422 for a spec that names no user, or not one kind of access."""
         resource = route.resource
-        check_shape(body, resource.message)
+        check_shape(body, route.message)
         spec = (body or {}).get("spec") or {}
         is_self = resource.kind == "SelfSubjectAccessReview"
         causes = _access_causes(spec, names_user=not is_self)

@@ -9,15 +9,15 @@ from fakekubeapi.bodies import JSON_PATCH, STRATEGIC_PATCH, encode
 from fakekubeapi.errors import invalid
 from fakekubeapi.patches.go_words import as_go_prints
 from fakekubeapi.requests.shapes import unknown_fields
-from fakekubeapi.resources.registry import Resource
 from kubeobjects.causes import invalid_value
+from kubeobjects.schema.messages import Message
 
 
-def require_known_patch(resource: Resource, content_type: str, patch: Any, patched: Any) -> None:
+def require_known_patch(message: Message, content_type: str, patch: Any, patched: Any) -> None:
     """Check a patch and what it made of the object. Raises: StatusError 422 that shows a strategic
     patch, or the object after another one, and names the unknown fields."""
     brought = patched if content_type == JSON_PATCH else patch
-    if why := unknown_fields(brought, resource.message):
+    if why := unknown_fields(brought, message):
         strategic = content_type == STRATEGIC_PATCH
         shown = as_go_prints(patch) if strategic else encode(patched).decode()
         raise invalid("", "", "", [invalid_value("patch", shown, why)])

@@ -28,6 +28,7 @@ from fakekubeapi import FakeApi
 from fakekubeapi.discovery.openapi import openapi_document
 from fakekubeapi.discovery.openapi_v2 import openapi_v2
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES
+from kubeobjects.schema.messages import schema_of
 from simclock import run_virtual
 
 pytestmark = pytest.mark.virtual_time
@@ -255,7 +256,7 @@ def test_schemas_of_all_kinds_lead_to_schemas() -> None:
     """What `kubectl explain` reads."""
     for group, version in GROUP_VERSIONS:
         prefix = f"apis/{group}/{version}" if group else f"api/{version}"
-        document = openapi_document(["v3", *prefix.split("/")])
+        document = openapi_document(["v3", *prefix.split("/")], schema_of())
         assert document is not None
         found = document["components"]["schemas"]
         marks = (schema.get("x-kubernetes-group-version-kind", ()) for schema in found.values())
@@ -264,11 +265,11 @@ def test_schemas_of_all_kinds_lead_to_schemas() -> None:
         assert kinds == here
         for target in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found)):
             assert target in found
-    v2 = openapi_v2()
+    v2 = openapi_v2(schema_of())
     assert "#/components" not in json.dumps(v2)
     for target in re.findall(r'"#/definitions/([^"]+)"', json.dumps(v2)):
         assert target in v2["definitions"]
-    core = openapi_document(["v3", "api", "v1"]) or {}
+    core = openapi_document(["v3", "api", "v1"], schema_of()) or {}
     assert v2["paths"].keys() > core["paths"].keys()
     ports = v2["definitions"]["io.k8s.api.core.v1.Container"]["properties"]["ports"]
     assert ports["x-kubernetes-list-map-keys"] == ["containerPort", "protocol"]

@@ -23,7 +23,7 @@ from fakekubeapi.errors import StatusError
 from fakekubeapi.requests.go_decoding import decoding_error
 from fakekubeapi.requests.shapes import check_shape
 from fakekubeapi.resources import RESOURCES
-from kubeobjects.schema.messages import message
+from kubeobjects.schema.messages import message, schema_of
 
 pytestmark = pytest.mark.virtual_time
 
@@ -156,7 +156,7 @@ async def test_every_kind_of_the_server_can_be_named() -> None:
     """For each kind that is stored, a wrong field is told by its struct."""
     for resource in RESOURCES:
         with pytest.raises(StatusError, match=f"Go struct field {resource.kind}.metadata of type"):
-            check_shape({"metadata": 1}, resource.message)
+            check_shape({"metadata": 1}, resource.message(schema_of()))
 
 
 async def test_a_patched_object_of_a_wrong_type_is_refused() -> None:

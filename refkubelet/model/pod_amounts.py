@@ -8,42 +8,36 @@ pkg/apis/core/v1/zz_generated.defaults.go (which amounts are rounded).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from kubeobjects.quantity import QuantityError, from_json, parse
+from kubeobjects.schema.messages import Message, Shape, message
 from kubeobjects.yaml.written import EscapedText, WrittenFloat
 
+POD: Final = "core.v1.Pod"
 ANY: Final = "*"
 EXACT: Final = "an amount"
 ROUNDED: Final = "an amount in thousandths"
 
-_AMOUNTS: Final = {ANY: ROUNDED}
-_RESOURCES: Final = {"limits": _AMOUNTS, "requests": _AMOUNTS}
-_REFERENCE: Final = {"resourceFieldRef": {"divisor": EXACT}}
-_FILES: Final = {"items": _REFERENCE}
-_CONTAINER: Final = {"resources": _RESOURCES, "env": {"valueFrom": _REFERENCE}}
-_STATUS: Final = {"allocatedResources": _AMOUNTS, "resources": _RESOURCES}
-_VOLUME: Final = {
-    "emptyDir": {"sizeLimit": EXACT},
-    "downwardAPI": _FILES,
-    "projected": {"sources": {"downwardAPI": _FILES}},
-    "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": _RESOURCES}}},
-}
-PLACES: Final[dict[str, Any]] = {
-    "spec": {
-        **dict.fromkeys(("containers", "initContainers", "ephemeralContainers"), _CONTAINER),
-        "resources": _RESOURCES,
-        "overhead": _AMOUNTS,
-        "volumes": _VOLUME,
-    },
-    "status": {
-        **_STATUS,
-        **dict.fromkeys(
-            ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"), _STATUS
-        ),
-    },
-}
-"""Where a pod has amounts; the items of a list have the place of the list."""
+
+@cache
+def places() -> Mapping[str, Any]:
+    """Where a pod has amounts: by field, for the items of a list as for the list; `ANY`: whatever
+    the name is. Amounts by resource are rounded to thousandths, single ones are exact."""
+    return _places(message(POD))
+
+
+def _places(of: Message) -> dict[str, Any]:
+    below: dict[str, Any] = {}
+    for name, field in of.in_json.items():
+        inner = of.of(field)
+        if field.type == "Quantity":
+            below[name] = {ANY: ROUNDED} if field.shape is Shape.MAP else EXACT
+        elif inner is not None and (deeper := _places(inner)):
+            below[name] = deeper
+    return below
 
 
 class AmountError(ValueError):
@@ -54,25 +48,30 @@ class AmountError(ValueError):
         self.path = path
 
 
-def with_amounts(value: Any, places: Any = PLACES, path: tuple[str | int, ...] = ()) -> Any:
+def with_amounts(pod: Any) -> Any:
     """A copy of a read pod of plain values that shares no part, with its amounts in the API's form.
 
     Raises: AmountError.
     """
-    if places in (EXACT, ROUNDED) and not isinstance(value, list):
-        return _amount(value, places, path)
+    return _with_amounts(pod, places(), ())
+
+
+def _with_amounts(value: Any, kinds: Any, path: tuple[str | int, ...]) -> Any:
+    """The same for a part of it; `kinds`: the amounts below it, or the kind that it is."""
+    if kinds in (EXACT, ROUNDED) and not isinstance(value, list):
+        return _amount(value, kinds, path)
     if isinstance(value, dict):
-        below = places if isinstance(places, dict) else {}
+        below = kinds if isinstance(kinds, dict) else {}
         return {
-            key: with_amounts(item, below.get(key, below.get(ANY)), (*path, key))
+            key: _with_amounts(item, below.get(key, below.get(ANY)), (*path, key))
             if item is not None or ANY not in below
             else "0"
             for key, item in value.items()
         }
     if isinstance(value, list):
-        if places in (EXACT, ROUNDED):
+        if kinds in (EXACT, ROUNDED):
             raise AmountError(path, "wanted an amount, found a list")
-        return [with_amounts(item, places, (*path, i)) for i, item in enumerate(value)]
+        return [_with_amounts(item, kinds, (*path, i)) for i, item in enumerate(value)]
     if isinstance(value, EscapedText):
         return str(value)
     return float(value) if isinstance(value, WrittenFloat) else value

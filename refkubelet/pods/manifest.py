@@ -20,7 +20,7 @@ from refkubelet.model.defaults import apply_static_defaults
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod_amounts import AmountError, with_amounts
-from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
+from refkubelet.model.pod_schema import fit_to_version, wide_fields
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.api_references import api_object_reference
 
@@ -148,7 +148,7 @@ def _refuse_large(found: tuple[Path, int, int] | None, document: Document) -> No
 
 def _large_number(value: Any, bits: int) -> tuple[Path, int, int] | None:
     """The first integer with more bits than its field: its path, itself, and the bits; or None.
-    `WIDE_FIELDS` have 64 bits, other fields `bits`; what `fieldsV1` holds nobody decodes."""
+    `wide_fields` have 64 bits, other fields `bits`; what `fieldsV1` holds nobody decodes."""
     if isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
         return (), value, bits
     parts: Iterable[tuple[str | int, Any]] = ()
@@ -159,7 +159,7 @@ def _large_number(value: Any, bits: int) -> tuple[Path, int, int] | None:
     for name, item in parts:
         if name == "fieldsV1":
             continue
-        found = _large_number(item, 64 if name in WIDE_FIELDS else bits)
+        found = _large_number(item, 64 if name in wide_fields() else bits)
         if found is not None:
             path, number, width = found
             return (name, *path), number, width

@@ -73,7 +73,11 @@ def test_volumes_are_fitted_SRC_004() -> None:
         ref = {"resourceFieldRef": {"divisor": 1}}
         return [{"path": "a", **ref, **more}]
 
-    alone = ("clusterTrustBundle", "podCertificate", "serviceAccountToken")
+    alone = {
+        "clusterTrustBundle": "path",
+        "podCertificate": "keyPath",
+        "serviceAccountToken": "path",
+    }
     volumes = [
         {"name": "a", "emptyDir": {"mode": 1, "sizeLimit": 5}},
         {"name": "b", "iscsi": {"iqn": "x"}},
@@ -83,7 +87,7 @@ def test_volumes_are_fitted_SRC_004() -> None:
         {"name": "f", "projected": {"defaultUser": 1, "sources": [
             {"downwardAPI": {"items": items(user=1)}},
             {"configMap": {"items": [{"key": "k", "user": 1}]}},
-            *({name: {"path": "p", "user": 1}} for name in alone),
+            *({name: {path: "p", "user": 1}} for name, path in alone.items()),
         ]}},
     ]  # fmt: skip
     assert fitted(volumes=volumes)["volumes"] == [
@@ -95,7 +99,7 @@ def test_volumes_are_fitted_SRC_004() -> None:
         {"name": "f", "projected": {"sources": [
             {"downwardAPI": {"items": items()}},
             {"configMap": {"items": [{"key": "k"}]}},
-            *({name: {"path": "p"}} for name in alone),
+            *({name: {path: "p"}} for name, path in alone.items()),
         ]}},
     ]  # fmt: skip
 

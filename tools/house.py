@@ -1,0 +1,132 @@
+"""Numbers of the house: how large it is, and where it is crowded.
+
+python tools/house.py [TREE ...]
+
+One column for each tree (default: this one): lines of product code without docstrings, comments
+and empty lines; folders with more than twenty modules; modules in circles when imports for types
+count; files under version control; functions of more than fifty lines; records of more than fifteen
+fields.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Final
+
+PRODUCT: Final = (
+    *("simclock", "timewarp", "kubeobjects", "fakecri", "fakekubeapi", "refkubelet"),
+    "conformance",
+)
+NOT_PRODUCT: Final = "conformance/cases/"
+MOST_MODULES: Final = 20
+MOST_LINES: Final = 50
+MOST_FIELDS: Final = 15
+
+
+def modules(tree: Path) -> dict[str, ast.Module]:
+    """The product's modules by path, parsed."""
+    listed = subprocess.run(
+        ["git", "-C", str(tree), "ls-files", *PRODUCT], check=True, capture_output=True, text=True
+    ).stdout.split()
+    paths = [path for path in listed if path.endswith(".py") and (tree / path).exists()]
+    return {path: ast.parse((tree / path).read_text()) for path in paths}
+
+
+def code_lines(module: ast.Module, text: str) -> int:
+    """Lines that are neither empty, nor comments, nor docstrings."""
+    strings: set[int] = set()
+    for node in ast.walk(module):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                strings |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(text.splitlines(), 1)
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") and number not in strings
+        for number, line in lines
+    )
+
+
+def long_functions(module: ast.Module) -> Iterator[str]:
+    """Functions of more than `MOST_LINES` lines."""
+    for node in ast.walk(module):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES:
+            yield node.name
+
+
+def large_records(module: ast.Module) -> Iterator[str]:
+    """Classes with more than `MOST_FIELDS` annotated fields."""
+    for node in ast.walk(module):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        if sum(isinstance(part, ast.AnnAssign) for part in node.body) > MOST_FIELDS:
+            yield node.name
+
+
+def in_circles(parsed: Mapping[str, ast.Module]) -> set[str]:
+    """Modules that import each other in a circle; imports for types count."""
+    names = {_name(path): path for path in parsed}
+    imports = {name: _imports(parsed[path], names.keys()) - {name} for name, path in names.items()}
+    while True:  # what imports nothing that is left, or is imported by nothing, is in no circle
+        ends = {name for name, others in imports.items() if not others & imports.keys()}
+        ends |= imports.keys() - set().union(*imports.values(), set())
+        if not ends:
+            return set(imports)
+        imports = {n: others - ends for n, others in imports.items() if n not in ends}
+
+
+def _name(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _imports(module: ast.Module, there: Set[str]) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & there
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{alias.name}" for alias in node.names} & there
+            found |= parts or ({node.module} & there)
+    return found
+
+
+def numbers(tree: Path) -> dict[str, int]:
+    """All of a tree."""
+    parsed = modules(tree)
+    product = {path: module for path, module in parsed.items() if not path.startswith(NOT_PRODUCT)}
+    folders = Counter(path.rpartition("/")[0] for path in parsed)
+    files = subprocess.run(["git", "-C", str(tree), "ls-files"], capture_output=True, text=True)
+    return {
+        "lines of product code": sum(
+            code_lines(module, (tree / path).read_text()) for path, module in product.items()
+        ),
+        "modules": len(product),
+        f"folders of more than {MOST_MODULES} modules": sum(
+            count - 1 > MOST_MODULES for count in folders.values()
+        ),
+        "modules in circles, imports for types counted": len(in_circles(parsed)),
+        "files in the repository": len(files.stdout.splitlines()),
+        f"functions of more than {MOST_LINES} lines": sum(
+            len(list(long_functions(module))) for module in product.values()
+        ),
+        f"records of more than {MOST_FIELDS} fields": sum(
+            len(list(large_records(module))) for module in product.values()
+        ),
+    }
+
+
+def main(trees: list[str]) -> None:
+    """Print a table."""
+    columns = [numbers(Path(tree)) for tree in trees or [str(Path(__file__).parents[1])]]
+    for row in columns[0]:
+        print(f"{row:50}", *(f"{column[row]:>9}" for column in columns))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

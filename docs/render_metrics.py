@@ -25,8 +25,8 @@ from refkubelet.telemetry.metrics import (
     Numbers,
     PlegMetrics,
 )
-from refkubelet.wiring import log_numbers
 from refkubelet.wiring.certificates import Certificates
+from refkubelet.wiring.measured import log_numbers
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 
 HERE: Final = Path(__file__).parent

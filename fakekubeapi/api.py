@@ -18,13 +18,13 @@ from fakekubeapi.access import ADMIN, AccessPolicy, User, Users
 from fakekubeapi.access.certificates import CertificateAuthority
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.access.signing import Signing
+from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakekubeapi.faults import Fault, Faults, pattern_of
 from fakekubeapi.kubelets.options import KubeletOptions
 from fakekubeapi.kubelets.paths import Passed
 from fakekubeapi.kubelets.places import Place
-from fakekubeapi.requests.asked import Asked
 from fakekubeapi.storage.store import DEFAULT_HISTORY, Store
 from fakekubeapi.verbs.dispatch import Dispatcher, Response
 from kubeobjects.schema.messages import DEFAULT_MINOR, schema_of

@@ -20,13 +20,13 @@ from aiohttp.http_exceptions import HttpProcessingError
 from fakekubeapi.access import User
 from fakekubeapi.answers import Format, formats
 from fakekubeapi.api import FakeApi
+from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import JSON
 from fakekubeapi.errors import ApiUnreachable, StatusError
 from fakekubeapi.kubelets.paths import passed_on
 from fakekubeapi.kubelets.relay import Relay
 from fakekubeapi.negotiation import format_of_refusals, negotiated
 from fakekubeapi.requests.accept import AS_IS
-from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.parameters import include_object
 from fakekubeapi.resources.printers import to_partial, to_table
 from fakekubeapi.verbs.dispatch import Response

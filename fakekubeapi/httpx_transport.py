@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from fakekubeapi.api import FakeApi
+from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import JSON, encode
 from fakekubeapi.errors import ApiUnreachable
-from fakekubeapi.requests.asked import Asked
 
 _JSON = {"Content-Type": "application/json"}
 

@@ -13,8 +13,8 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from fakekubeapi.api import FakeApi
+from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import JSON, encode
-from fakekubeapi.requests.asked import Asked
 
 
 class InProcessWire:

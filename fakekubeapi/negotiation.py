@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fakekubeapi.asked import Asked
 from fakekubeapi.bodies import JSON, PROTOBUF
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import StatusError
 from fakekubeapi.protobuf.envelope import has_message
 from fakekubeapi.requests.accept import FORMATS, STREAMS, Wanted, wanted
-from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.kinds import kind_at
 from kubeobjects.schema.messages import Schema
 

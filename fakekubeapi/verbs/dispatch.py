@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias
 from fakekubeapi.access import User
 from fakekubeapi.access.settings import AccessSettings
 from fakekubeapi.apply.managers import manager_name
+from fakekubeapi.asked import Asked
 from fakekubeapi.discovery.documents import discovery_document
 from fakekubeapi.errors import StatusError, too_large_version
 from fakekubeapi.kubelets.paths import Passed, passed_on
 from fakekubeapi.kubelets.places import Place, Places
-from fakekubeapi.requests.asked import Asked
 from fakekubeapi.requests.parameters import (
     check_delete_options,
     field_manager,

@@ -36,7 +36,7 @@ from refkubelet.telemetry.metrics import (
     timings,
 )
 from refkubelet.wiring.certificates import Certificates
-from refkubelet.wiring.volume_numbers import volume_numbers
+from refkubelet.wiring.measured.volume_numbers import volume_numbers
 
 STATIC: Final = ("", "true")
 OF_WORKERS: Final = (

@@ -24,7 +24,7 @@ from refkubelet.server.port import Port, main_port, read_only_port
 from refkubelet.sync_loop.loop import SyncLoop
 from refkubelet.telemetry.metrics import MetricsPage
 from refkubelet.wiring.base import Base
-from refkubelet.wiring.log_numbers import container_log_sizes
+from refkubelet.wiring.measured.log_numbers import container_log_sizes
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.stats import Stats

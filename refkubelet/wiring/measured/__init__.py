@@ -1,0 +1,1 @@
+"""What is measured anew at each scrape of /metrics."""

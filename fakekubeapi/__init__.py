@@ -4,10 +4,11 @@ process.
 `FakeApi` is the server; `fakekubeapi.httpx_transport` connects a lightkube client to it without a
 socket (so it works in virtual time), `fakekubeapi.http` and the command `fakekubeapi serve` put it
 on a TCP port, where `--data DIR` keeps the objects over restarts. How a request goes through the
-folders: `negotiation` chooses the format of the answer, `api` takes it, `bodies` decodes it (with
-`protobuf`, if that is what the client speaks), `faults` may make it fail, `verbs.dispatch` parses
-it with `requests` and carries it out with `verbs`, under the rules of `resources` and, for who owns
-which field, of `apply`, on the objects of `storage`; `answers` writes the answer.
+folders: `asked` reads it, once (path and query with `requests`, the body with `bodies` and
+`protobuf`), `negotiation` chooses the format of the answer, `api` takes it, `faults` may make it
+fail, `verbs.dispatch` carries it out with `verbs` (read `verbs.creation` for the steps of a new
+object), under the rules of `resources` and, for who owns which field, of `apply`, on the objects of
+`storage`; `answers` writes the answer. The API's types are in `kubeobjects.schema`.
 """
 
 from __future__ import annotations

@@ -183,12 +183,14 @@ class Dispatcher:
             do.bind(route, asked.body)
             return 201, {**_DONE, "code": 201}
         if route.subresource == "eviction":
-            self._evict(route, asked.body or {}, dry_run=unstored)
+            self._evict(route, asked.body, dry_run=unstored)
             return 201, {**_DONE, "code": 201}
         return 201, do.create(route, asked.body, dry_run=unstored, user=asked.user, writer=writer)
 
-    def _evict(self, route: Route, body: dict[str, Any], *, dry_run: bool) -> None:
-        check_shape(body, message("policy.v1.Eviction"))
+    def _evict(self, route: Route, sent: Any, *, dry_run: bool) -> None:
+        """Delete a pod for an eviction. `sent`: its body, not yet checked; None: there is none."""
+        check_shape(sent, message("policy.v1.Eviction"))
+        body: dict[str, Any] = sent or {}
         require_eviction(body)
         require_name(route, body, "Eviction")
         options = body.get("deleteOptions")

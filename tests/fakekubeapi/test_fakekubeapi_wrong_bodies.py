@@ -334,3 +334,13 @@ async def test_no_body_breaks_the_server(
 )
 def test_types_of_other_messages(name: str, body: dict[str, Any], words: str) -> None:
     assert decoding_error(body, message(name)) == f"json: cannot unmarshal {words}"
+
+
+@pytest.mark.parametrize("body", [[], 0, "", False])
+async def test_an_eviction_is_an_object_even_where_what_is_sent_is_empty(body: Any) -> None:
+    api = FakeApi()
+    await create(api, PODS, pod())
+    answer = await api.request("POST", f"{PODS}/a/eviction", body=body)
+    words = refused(answer, 400, "BadRequest")
+    assert words.startswith("the body cannot be handled as a Eviction: the body: wanted an object")
+    assert (await api.request("GET", f"{PODS}/a")).status == 200

@@ -219,7 +219,6 @@ class Dispatcher:
         do, route, params, body = self._verbs(), asked.route, asked.params, asked.body
         dry_run = asked.dry_run
         _writer(asked)
-        _require_known_fields(asked)
         check_shape(body, message("meta.v1.DeleteOptions"))
         options = dict(body or {})
         if "gracePeriodSeconds" in params:

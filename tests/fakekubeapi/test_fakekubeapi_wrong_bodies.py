@@ -344,3 +344,13 @@ async def test_an_eviction_is_an_object_even_where_what_is_sent_is_empty(body: A
     words = refused(answer, 400, "BadRequest")
     assert words.startswith("the body cannot be handled as a Eviction: the body: wanted an object")
     assert (await api.request("GET", f"{PODS}/a")).status == 200
+
+
+async def test_the_options_of_a_strict_deletion_are_not_held_to_the_kind() -> None:
+    """As kube-apiserver 1.36.2 answers: they are options, not an object of the kind."""
+    api = FakeApi()
+    await create(api, PODS, pod())
+    strict = {"fieldValidation": "Strict"}
+    options = {"gracePeriodSeconds": 1}
+    answer = await api.request("DELETE", f"{PODS}/a", params=strict, body=options)
+    assert answer.status == 200

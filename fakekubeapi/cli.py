@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fakekubeapi.kubelets.flags import add_flags, options_of
+from kubeobjects.schema.messages import DEFAULT_MINOR
 from simclock.distribution import add_version
 
 if TYPE_CHECKING:
@@ -130,6 +131,12 @@ def _parser() -> argparse.ArgumentParser:
         help="ServiceAccount: new pods get a service account and the volume with its token, new "
         "namespaces kube-root-ca.crt (default: none; a kube-apiserver has it without being asked)",
     )
+    serve.add_argument(
+        "--kubernetes",
+        default=DEFAULT_MINOR,
+        metavar="MINOR",
+        help="serve the API types of that minor (default: %(default)s)",
+    )
     add_flags(serve)
     serve.add_argument(
         "--clock-page",
@@ -189,9 +196,12 @@ async def _serve(host: str, port: int, options: argparse.Namespace) -> None:
             data=options.data,
             bookmark_every_s=BOOKMARK_EVERY_S,
             service_account_admission="ServiceAccount" in plugins,
+            kubernetes=options.kubernetes,
         )
     except DataError as error:
         raise UsageError(f"--data: {error}") from None
+    except LookupError as error:
+        raise UsageError(f"--kubernetes: {error}") from None
     try:
         authority = api.authority = _authority(options)
         api.kubelets = _kubelets(options, authority)

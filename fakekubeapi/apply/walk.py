@@ -29,7 +29,7 @@ class Difference:
 
 
 def check(value: Any, shape: Shape) -> None:
-    """Look whether somebody may apply `value`. Raises: BadObject for fields that are not declared,
+    """Check that `value` can be applied. Raises: BadObject for fields that are not declared,
     and for elements of a list that have no keys or are there twice."""
     _check(value, shape, ())
 

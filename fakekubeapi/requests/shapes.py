@@ -51,10 +51,11 @@ def undecodable(kind: str, version: str, why: str, wanted: str = "") -> StatusEr
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
 
 
-def unknown_fields(value: Any, message: Message) -> str:
+def unknown_fields(value: Any, message: Message, directives: bool = False) -> str:
     """What is said (`fieldValidation=Strict`) of the fields of a body that its type does not have;
-    "": it has them all."""
-    unknown = [f'unknown field "{path}"' for path in _unknown(value, message, "")]
+    "": it has them all. `directives`: keys with `$` are no fields, as in a strategic patch."""
+    paths = _unknown(value, message, "", directives)
+    unknown = [f'unknown field "{path}"' for path in paths]
     return f"strict decoding error: {', '.join(unknown)}" if unknown else ""
 
 
@@ -65,9 +66,8 @@ def require_known_fields(value: Any, message: Message) -> None:
         raise undecodable(message.kind, message.version, why)
 
 
-def _unknown(value: Any, message: Message, path: str) -> Iterator[str]:
-    """The paths of fields that the type does not have; a key with `$` is a directive of a patch,
-    not a field."""
+def _unknown(value: Any, message: Message, path: str, directives: bool) -> Iterator[str]:
+    """The paths of fields that the type does not have."""
     fields = message.in_json
     for key, item in value.items() if isinstance(value, dict) else ():
         here = f"{path}.{key}" if path else key
@@ -75,8 +75,8 @@ def _unknown(value: Any, message: Message, path: str) -> Iterator[str]:
             inner = message.of(fields[key])
             if inner is not None:
                 for part, step in _parts(item, fields[key]):
-                    yield from _unknown(part, inner, f"{here}{step}")
-        elif not key.startswith("$") and not (message.typed and key in TYPE_META):
+                    yield from _unknown(part, inner, f"{here}{step}", directives)
+        elif not (directives and key.startswith("$")) and not (message.typed and key in TYPE_META):
             yield here
 
 

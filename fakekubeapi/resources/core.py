@@ -44,6 +44,18 @@ class NamespaceStrategy(Strategy):
         super().prepare_update(new, old, subresource)
         self._label(new)
         new["spec"] = old["spec"]
+        status = new["status"] = new.get("status") or {}
+        status["phase"] = status.get("phase") or "Active"
+
+    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+        causes = super().validate_update(new, old, subresource)
+        ends = "deletionTimestamp" in new["metadata"]
+        only, when = ("Terminating", "is not empty") if ends else ("Active", "is empty")
+        phase = new["status"]["phase"]
+        if subresource == "status" and phase != only:
+            why = f"may only be '{only}' if `deletionTimestamp` {when}"
+            causes.append(invalid_value("status.Phase", phase, why))
+        return causes
 
 
 class AccountStrategy(Strategy):

@@ -6,6 +6,7 @@ import ipaddress
 from typing import Any, ClassVar, Final
 
 from fakekubeapi.resources.common.strategy import Object, Strategy
+from fakekubeapi.resources.common.twins import settle_first
 from kubeobjects.causes import (
     Cause,
     duplicate_text,
@@ -33,30 +34,19 @@ class NodeStrategy(Strategy):
         if (_NOT_READY_TAINT["key"], _NOT_READY_TAINT["effect"]) not in present:
             taints.append(dict(_NOT_READY_TAINT))
         _default_status(obj)
-        _default_ranges(obj)
+        settle_first(obj["spec"], "podCIDR", "podCIDRs")
 
     def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
         super().prepare_update(new, old, subresource)
         _default_status(new)
-        _default_ranges(new)
+        settle_first(new.setdefault("spec", {}), "podCIDR", "podCIDRs")
 
     def validate_create(self, obj: Object) -> list[Cause]:
         return [*super().validate_create(obj), *_taint_causes(obj), *_range_causes(obj)]
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = super().validate_update(new, old, subresource)
-        was, now = (
-            (old.get("spec") or {}).get("providerID"),
-            (new.get("spec") or {}).get("providerID"),
-        )
-        if was and now != was:
-            causes.append(
-                forbidden_field(
-                    "spec.providerID",
-                    'node updates may not change providerID except from "" to valid',
-                )
-            )
-        return [*causes, *_taint_causes(new)]
+        return [*causes, *_fixed_causes(old.get("spec") or {}, new["spec"]), *_taint_causes(new)]
 
 
 def _default_status(node: Object) -> None:
@@ -83,6 +73,17 @@ def _taint_causes(node: Object) -> list[Cause]:
     return causes
 
 
+def _fixed_causes(was: Object, now: Object) -> list[Cause]:
+    """What of a node may be set once and not be changed."""
+    words = 'node updates may not change {} except from "" to valid'
+    causes = []
+    if was.get("podCIDRs") and now.get("podCIDRs") != was["podCIDRs"]:
+        causes.append(forbidden_field("spec.podCIDRs", words.format("podCIDR")))
+    if was.get("providerID") and now.get("providerID") != was["providerID"]:
+        causes.append(forbidden_field("spec.providerID", words.format("providerID")))
+    return causes
+
+
 def _range_causes(node: Object) -> list[Cause]:
     causes: list[Cause] = []
     for i, text in enumerate((node.get("spec") or {}).get("podCIDRs") or []):
@@ -91,12 +92,3 @@ def _range_causes(node: Object) -> list[Cause]:
         except ValueError:
             causes.append(invalid_value(f"spec.podCIDRs[{i}]", text, _CIDR_RULE))
     return causes
-
-
-def _default_ranges(node: Object) -> None:
-    """The range of a node's pods, alone and as the first of all."""
-    spec = node.get("spec") or {}
-    if spec.get("podCIDR") and not spec.get("podCIDRs"):
-        spec["podCIDRs"] = [spec["podCIDR"]]
-    if spec.get("podCIDRs") and not spec.get("podCIDR"):
-        spec["podCIDR"] = spec["podCIDRs"][0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekubeapi.apply.structure import shape_of
+from fakekubeapi.apply.walk import BadObject, check
 from fakekubeapi.bodies import without_null
 from fakekubeapi.errors import StatusError, bad_request, conflict
 from fakekubeapi.requests.routes import Route
@@ -64,7 +66,8 @@ def written(message: Message, body: Object) -> Object:
 
 
 def appliable(route: Route, body: Any) -> Object:
-    """A copy of an applied object. Raises: StatusError 400 if it cannot be one."""
+    """A copy of an applied object. Raises: StatusError 400 if it cannot be one, 500 for what its
+    type does not have."""
     resource = route.resource
     if not isinstance(body, dict):
         raise bad_request(f"an applied object must be a {resource.kind} object, got {body!r}")
@@ -73,24 +76,35 @@ def appliable(route: Route, body: Any) -> Object:
             version = str(body.get("apiVersion") or "")
             shown = version if "/" in version else f"/{version}"
             raise bad_request(f"invalid object type: {shown}, Kind={body.get('kind') or ''}")
-    try:
-        check_shape(body, route.message)
-    except StatusError as error:
-        about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
-        why = f"failed to create typed patch object ({about}): {error.message}"
-        raise StatusError(500, why, reason="") from None
-    try:
-        written(route.message, body)
-    except StatusError as error:
-        about = f"/{route.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
-        why = f"failed to convert new object ({about}) to proper version: {error.message}"
-        raise StatusError(500, why, reason="") from None
-    applied = posted(route, body, complete=False)
-    if applied["metadata"].pop("managedFields", None):
+    given = body.get("metadata") or {}
+    if isinstance(given, dict) and given.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
+    _check_typed(route, body)
+    applied = posted(route, body, complete=False)
     if applied["metadata"].get("name"):
         check_name(applied["metadata"]["name"], route.name)
     return applied
+
+
+def _check_typed(route: Route, body: Object) -> None:
+    """Check an applied object against its type, before anything else of it counts. Raises:
+    StatusError 500 for fields that are not declared, and for values of another type."""
+    metadata = body.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    place = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    about = f"{place}; {route.resource.group}/{route.resource.version}, Kind={route.resource.kind}"
+    try:
+        check_shape(body, route.message)
+        check(without_null(body), shape_of(route.message))
+    except (StatusError, BadObject) as error:
+        why = getattr(error, "message", str(error))
+        text = f"failed to create typed patch object ({about}): {why}"
+        raise StatusError(500, text, reason="") from None
+    try:
+        written(route.message, body)
+    except StatusError as error:
+        text = f"failed to convert new object ({about}) to proper version: {error.message}"
+        raise StatusError(500, text, reason="") from None
 
 
 def check_applied_as_new(route: Route, applied: Object) -> None:

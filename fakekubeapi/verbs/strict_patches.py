@@ -17,7 +17,7 @@ def require_known_patch(message: Message, content_type: str, patch: Any, patched
     """Check a patch and what it made of the object. Raises: StatusError 422 that shows a strategic
     patch, or the object after another one, and names the unknown fields."""
     brought = patched if content_type == JSON_PATCH else patch
-    if why := unknown_fields(brought, message):
-        strategic = content_type == STRATEGIC_PATCH
+    strategic = content_type == STRATEGIC_PATCH
+    if why := unknown_fields(brought, message, directives=strategic):
         shown = as_go_prints(patch) if strategic else encode(patched).decode()
         raise invalid("", "", "", [invalid_value("patch", shown, why)])

@@ -28,7 +28,7 @@ from fakekubeapi import FakeApi
 from fakekubeapi.discovery.openapi import openapi_document
 from fakekubeapi.discovery.openapi_v2 import openapi_v2
 from fakekubeapi.resources import GROUP_VERSIONS, RESOURCES
-from kubeobjects.schema.messages import schema_of
+from kubeobjects.schema.messages import minors, schema_of
 from simclock import run_virtual
 
 pytestmark = pytest.mark.virtual_time
@@ -95,6 +95,34 @@ async def test_unknown_fields_of_patches_are_refused_with_the_patch(
     words += r'strict decoding error: unknown field "statuss"'
     assert re.fullmatch(words, refused(answer, 422, "Invalid"))
     ok(await api.request("PATCH", f"{PODS}/b", body=change, content_type=kind))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        ("POST", CONFIGMAPS, "application/json"),
+        ("PUT", f"{CONFIGMAPS}/c", "application/json"),
+        ("PATCH", f"{CONFIGMAPS}/c", "application/merge-patch+json"),
+        ("PATCH", f"{CONFIGMAPS}/c", "application/strategic-merge-patch+json"),
+    ],
+)
+async def test_directives_are_fields_that_are_not_known_but_in_strategic_patches(
+    method: str, path: str, kind: str
+) -> None:
+    api = FakeApi()
+    await create(api, CONFIGMAPS, configmap("c"))
+    answer = await api.request(
+        method,
+        path,
+        body={**configmap("c"), "$patch": "replace"},
+        content_type=kind,
+        params={"fieldValidation": "Strict"},
+    )
+    if "strategic" in kind:
+        ok(answer)
+    else:
+        assert answer.status in (400, 422)
+        assert 'strict decoding error: unknown field "$patch"' in answer.body["message"]
 
 
 async def test_what_leaves_a_selection_is_told_as_it_was() -> None:
@@ -252,11 +280,26 @@ async def test_each_namespace_has_its_default_account() -> None:
     assert account.status == 404
 
 
-def test_schemas_of_all_kinds_lead_to_schemas() -> None:
-    """What `kubectl explain` reads."""
+async def test_a_server_of_another_minor_has_the_fields_of_that_minor() -> None:
+    body = pod("a")
+    body["spec"]["schedulingGroup"] = {"podGroupName": "g"}  # since 1.35
+    strict = {"fieldValidation": "Strict"}
+    new = FakeApi(kubernetes="1.36")
+    assert ok(await new.request("POST", PODS, body=body, params=strict))
+    old = FakeApi(kubernetes="1.34")
+    answer = await old.request("POST", PODS, body=body, params=strict)
+    assert 'unknown field "spec.schedulingGroup"' in refused(answer, 400, "BadRequest")
+    assert "schedulingGroup" not in ok(await old.request("POST", PODS, body=body))["spec"]
+    version = ok(await old.request("GET", "/version"))
+    assert (version["minor"], version["gitVersion"]) == ("34", "v1.34.0-fakekubeapi")
+
+
+@pytest.mark.parametrize("minor", minors())
+def test_schemas_of_all_kinds_lead_to_schemas(minor: str) -> None:
+    """What `kubectl explain` reads; each minor has a type for each kind that is served."""
     for group, version in GROUP_VERSIONS:
         prefix = f"apis/{group}/{version}" if group else f"api/{version}"
-        document = openapi_document(["v3", *prefix.split("/")], schema_of())
+        document = openapi_document(["v3", *prefix.split("/")], schema_of(minor))
         assert document is not None
         found = document["components"]["schemas"]
         marks = (schema.get("x-kubernetes-group-version-kind", ()) for schema in found.values())
@@ -265,11 +308,11 @@ def test_schemas_of_all_kinds_lead_to_schemas() -> None:
         assert kinds == here
         for target in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found)):
             assert target in found
-    v2 = openapi_v2(schema_of())
+    v2 = openapi_v2(schema_of(minor))
     assert "#/components" not in json.dumps(v2)
     for target in re.findall(r'"#/definitions/([^"]+)"', json.dumps(v2)):
         assert target in v2["definitions"]
-    core = openapi_document(["v3", "api", "v1"], schema_of()) or {}
+    core = openapi_document(["v3", "api", "v1"], schema_of(minor)) or {}
     assert v2["paths"].keys() > core["paths"].keys()
     ports = v2["definitions"]["io.k8s.api.core.v1.Container"]["properties"]["ports"]
     assert ports["x-kubernetes-list-map-keys"] == ["containerPort", "protocol"]

@@ -65,10 +65,13 @@ class Mismatch(AssertionError):
 
 
 class ApiPair:
-    """The server that is right and the one under test. `collect`: differences are collected and
-    the run goes on, for whoever works on the fake."""
+    """The server that is right and the one under test. `minor`: of the one that is right ("1.34").
+    `collect`: differences are collected and the run goes on, for whoever works on the fake."""
 
-    def __init__(self, real: Server, fake: Server, *, collect: bool = False) -> None:
+    def __init__(
+        self, real: Server, fake: Server, *, minor: str = "", collect: bool = False
+    ) -> None:
+        self.minor = minor
         self.real = real
         self.fake = fake
         self.operations = 0
@@ -97,8 +100,8 @@ class ApiPair:
         shown = f"{ask.method} {ask.path} {ask.params or ''} {str(ask.body or '')[:300]}"
         self.history.append(f"{what}: {shown} -> {real.code} {said[:200]}")
         if real.code != fake.code:
+            told = str(fake.body.get("message", "")) if isinstance(fake.body, dict) else ""
             if not self._row(table.CODES, what, said, real=real.code, fake=fake.code):
-                told = str(fake.body.get("message", "")) if isinstance(fake.body, dict) else ""
                 self._differ(what, ask, [("code", f"{real.code} {said}", f"{fake.code} {told}")])
             return
         # Not above: what only one of the two has made must get no symbol.
@@ -121,6 +124,8 @@ class ApiPair:
 
     def _left_out(self, what: str, path: str) -> bool:
         for row in table.FIELDS:
+            if not table.applies(row, self.minor):
+                continue
             if fnmatchcase(what, row.method) and fnmatchcase(path, row.path):
                 self.used[row] = self.used.get(row, 0) + 1
                 return True
@@ -129,7 +134,8 @@ class ApiPair:
     def _row(self, rows: Iterable[Row], what: str, text: str, **values: Any) -> Row | None:
         for row in rows:
             if (
-                fnmatchcase(what, row.method)
+                table.applies(row, self.minor)
+                and fnmatchcase(what, row.method)
                 and fnmatchcase(text, row.pattern)
                 and all(getattr(row, name) == value for name, value in values.items())
             ):

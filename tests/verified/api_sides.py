@@ -14,6 +14,7 @@ import aiohttp
 
 from fakekubeapi import FakeApi
 from fakekubeapi.http import serve
+from kubeobjects.schema.messages import DEFAULT_MINOR
 from simclock import Ids, Rng
 
 URL: Final = os.environ.get("REFKUBELET_APISERVER", "")
@@ -99,9 +100,9 @@ class ApiSide:
 
 
 @asynccontextmanager
-async def fake_server() -> AsyncIterator[str]:
-    """The URL of a fake server of the caller's own."""
-    async with await serve(FakeApi(field_managers=True)) as server:
+async def fake_server(kubernetes: str = DEFAULT_MINOR) -> AsyncIterator[str]:
+    """The URL of a fake server of the caller's own, with the API types of that minor."""
+    async with await serve(FakeApi(field_managers=True, kubernetes=kubernetes)) as server:
         yield server.url
 
 

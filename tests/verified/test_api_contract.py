@@ -330,3 +330,92 @@ async def test_rows_of_tables_hold_what_is_asked_for(api: ApiSide, include: str)
     (row,) = table["rows"]
     kinds = {"None": None, "Metadata": "PartialObjectMetadata", "Object": "Pod"}
     assert (row.get("object") or {}).get("kind") == kinds[include]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "place"),
+    [
+        ({"name": "c"}, "/c"),
+        ({"name": "other"}, "/other"),
+        ({"name": "c", "namespace": "elsewhere"}, "elsewhere/c"),
+        ({}, "/"),
+    ],
+)
+async def test_an_applied_object_is_checked_against_its_type_before_its_name(
+    api: ApiSide, metadata: dict[str, Any], place: str
+) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "unknown": 1}
+    status, answer = await api.apply(f"{api.configmaps}/c", body, "one")
+    assert (status, answer["message"]) == (
+        500,
+        f"failed to create typed patch object ({place}; /v1, Kind=ConfigMap): "
+        ".unknown: field not declared in schema",
+    )
+    entries = {"name": "c", "managedFields": [{"manager": "one"}]}
+    status, answer = await api.apply(f"{api.configmaps}/c", {**body, "metadata": entries}, "one")
+    assert (status, answer["message"]) == (400, "metadata.managedFields must be nil")
+
+
+async def test_a_namespace_that_is_not_deleted_is_active(api: ApiSide) -> None:
+    name = f"{api.pods.split('/')[4]}-more"
+    path = f"/api/v1/namespaces/{name}/status"
+    await api.done("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    try:
+        body = {"status": {"phase": "Terminating"}}
+        status, answer = await api.ask("PATCH", path, body, kind=MERGE)
+        assert (status, answer["message"]) == (
+            422,
+            f'Namespace "{name}" is invalid: status.Phase: Invalid value: "Terminating": '
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        )
+        same = await api.done("PATCH", path, {"status": {"phase": None}}, kind=MERGE)
+        assert same["status"]["phase"] == "Active"
+    finally:
+        await api.ask("DELETE", f"/api/v1/namespaces/{name}")
+
+
+FIRST, SECOND = [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], [{"ip": "10.0.0.2"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"podIP": "10.0.0.1"}, FIRST),
+        ({"podIP": "10.0.0.2"}, SECOND),
+        ({"podIP": None}, FIRST),
+        ({"podIPs": SECOND}, FIRST[:1]),
+        ({"podIP": "10.0.0.2", "podIPs": FIRST}, SECOND),
+        ({"podIP": None, "podIPs": SECOND}, SECOND),
+    ],
+)
+async def test_the_address_of_a_pod_is_the_first_of_its_addresses(
+    api: ApiSide, change: dict[str, Any], expected: list[dict[str, str]]
+) -> None:
+    path = f"{api.pods}/p/status"
+    await api.done("POST", api.pods, pod())
+    given = {"status": {"podIP": FIRST[0]["ip"], "podIPs": FIRST}}
+    await api.done("PATCH", path, given, kind=MERGE)
+    status = (await api.done("PATCH", path, {"status": change}, kind=MERGE))["status"]
+    assert (status["podIP"], status["podIPs"]) == (expected[0]["ip"], expected)
+
+
+async def test_the_range_of_a_node_is_given_once(api: ApiSide) -> None:
+    name = f"node-{api.pods.split('/')[4]}"
+    body = {
+        "metadata": {"name": name},
+        "spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.2.0.0/24", "fd00::/64"]},
+    }
+    made = await api.done("POST", "/api/v1/nodes", body)
+    try:
+        assert made["spec"]["podCIDRs"] == ["10.1.0.0/24"]
+        path = f"/api/v1/nodes/{name}"
+        change = {"spec": {"podCIDR": "10.3.0.0/24"}}
+        status, answer = await api.ask("PATCH", path, change, kind=MERGE)
+        assert (status, answer["message"].split(": ", 1)[1]) == (
+            422,
+            'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
+        )
+        same = await api.done("PATCH", path, {"spec": {"podCIDR": None}}, kind=MERGE)
+        assert same["spec"]["podCIDR"] == "10.1.0.0/24"
+    finally:
+        await api.ask("DELETE", f"/api/v1/nodes/{name}")

@@ -24,6 +24,8 @@ from api_writes import Writes
 from hypothesis.stateful import initialize
 from machine_runs import drive, first_seed, operations
 
+from kubeobjects.schema.messages import DEFAULT_MINOR
+
 
 class TwoServers(Writes, Reads, Subresources):
     """Operations over a few names, so that collisions, repeats and wrong states are common."""
@@ -41,8 +43,10 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-async def server_of_fake(stack: AsyncExitStack, label: str) -> Server:
-    url = await stack.enter_async_context(fake_server())
+async def server_of_fake(
+    stack: AsyncExitStack, label: str, kubernetes: str = DEFAULT_MINOR
+) -> Server:
+    url = await stack.enter_async_context(fake_server(kubernetes))
     return Server(label, await stack.enter_async_context(session(url)))
 
 
@@ -72,11 +76,16 @@ def test_the_fake_answers_like_kube_apiserver(
     stack = AsyncExitStack()
     try:
         side = runner.run(stack.enter_async_context(session(URL, TOKEN)))
-        fake = runner.run(server_of_fake(stack, "fakekubeapi"))
+        version = runner.run(side.done("GET", "/version"))
+        minor = f"{version['major']}.{version['minor']}"
+        fake = runner.run(server_of_fake(stack, "fakekubeapi", minor))
         pair = ApiPair(
-            Server("kube-apiserver", side), fake, collect="REFKUBELET_COLLECT" in os.environ
+            Server("kube-apiserver", side),
+            fake,
+            minor=minor,
+            collect="REFKUBELET_COLLECT" in os.environ,
         )
-        api_results.version = runner.run(side.done("GET", "/version"))["gitVersion"]
+        api_results.version = version["gitVersion"]
         try:
             drive(machine(pair, runner), pair, operations(2000))
         finally:
@@ -100,3 +109,21 @@ def test_every_difference_has_a_reason() -> None:
     )
     assert all(len(row.reason) > 10 for row in rows)
     assert len(set(rows)) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("before", "minor", "applies"),
+    [
+        ("", "1.36", True),
+        ("1.36", "1.34", True),
+        ("1.36", "1.9", True),
+        ("1.36", "1.36", False),
+        ("1.36", "1.100", False),
+        ("1.36", "", False),
+    ],
+)
+def test_a_difference_of_older_minors_is_none_of_newer_ones(
+    before: str, minor: str, applies: bool
+) -> None:
+    row = api_differences.TextRow("*", "*", "a reason", before)
+    assert api_differences.applies(row, minor) is applies

@@ -98,3 +98,10 @@ async def test_the_ways_of_traffic(api: ApiSide) -> None:
     text = "Forbidden: may only be used when `type` is 'LoadBalancer'"
     causes = [(c["field"], c["message"]) for c in found["details"]["causes"]]
     assert (status, causes) == (422, [("spec.allocateLoadBalancerNodePorts", text)])
+
+
+async def test_a_service_that_is_a_name_is_told_that_it_has_no_families(api: ApiSide) -> None:
+    spec = {"type": "ExternalName", "ipFamilies": ["IPv6"], "ports": [{"port": 80}]}
+    status, answer = await api.ask("POST", services(api), {"metadata": {"name": "s"}, "spec": spec})
+    causes = [cause["field"] for cause in answer["details"]["causes"]]
+    assert (status, causes) == (422, ["spec.ipFamilies", "spec.externalName"])

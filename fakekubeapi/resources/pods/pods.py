@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from fakekubeapi.bodies import copy_json
 from fakekubeapi.resources.common.strategy import Object, Strategy
+from fakekubeapi.resources.common.twins import settle_first
 from fakekubeapi.resources.pods.admission import admit_pod
 from fakekubeapi.resources.pods.qos import qos_class
 from fakekubeapi.resources.pods.resizes import resize_causes
@@ -100,8 +101,7 @@ class PodStrategy(Strategy):
             if "deletionTimestamp" in old["metadata"]:
                 new["metadata"]["deletionTimestamp"] = old["metadata"]["deletionTimestamp"]
             status = new.setdefault("status", {})
-            if status.get("podIP") and not status.get("podIPs"):
-                status["podIPs"] = [{"ip": status["podIP"]}]
+            settle_first(status, "podIP", "podIPs", lambda ip: {"ip": ip})
             status.setdefault("qosClass", old.get("status", {}).get("qosClass", "BestEffort"))
         else:
             for field in ("priority", "preemptionPolicy"):

@@ -172,10 +172,12 @@ def _family_causes(spec: dict[str, Any]) -> list[Cause]:
 def _address_causes(spec: dict[str, Any]) -> list[Cause]:
     """What is wrong with an address or family that was asked for; the first that cannot be given
     is all that is said."""
+    if spec["type"] == "ExternalName":
+        return []
     if family := _family_causes(spec):
         return family
     address = spec.get("clusterIP", "")
-    if address in ("", "None") or spec["type"] == "ExternalName":
+    if address in ("", "None"):
         return []
     if not _is_address(address):
         return [invalid_value("spec.clusterIPs[0]", address, IP_RULE)]

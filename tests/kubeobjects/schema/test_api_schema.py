@@ -76,7 +76,7 @@ def test_other_sources_are_refused(tmp_path: object) -> None:
 def test_a_minor_without_a_table_names_those_there_are() -> None:
     with pytest.raises(LookupError, match=r"no API types of Kubernetes 1\.2; there are those of 1"):
         Schema("1.2")
-    assert "1.36" in minors()
+    assert minors()[-1] == "1.36"
 
 
 def test_what_the_words_of_a_line_mean() -> None:

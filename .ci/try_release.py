@@ -29,8 +29,8 @@ IN_WHEEL: Final = (
     "fakecri/py.typed",
     "simclock/py.typed",
 )
-NOT_IN_WHEEL: Final = ("tests/", "docs/", "benchmarks/", "protos/")
-IN_SDIST: Final = ("tests/conftest.py", "docs/rules.md", "CHANGELOG.md", "tox.ini", "LICENSE")
+NOT_IN_WHEEL: Final = ("tests/", "docs/", "results/", "tools/", "benchmarks/", "protos/")
+IN_SDIST: Final = ("tests/conftest.py", "results/gates.json", "CHANGELOG.md", "tox.ini", "LICENSE")
 TRIED: Final = (
     ("refkubelet", "--version"),
     ("fakecri", "--help"),

@@ -2,7 +2,8 @@
 
 python benchmarks/jumping_time.py                        a Go program alone (needs Go)
 python benchmarks/jumping_time.py /usr/bin/kubelet       also a kubelet on the fakes
-KUBELET=/usr/bin/kubelet python benchmarks/run.py --only jumping_time --results docs/benchmarks.json
+KUBELET=/usr/bin/kubelet python benchmarks/run.py --only jumping_time \\
+    --results results/benchmarks.json
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ examples:
   kubelet-conformance run my-bug.yaml              a scenario, see docs/scenarios.md
   kubelet-conformance run --area bugs              the scenarios of this package
   kubelet-conformance run --results run.json       for: kubelet-conformance report run.json
-  kubelet-conformance explain LIFE-143             a rule, and the cases that hold a kubelet to it
+  kubelet-conformance explain LIFE-143             a rule, its functions, the cases that hold it
   kubelet-conformance explain stop-minimum         a case, and its rules
+  kubelet-conformance explain liveness probe       rules, cases and functions about these words
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
 
 exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
@@ -144,20 +145,25 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("diff", help="say what differs between two runs")
     commands.add_parser("matrix", help="show runs side by side, areas by products")
     explaining = commands.add_parser("explain", help="what a rule says, or a case checks")
-    explaining.add_argument("name", help="a rule (LIFE-143), a clause (LIFE-143.2) or a case")
+    explaining.add_argument(
+        "words",
+        nargs="+",
+        metavar="NAME",
+        help="a rule (LIFE-143), a clause (LIFE-143.2), a case, or words to look for (liveness)",
+    )
     completing = commands.add_parser("completion", help="print completion for a shell")
     completing.add_argument("shell", choices=["bash", "zsh", "tcsh"])
     return parser
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Print what a rule says, or a case checks."""
+    """Print what a rule says, or a case checks, or what is about some words."""
     # Here, not above: `run` starts earlier without it.
     from conformance.explain import UnknownName, explained
     from conformance.rule_texts import all_rules
 
     try:
-        print(explained(options.name, all_rules(), all_cases()))
+        print(explained(options.words, all_rules(), all_cases()))
     except ModuleNotFoundError as error:
         print(f"kubelet-conformance: {not_installed(error, 'conformance')}", file=sys.stderr)
         return 2

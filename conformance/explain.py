@@ -1,33 +1,43 @@
-"""`kubelet-conformance explain`: what a rule says and which cases hold a kubelet to it; what a case
-checks, and the text of its rules."""
+"""`kubelet-conformance explain`: what a rule says, the functions that carry it out and the cases
+that hold a kubelet to it; what a case checks, and the text of its rules; and where there is
+something about the words of a question."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
 from conformance.registry import RULE, Case
+from conformance.rule_places import Place, closest, home_of, product_places
 from conformance.rule_texts import RuleText
+from conformance.word_search import Thing, clause_about, found_by
 
 WIDEST: Final = 100
+MOST_FUNCTIONS: Final = 12
+LONGEST_ANSWER: Final = 180
 
 
 class UnknownName(ValueError):
-    """Neither a rule nor a case has this name; the text says which are near."""
+    """Neither a rule nor a case has this name, and nothing has these words; the text says which
+    names are near."""
 
 
-def explained(name: str, rules: Mapping[str, RuleText], cases: Sequence[Case]) -> str:
-    """The text about a rule (`LIFE-143`), a clause (`LIFE-143.2`) or a case (`stop-minimum`).
-    Raises UnknownName."""
+def explained(words: Sequence[str], rules: Mapping[str, RuleText], cases: Sequence[Case]) -> str:
+    """The text about a rule (`LIFE-143`), a clause (`LIFE-143.2`) or a case (`stop-minimum`); else
+    what is about these words, the best first. Raises UnknownName."""
+    name = " ".join(words)
     case = next((case for case in cases if case.id == name), None)
     if case is not None:
         return "\n".join(_case_lines(case, rules))
     wanted = name.upper()
     rule = rules.get(wanted.partition(".")[0]) if RULE.match(wanted) else None
+    if rule is None and not RULE.match(wanted) and (answers := found_by(words, rules, cases)):
+        return "\n".join(_answer_lines(answers, words))
     if rule is None:
         near = get_close_matches(name, [case.id for case in cases], n=3)
         near += get_close_matches(wanted, list(rules), n=3)
@@ -47,6 +57,7 @@ def _rule_lines(rule: RuleText, clause: str, cases: Sequence[Case]) -> list[str]
     wanted = f"{rule.id}.{clause}" if clause else rule.id
     lines = [f"{wanted} ({rule.level or 'no level'})  docs/{rule.anchor}, line {rule.line}", ""]
     lines += _text_lines(rule, {int(clause)} if clause else set())
+    lines += _code_lines(rule.id, clause)
     if not citing:
         return [*lines, "", "No case holds a kubelet to it."]
     lines += ["", "cases:"]
@@ -56,6 +67,45 @@ def _rule_lines(rule: RuleText, clause: str, cases: Sequence[Case]) -> list[str]
     level = max(case.level for case in citing).name.lower()
     switch = "" if level == "must" else f" --level {level}"
     return [*lines, "", f"run them:  kubelet-conformance run --rule {rule.id}{switch}"]
+
+
+def _code_lines(rule: str, clause: str) -> list[str]:
+    """The functions that carry a rule out; of a clause those that name it, if there are any."""
+    cited = product_places(rule.partition("-")[0])
+    places = closest(cited.get(f"{rule}.{clause}", []) or cited.get(rule, []))
+    lines = ["", "code:"] if places else []
+    for place in places[:MOST_FUNCTIONS]:
+        lines += [f"  {_named(place)}", *_wrapped(place.first, "      ")]
+    if len(places) > MOST_FUNCTIONS:
+        lines.append(f"  and {len(places) - MOST_FUNCTIONS} more")
+    return lines
+
+
+def _named(place: Place) -> str:
+    """`refkubelet.pleg.compute: compute_events  refkubelet/pleg/compute.py:30`; the file as seen
+    from here, if it is below."""
+    package = place.path.partition("/")[0]
+    file = os.path.join(home_of(package) or "", place.path)
+    here = os.path.relpath(file)
+    shown = file if here.startswith(os.pardir) else here
+    return f"{place.module}{f': {place.name}' if place.name else ''}  {shown}:{place.line}"
+
+
+def _answer_lines(answers: Sequence[Thing], question: Sequence[str]) -> Iterator[str]:
+    """What a question may be about, and how to go on."""
+    for thing in answers:
+        if isinstance(thing, RuleText):
+            yield f"{thing.id} ({thing.level})  docs/{thing.anchor}"
+            said = clause_about(thing, question)
+        elif isinstance(thing, Case):
+            yield f"{thing.area}/{thing.id}"
+            said = thing.title
+        else:
+            yield _named(thing)
+            said = thing.first
+        yield from _wrapped(textwrap.shorten(said, LONGEST_ANSWER, placeholder=" ..."), "    ")
+    yield ""
+    yield "more of a rule or a case:  kubelet-conformance explain NAME"
 
 
 def _is_part(cited: str, rule: str, clause: str) -> bool:

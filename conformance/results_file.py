@@ -209,7 +209,7 @@ def _decoded(raw: bytes, kind: Any, where: str) -> Any:
 
 
 def document(run: RunFile) -> dict[str, Any]:
-    """The run in numbers, for docs/render_rules.py and its like:
+    """The run in numbers, for tools/docs/keep_conformance.py and its like:
 
     - `kubelet`, `runtime`: product and version; `time`, `jobs`, `latency`, `long`, `level`, `whole`
     - `seed`; of a run with several `seeds` instead, per seed how many cases had which verdict:

@@ -80,7 +80,7 @@ def rules_in(page: str, text: str) -> Iterator[RuleText]:
             said = _said(lines, number, found.end())
             if own:
                 said = said[own.end() :]
-            yield RuleText(found[1], page, number + 1, level, said.strip(" |\n"))
+            yield RuleText(found[1], page, number + 1, level, said.lstrip(" —)|\n").rstrip(" |\n"))
 
 
 def _said(lines: list[str], number: int, start: int) -> str:

@@ -1,6 +1,6 @@
 """The feature gates with an effect in refkubelet; all others are accepted and ignored. Pure.
 
-What kubelets know, and where they ask it, is in docs/gates.json.
+What kubelets know, and where they ask it, is in results/gates.json.
 """
 
 from __future__ import annotations

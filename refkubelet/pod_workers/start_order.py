@@ -20,7 +20,7 @@ def may_start(
     waiting: Sequence[str],
     may_still_start: Callable[[str], bool],
 ) -> bool:
-    """Whether the static pod `uid` may start now.
+    """Whether the static pod `uid` may start now (MIRR-002.1, MIRR-002.2).
 
     `started` is the UID of the same full name that has started and not finished, `waiting` the
     UIDs that have not started, in order of arrival.

@@ -11,7 +11,7 @@ import pytest
 import run
 
 TREE: Final = Path(__file__).parents[2]
-KEPT: Final[dict[str, Any]] = json.loads((TREE / "docs" / "benchmarks.json").read_text())
+KEPT: Final[dict[str, Any]] = json.loads((TREE / "results" / "benchmarks.json").read_text())
 MOST_COMMITS: Final = 60
 """So many commits may have touched what a benchmark measures since its rows were kept."""
 
@@ -40,7 +40,7 @@ def has_history() -> bool:
 def test_kept_rows_are_of_the_code_as_it_is(name: str) -> None:
     again = f"measure it again: tox -e bench -- --only {name}"
     commit = KEPT.get(name, {}).get("commit", "")
-    assert commit, f"docs/benchmarks.json does not tell which commit {name} is of; {again}"
+    assert commit, f"results/benchmarks.json does not tell which commit {name} is of; {again}"
     age = commits_since(commit, run.BENCHMARKS[name].measures)
     assert age is not None, f"{name} is of {commit}, which the history does not have; {again}"
     assert age <= MOST_COMMITS, f"{age} commits have touched what {name} measures; {again}"

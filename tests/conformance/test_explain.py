@@ -1,10 +1,16 @@
-"""`explain`, and the texts of rules that it shows."""
+"""`explain`, the texts of rules that it shows, and what it says of questions."""
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
+from places import ROOT
 
 from conformance.cli import main
+from conformance.rule_places import home_of
 from conformance.rule_texts import rules_in
 
 PAGE = """\
@@ -36,8 +42,8 @@ def test_a_rule_ends_where_the_next_one_or_its_paragraph_does() -> None:
     assert (found["LIFE-005"].text, found["LIFE-005"].line) == ("a | b", 15)
 
 
-def explain(name: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    code = main(["explain", name])
+def explain(words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(["explain", *words.split()])
     said = capsys.readouterr()
     return code, said.out + said.err
 
@@ -48,6 +54,7 @@ def test_a_rule_is_told_with_its_cases(capsys: pytest.CaptureFixture[str]) -> No
     assert said.startswith("LIFE-143 (MUST)  docs/spec/lifecycle.md#life-143, line ")
     assert "  .5 StopContainer timeout max(2, rest)." in said
     assert "  lifecycle/stop-minimum (LIFE-143)\n" in said
+    assert "—" not in said.splitlines()[2]
     assert said.endswith("run them:  kubelet-conformance run --rule LIFE-143\n")
 
 
@@ -71,3 +78,75 @@ def test_a_name_that_is_not_there_shows_near_ones(capsys: pytest.CaptureFixture[
     code, said = explain("stop-minimun", capsys)
     assert code == 4
     assert "no rule and no case has this name; near it: stop-minimum" in said
+
+
+def code_of(said: str) -> list[tuple[str, str, Path, int]]:
+    """Module, function, file and line of what is said to be code."""
+    lines = re.findall(r"^ *([\w.]+): ([\w.]+)  (\S+):(\d+)$", said, re.M)
+    return [(module, name, Path(file), int(line)) for module, name, file, line in lines]
+
+
+def test_a_rule_is_told_with_its_functions(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they are is a file that can be opened from here."""
+    home = home_of("refkubelet")
+    assert home is not None
+    monkeypatch.chdir(home)
+    _, said = explain("PROBE-034", capsys)
+    (module, name, file, line), *_ = code_of(said)
+    assert (module, name) == ("refkubelet.kuberuntime.decisions.actions", "kill_reason")
+    assert str(file) == "refkubelet/kuberuntime/decisions/actions.py"
+    assert file.read_text().splitlines()[line - 1].startswith("def kill_reason(")
+    assert "      The first reason to kill a running container" in said
+    assert said.index("\ncode:\n") < said.index("\ncases:\n")
+    monkeypatch.chdir(ROOT / "docs")
+    assert str(home / file) in explain("PROBE-034", capsys)[1]
+
+
+def test_a_clause_is_told_with_the_functions_that_name_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    whole = {name for _, name, _, _ in code_of(explain("MIRR-002", capsys)[1])}
+    clause = {name for _, name, _, _ in code_of(explain("MIRR-002.2", capsys)[1])}
+    assert clause == {"may_start"}
+    assert whole > clause
+
+
+@pytest.mark.parametrize(
+    ("question", "rule"),
+    [
+        ("liveness", "PROBE-034"),
+        ("what happens when a liveness probe fails?", "PROBE-034"),
+        ("why does my static pod not come back?", "MIRR-002"),
+        ("in what order are pods evicted for disk?", "EVIC-081"),
+    ],
+)
+def test_words_lead_to_the_best_rules_cases_and_functions(
+    question: str, rule: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = explain(question, capsys)
+    assert code == 0
+    answers = re.findall(r"^(\S+)", said, re.M)[:-1]  # the last line says how to go on
+    assert 3 < len(answers) <= 10
+    assert rule in answers[:5]
+
+
+def test_words_lead_to_functions(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = explain("reason to kill a running container", capsys)
+    found = {name: (file, line) for _, name, file, line in code_of(said)}
+    file, line = found["kill_reason"]
+    functions = [node for node in ast.walk(ast.parse(file.read_text())) if hasattr(node, "name")]
+    assert line in [node.lineno for node in functions]
+    assert "The first reason to kill a running container, or None" in said
+
+
+def test_names_come_before_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """`readiness` is a case, too; a rule that is none is no question."""
+    assert explain("readiness", capsys)[1].startswith("probes/readiness (")
+    assert explain(f"LIFE-{999}", capsys)[0] == 4
+    code, said = explain("xyzzy plugh", capsys)
+    assert (code, said) == (
+        4,
+        "kubelet-conformance: explain xyzzy plugh: no rule and no case has this name\n",
+    )

@@ -22,7 +22,7 @@ from conformance.results_schema import (
     schema,
 )
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/results.schema.json").read_text())
+SCHEMA: dict[str, Any] = json.loads((ROOT / "conformance/results.schema.json").read_text())
 
 
 def whole(file: Path) -> Path:
@@ -38,7 +38,7 @@ def whole(file: Path) -> Path:
 
 
 def test_the_schema_is_the_one_of_the_structs() -> None:
-    """To make it anew: kubelet-conformance report --schema > docs/results.schema.json"""
+    """To make it anew: kubelet-conformance report --schema > conformance/results.schema.json"""
     assert schema() == SCHEMA
 
 

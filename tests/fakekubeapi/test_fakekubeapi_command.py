@@ -70,7 +70,10 @@ def test_the_plug_in_service_account_gives_pods_their_token(tmp_path: Path) -> N
             ("--kubelet-preferred-address-types", "InternalIP,Postal"),
             "--kubelet-preferred-address-types: got 'Postal'; wanted some of InternalIP,",
         ),
-        (("--kubernetes", "1.2"), "--kubernetes: no API types of Kubernetes 1.2; there are those of"),
+        (
+            ("--kubernetes", "1.2"),
+            "--kubernetes: no API types of Kubernetes 1.2; there are those of",
+        ),
         (("--kubelet-client-certificate", "/none.pem"), "/none.pem: wanted a certificate and"),
         (("--kubelet-certificate-authority", "/none.pem"), "/none.pem: wanted certificates of an"),
     ],

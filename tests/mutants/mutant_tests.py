@@ -1,11 +1,11 @@
 """Asks our own tests about wrong kubelets: which tests that cite a broken rule fail?
 
 `python tests/mutants/mutant_tests.py` takes each mutant of the catalogue and runs the tests that
-name its rule. The tests that fail, and pass without it, go into docs/suite-mutants.json beside the
-cases that noticed it, for docs/rules.md. Names, areas and globs choose mutants; `--missing` takes
-those of which no answer is kept. The tests are collected once, and a fork for each mutant exchanges
-the functions that it changes (mutant_plugin.py); a mutant that changes more than functions wants a
-pytest of its own.
+name its rule. The tests that fail, and pass without it, go into results/suite-mutants.json beside
+the cases that noticed it, for the pages of rules. Names, areas and globs choose mutants;
+`--missing` takes those of which no answer is kept. The tests are collected once, and a fork for
+each mutant exchanges the functions that it changes (mutant_plugin.py); a mutant that changes more
+than functions wants a pytest of its own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def citing_tests() -> dict[str, list[str]]:
     from rules_in_tree import look
 
     return {
-        rule: [place for place in places if not place.startswith(SLOW)]
+        rule: [str(place) for place in places if not place.path.startswith(SLOW)]
         for rule, places in look().tests.items()
     }
 
@@ -138,5 +138,5 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(ROOT / "docs"))
+    sys.path.append(str(ROOT / "tools" / "docs"))
     sys.exit(main(sys.argv[1:]))

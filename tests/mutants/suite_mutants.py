@@ -4,10 +4,10 @@
 what was not; names, areas and globs choose (`-- backoff "probes/*late*"`). `--sample 10` takes a
 tenth, drawn with `--seed`. One case that notices a mutant is enough; `--links` asks all those that
 cite its rules. `--keep` does so, too (`--no-links`: it does not), and the answers go into
-docs/suite-mutants.json, from which docs/rules.md shows which case covers which clause. Exit code 1:
-fewer than 95 % are noticed (of a sample: of those that were noticed when the answers were kept), a
-mutant does not fit, or, where no sample was taken, one that is not noticed says no reason, or one
-that is said to survive is noticed.
+results/suite-mutants.json, from which the pages of rules show which case covers which clause. Exit
+code 1: fewer than 95 % are noticed (of a sample: of those that were noticed when the answers were
+kept), a mutant does not fit, or, where no sample was taken, one that is not noticed says no reason,
+or one that is said to survive is noticed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from conformance.registry import load_cases
 from simclock import RealClock, Rng
 
 ROOT: Final = Path(__file__).parents[2]
-KEPT: Final = ROOT / "docs" / "suite-mutants.json"
+KEPT: Final = ROOT / "results" / "suite-mutants.json"
 WANTED: Final = 0.95
 FEW: Final = 20
 """Of fewer mutants no share is asked for."""

@@ -10,7 +10,7 @@ modules, and only tests that import them.
 All that is known lies in mutants/, where the mutants can be read, too: a run that was cut off goes
 on where it was, as long as no file has changed. The mutants of each module are tried in a random
 order (`--seed`), and of all modules equal parts, so what a run that was cut off says is true of a
-part of each. What was told is kept in docs/mutants.json, which docs/verified.md shows; with
+part of each. What was told is kept in results/mutants.json, which docs/verified.md shows; with
 --sample it is not.
 """
 
@@ -38,7 +38,7 @@ from simclock import Rng
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
-KEPT: Final = ROOT / "docs" / "mutants.json"
+KEPT: Final = ROOT / "results" / "mutants.json"
 SETTINGS: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutmut"]
 WANTED: Final = 0.9
 KILLED: Final = ("killed", "timeout")

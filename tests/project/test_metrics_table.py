@@ -1,4 +1,4 @@
-"""refkubelet's metrics are the kubelet's: names, types, labels and bounds (docs/metrics.json, as
+"""refkubelet's metrics are the kubelet's: names, types, labels and bounds (results/metrics.json, as
 recorded from a running kubelet and from Kubernetes' own list), and docs/metrics.md says so."""
 
 from __future__ import annotations
@@ -41,4 +41,4 @@ def test_at_least_fifty_of_those_that_a_kubelet_shows_are_here_SRV_036() -> None
 
 def test_the_page_is_what_the_table_says() -> None:
     text = "\n".join(lines()) + "\n"
-    assert PAGE.read_text(encoding="utf-8") == text, "run: python docs/render_metrics.py"
+    assert PAGE.read_text(encoding="utf-8") == text, "run: python tools/docs/render_metrics.py"

@@ -19,7 +19,7 @@ from conformance.results_schema import RunEnd
 def render(*arguments: str) -> subprocess.CompletedProcess[str]:
     """As tox runs it: Python does not look for modules beside the script."""
     return subprocess.run(
-        [sys.executable, "-P", str(ROOT / "docs/render_verified.py"), *arguments],
+        [sys.executable, "-P", str(ROOT / "tools/docs/render_verified.py"), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -28,18 +28,16 @@ def render(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A docs folder of its own, README beside it."""
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    shutil.copy(ROOT / "README.md", tmp_path)
-    for file in (
-        "verified.md",
-        "timewarp.md",
-        "kubelets.md",
-        *(path.name for path in (ROOT / "docs").glob("*.json")),
-    ):
-        shutil.copy(ROOT / "docs" / file, docs)
-    return docs
+    """A tree of its own, of README, pages and result files."""
+    for folder, files in {
+        ".": ["README.md"],
+        "docs": ["verified.md", "timewarp.md", "kubelets.md"],
+        "results": [path.name for path in (ROOT / "results").glob("*.json")],
+    }.items():
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for file in files:
+            shutil.copy(ROOT / folder / file, tmp_path / folder)
+    return tmp_path
 
 
 def change(file: Path, *path: Any, to: Any) -> None:
@@ -57,27 +55,28 @@ def test_the_pages_show_what_the_result_files_say() -> None:
 
 
 def test_an_old_page_is_found_and_made_new(copy: Path) -> None:
-    change(copy / "verified.json", "1.6", "machine", "operations", to=7_654_321)
-    assert render("--check", "--docs", str(copy)).returncode == 1
-    assert render("--docs", str(copy)).returncode == 0
-    assert "7,654,321" in (copy / "verified.md").read_text()
+    change(copy / "results/verified.json", "1.6", "machine", "operations", to=7_654_321)
+    assert render("--check", "--tree", str(copy)).returncode == 1
+    assert render("--tree", str(copy)).returncode == 0
+    assert "7,654,321" in (copy / "docs/verified.md").read_text()
 
 
 def test_a_failed_case_of_a_recorded_run_shows_in_the_table(copy: Path) -> None:
-    runs = json.loads((copy / "conformance.json").read_text())
+    runs = json.loads((copy / "results/conformance.json").read_text())
     case = next(iter(runs[0]["cases"]["backoff"]))
-    change(copy / "conformance.json", 0, "cases", "backoff", case, to="failed")
-    assert render("--docs", str(copy)).returncode == 0
-    row = next(x for x in (copy / "verified.md").read_text().splitlines() if "| backoff |" in x)
+    change(copy / "results/conformance.json", 0, "cases", "backoff", case, to="failed")
+    assert render("--tree", str(copy)).returncode == 0
+    lines = (copy / "docs/verified.md").read_text().splitlines()
+    row = next(line for line in lines if "| backoff |" in line)
     assert ", 1 failed," in row
 
 
 def test_the_numbers_of_the_readme_come_from_the_last_whole_run(copy: Path) -> None:
-    runs = json.loads((copy / "conformance.json").read_text())
+    runs = json.loads((copy / "results/conformance.json").read_text())
     index = next(i for i, run in enumerate(runs) if "whole" in run)
-    change(copy / "conformance.json", index, "whole", "real_s", to=4321.0)
-    assert render("--docs", str(copy)).returncode == 0
-    assert "In 4321 s of real time" in (copy.parent / "README.md").read_text()
+    change(copy / "results/conformance.json", index, "whole", "real_s", to=4321.0)
+    assert render("--tree", str(copy)).returncode == 0
+    assert "In 4321 s of real time" in (copy / "README.md").read_text()
 
 
 def test_wrong_kubelets_are_counted_by_area(copy: Path) -> None:
@@ -87,9 +86,9 @@ def test_wrong_kubelets_are_counted_by_area(copy: Path) -> None:
         "pleg/b": {"noticed": [], "survives": "no case can see it"},
         "pleg/c": {"noticed": [], "survives": ""},
     }
-    (copy / "suite-mutants.json").write_text(json.dumps(kept))
-    assert render("--docs", str(copy)).returncode == 0
-    assert "| pleg | 3 | 1 (33.3%) | 1 |" in (copy / "verified.md").read_text()
+    (copy / "results/suite-mutants.json").write_text(json.dumps(kept))
+    assert render("--tree", str(copy)).returncode == 0
+    assert "| pleg | 3 | 1 (33.3%) | 1 |" in (copy / "docs/verified.md").read_text()
 
 
 def test_of_mutants_it_is_told_how_many_were_tried(copy: Path) -> None:
@@ -97,16 +96,16 @@ def test_of_mutants_it_is_told_how_many_were_tried(copy: Path) -> None:
         "pkg.a": {"killed": 9, "tried": 10, "mutants": 1000, "date": "2030-01-02"},
         "pkg.b": {"killed": 30, "tried": 30, "mutants": 30, "date": "2030-01-02"},
     }
-    (copy / "mutants.json").write_text(json.dumps(kept))
-    assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "verified.md").read_text()
+    (copy / "results/mutants.json").write_text(json.dumps(kept))
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/verified.md").read_text()
     assert "| `pkg.a` | 9 | 10 | 1,000 | 2030-01-02 |" in page
     assert "| all of these | 39 (97.5%) | 40 | 1,030 |" in page
 
 
 def test_a_page_without_its_markers_is_an_error_that_names_them(copy: Path) -> None:
-    (copy / "verified.md").write_text("nothing here\n")
-    done = render("--docs", str(copy))
+    (copy / "docs/verified.md").write_text("nothing here\n")
+    done = render("--tree", str(copy))
     assert done.returncode == 2
     assert "wanted the line once: <!-- begin: pairs" in done.stderr
 
@@ -127,17 +126,17 @@ def test_a_run_of_an_older_kubelet_becomes_a_line_of_its_own(copy: Path, tmp_pat
         "not-binding": told("failed", level="detail"),
     }
     write_run(tmp_path / "run.json", cases, real_s=130.0)
-    keep = [str(ROOT / "docs/keep_minor.py"), "1.7.9", str(tmp_path / "run.json")]
-    subprocess.run([sys.executable, *keep, "--docs", str(copy)], check=True)
-    assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "kubelets.md").read_text()
+    keep = [str(ROOT / "tools/docs/keep_minor.py"), "1.7.9", str(tmp_path / "run.json")]
+    subprocess.run([sys.executable, *keep, "--kept", str(copy / "results")], check=True)
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/kubelets.md").read_text()
     assert "| 1.7.9 | backoff | 1 | 1 | 1 | 1 | 1 | 2 min 10 s | 2030-01-02 |\n" in page
     assert "\n- buggy: it stops (kubernetes/kubernetes#1, fixed in 1.9)\n" in page
     assert "\n1.7.9 did not pass bad.\n" in page
 
 
 def test_fixtures_are_red_or_green_for_each_kubelet(copy: Path, tmp_path: Path) -> None:
-    (copy / "fixtures.json").write_text("{}")
+    (copy / "results/fixtures.json").write_text("{}")
     outcomes = {
         "1.7.9": {"12": "known bug", "3": "known bug", "oddity": "failed"},
         "1.10.2": {"12": "passed", "3": "known bug", "oddity": "skipped"},
@@ -149,10 +148,10 @@ def test_fixtures_are_red_or_green_for_each_kubelet(copy: Path, tmp_path: Path) 
             for name, verdict in of.items()
         }
         file = write_run(tmp_path / f"{kubelet}.json", cases)
-        keep = [str(ROOT / "docs/keep_minor.py"), kubelet, str(file), "--docs", str(copy)]
-        subprocess.run([sys.executable, *keep], check=True)
-    assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "kubelets.md").read_text()
+        keep = [str(ROOT / "tools/docs/keep_minor.py"), kubelet, str(file)]
+        subprocess.run([sys.executable, *keep, "--kept", str(copy / "results")], check=True)
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/kubelets.md").read_text()
     rows = [line for line in page.splitlines() if "../fixtures/bugs/" in line]
     assert rows == [
         "| [3](../fixtures/bugs/3.yaml) | title of 3 | red | red |",
@@ -162,11 +161,11 @@ def test_fixtures_are_red_or_green_for_each_kubelet(copy: Path, tmp_path: Path) 
     assert "\nRed on one kubelet and green on a newer one (1): 12 (1.7.9 to 1.10.2).\n" in page
     assert "\nRed on 1.10.2, the newest here (1): 3.\n" in page
     assert "\n- oddity on 1.7.9: why\n" in page
-    assert "1.7.9" not in json.loads((copy / "minors.json").read_text())
+    assert "1.7.9" not in json.loads((copy / "results/minors.json").read_text())
 
 
 def kept_by(*words: str) -> None:
-    subprocess.run([sys.executable, str(ROOT / "docs/keep_runs.py"), *words], check=True)
+    subprocess.run([sys.executable, str(ROOT / "tools/docs/keep_runs.py"), *words], check=True)
 
 
 def run_file(file: Path, cases: dict[str, dict[str, Any]]) -> str:
@@ -183,9 +182,9 @@ def test_runs_with_many_seeds_become_a_line_for_each_latency(copy: Path, tmp_pat
         case_line("bad", "failed", seed=4, messages="too late"),
         RunEnd(61.0, 2.5),
     )
-    kept_by("--docs", str(copy), "seeds", str(file))
-    assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "verified.md").read_text()
+    kept_by("--kept", str(copy / "results"), "seeds", str(file))
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/verified.md").read_text()
     line = "| 1 | 3 to 4 | must | 2 | 3 | 1 | 1 min 01 s at a load of 2.5 | 2030-01-02 |\n"
     assert line in page
     assert "\nLatency 1, bad: too late\n" in page
@@ -197,9 +196,9 @@ def test_runs_of_one_thing_name_the_cases_that_ended_in_two_ways(
     steady = {"good": told("passed"), "bad": told("failed"), "left": told("skipped")}
     first = run_file(tmp_path / "1.json", {**steady, "now-and-then": told("passed")})
     second = run_file(tmp_path / "2.json", {**steady, "now-and-then": told("failed")})
-    kept_by("--docs", str(copy), "repeats", "a kubelet", first, second)
-    assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "verified.md").read_text()
+    kept_by("--kept", str(copy / "results"), "repeats", "a kubelet", first, second)
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/verified.md").read_text()
     assert "| a kubelet | 2 | 1 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
     assert "| a kubelet | 1 | 2 | 1 | 1 min 01 s | 2.5 | 2030-01-02 |\n" in page
     assert "3 MUST cases ran; failed each time: bad; another outcome" in page
@@ -233,14 +232,15 @@ def report(file: Path, *specs: dict[str, Any]) -> str:
 
 
 def node_suite(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "docs/keep_node_suite.py"), "--docs", str(copy), *words]
+    script = ROOT / "tools/docs/keep_node_suite.py"
+    command = [sys.executable, str(script), "--kept", str(copy / "results"), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Path) -> None:
     """Left out by the filter: a skip that took no time. A spec that was run again has its second
     outcome, and what failed on one kubelet only is told first."""
-    (copy / "node-suite.json").write_text("{}")
+    (copy / "results/node-suite.json").write_text("{}")
     both = spec("both fail", "failed", "no /home/somebody/module here\nmore")
     left = spec("left out", "skipped", run_time=0)
     real = report(tmp_path / "real.json", spec("good"), spec("hard"), both, left)
@@ -257,9 +257,9 @@ def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Pa
     assert node_suite(copy, "because", "Some", "both", "no module").returncode == 0
     assert node_suite(copy, "because", "Some", "good", "a load").returncode == 0
     assert node_suite(copy, "because", "Some", "left out", "nobody asked").returncode == 2
-    assert render("--docs", str(copy)).returncode == 0
-    assert "/home/somebody" not in (copy / "node-suite.json").read_text()
-    page = (copy / "verified.md").read_text()
+    assert render("--tree", str(copy)).returncode == 0
+    assert "/home/somebody" not in (copy / "results/node-suite.json").read_text()
+    page = (copy / "docs/verified.md").read_text()
     assert "| e2e_node | 2 passed, 1 failed, 0 skipped | 1 passed, 2 failed, 0 skipped |\n" in page
     assert "| all | 2 passed, 1 failed, 0 skipped | 1 passed, 2 failed, 0 skipped |\n" in page
     assert "\nLabel filter: `Good && !Slow`.\n" in page
@@ -274,13 +274,14 @@ def test_the_node_suite_on_two_kubelets_becomes_a_table(copy: Path, tmp_path: Pa
 
 
 def node_specs(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "docs/keep_node_specs.py"), "--docs", str(copy), *words]
+    script = ROOT / "tools/docs/keep_node_specs.py"
+    command = [sys.executable, str(script), "--kept", str(copy / "results"), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_single_specs_on_two_kubelets_become_a_table(copy: Path, tmp_path: Path) -> None:
     """Run in lots, the ones of doubt several times; a lot that nobody ran on the other kubelet."""
-    (copy / "node-specs.json").write_text("{}")
+    (copy / "results/node-specs.json").write_text("{}")
     first = report(tmp_path / "1.json", spec("good"), spec("left out", "skipped", run_time=0))
     second = report(tmp_path / "2.json", spec("rare"), spec("both", "failed", "at /root/x | no"))
     cut_off = spec("both", "interrupted", "Interrupted by User")
@@ -299,8 +300,8 @@ def test_single_specs_on_two_kubelets_become_a_table(copy: Path, tmp_path: Path)
     assert node_specs(copy, "because", "host", "no such device").returncode == 0
     assert node_specs(copy, "because", "good", "it always passed").returncode == 2
     assert node_specs(copy, "because", "left out", "nobody asked").returncode == 2
-    assert render("--docs", str(copy)).returncode == 0
-    page = (copy / "verified.md").read_text()
+    assert render("--tree", str(copy)).returncode == 0
+    page = (copy / "docs/verified.md").read_text()
     sums = "2 passed, 2 failed, 1 skipped | 2 passed, 1 failed, 1 skipped"
     assert "| e2e_node/image_gc | not run | not run | 1 passed, 0 failed, 0 skipped |\n" in page
     assert f"| e2e_node/pods | {sums} | not run |\n" in page

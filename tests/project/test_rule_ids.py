@@ -8,7 +8,8 @@ from pathlib import Path
 
 from places import ROOT
 
-AREAS = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
+from conformance.rule_places import AREAS
+
 # Test names end in `_LIFE_033`: an underscore may stand before and between.
 RULE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})[-_]\d{{3}}(?!\d)")
 CLAUSE = re.compile(rf"(?<![A-Za-z0-9])(?:{AREAS})-\d{{3}}\.\d{{1,2}}(?!\d)")

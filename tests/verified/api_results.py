@@ -1,4 +1,4 @@
-"""What a run against a real kube-apiserver found, as it is kept in docs/verified.json under
+"""What a run against a real kube-apiserver found, as it is kept in results/verified.json under
 `apiserver`."""
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from cgroup_sides import (
     why_not_mounted,
 )
 from contract_runtime import runtime
-from results import Results, save
 
 from fakecri.cgroupfs.outside import mount_in_background
+from results import Results, save
 from simclock import RealClock
 
 __all__ = ["runtime"]

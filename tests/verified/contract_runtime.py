@@ -15,11 +15,11 @@ import pytest
 import pytest_asyncio
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as cri
-from results import Results
 from runtime_calls import IMAGE, container_config, pod_config
 
 from conformance.harness.containerd.settings import APP_IMAGE
 from fakecri.core.image_store.images import RegistryImage
+from results import Results
 
 APP = RegistryImage(
     users=("app:x:1000:1000:app:/data:/bin/sh",),

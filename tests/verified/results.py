@@ -1,7 +1,7 @@
-"""What a verified run found, as it is kept in docs/verified.json: one entry per containerd version.
+"""What a verified run found, as results/verified.json keeps it: one entry per containerd version.
 
-`docs/render_verified.py` makes the tables of docs/verified.md of it. What must never happen here: a
-run of a part of the tests takes the place of a whole one.
+`tools/docs/render_verified.py` makes the tables of docs/verified.md of it. What must never happen
+here: a run of a part of the tests takes the place of a whole one.
 """
 
 from __future__ import annotations

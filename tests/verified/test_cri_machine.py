@@ -26,12 +26,12 @@ from hypothesis.stateful import initialize, rule
 from kubecri.v1 import api_pb2 as cri
 from machine_runs import drive, first_seed, operations
 from pairs import Pair, Side
-from results import Machine, Results
 
 from conformance.harness.containerd.settings import APP_IMAGE
 from conformance.harness.containerd.start import start_containerd
 from fakecri.proxy import RecordingProxy
 from fakecri.server import GrpcUpstream
+from results import Machine, Results
 
 
 class TwoRuntimes(SandboxOperations, ContainerOperations):

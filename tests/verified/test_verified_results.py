@@ -12,9 +12,9 @@ from differences import FieldRow
 from google.protobuf.message import Message
 from kubecri.v1 import api_pb2 as cri
 from pairs import Mismatch, Pair, Side
-from results import Machine, Results, save
 
 from fakecri.errors import CriError, status_code
+from results import Machine, Results, save
 from simclock import run_virtual
 
 

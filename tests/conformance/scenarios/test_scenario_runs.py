@@ -143,6 +143,6 @@ def test_a_fixture_is_named_by_its_id_says_where_it_is_from_and_has_a_mutant(pat
     assert scenario.upstream or scenario.about
     assert all(isinstance(bug, KnownBug) for bug in scenario.bugs)
     assert path.read_text().startswith(
-        "# yaml-language-server: $schema=../../docs/scenario.schema.json\n"
+        "# yaml-language-server: $schema=../../conformance/scenario.schema.json\n"
     )
     assert any(scenario.id in mutant.fixtures for mutant in read_all())

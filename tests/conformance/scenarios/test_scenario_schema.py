@@ -18,13 +18,13 @@ from conformance.scenarios.shape.scenario import Scenario
 from conformance.scenarios.shape.steps import WORDS
 from fakecri.scripts.values import parse_yaml, read_yaml
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/scenario.schema.json").read_text())
+SCHEMA: dict[str, Any] = json.loads((ROOT / "conformance/scenario.schema.json").read_text())
 PAGE = (ROOT / "docs/scenarios.md").read_text()
 
 
 def test_the_schema_is_the_one_of_the_structs() -> None:
-    """To make it anew: kubelet-conformance check --schema > docs/scenario.schema.json"""
-    assert (ROOT / "docs/scenario.schema.json").read_text() == schema_text()
+    """To make it anew: kubelet-conformance check --schema > conformance/scenario.schema.json"""
+    assert (ROOT / "conformance/scenario.schema.json").read_text() == schema_text()
 
 
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)

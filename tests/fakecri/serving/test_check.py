@@ -21,7 +21,7 @@ from fakecri.scripts.script import ScriptError, read_script
 from fakecri.scripts.values import parse_yaml
 from fakecri.serving.check import schema_text
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "docs/fakecri-script.schema.json").read_text())
+SCHEMA: dict[str, Any] = json.loads((ROOT / "fakecri/script.schema.json").read_text())
 PAGE = (ROOT / "docs/fakecri.md").read_text()
 
 
@@ -89,7 +89,7 @@ def test_a_script_for_a_proxy_has_faults_only(
 def test_the_published_schema_is_current(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--schema"]) == 0
     assert capsys.readouterr().out == schema_text()
-    assert json.loads(schema_text()) == SCHEMA, "fakecri check --schema >docs/fakecri-script.sch..."
+    assert json.loads(schema_text()) == SCHEMA, "fakecri check --schema >fakecri/script.schema.json"
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert main(["check"]) == 2
 

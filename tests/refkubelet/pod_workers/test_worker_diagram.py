@@ -7,11 +7,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from places import DOCS
+from places import ROOT
 
 from refkubelet.pod_workers.transitions import TRANSITIONS
 
-SCRIPT = DOCS / "render_pod_workers.py"
+SCRIPT = ROOT / "tools" / "docs" / "render_pod_workers.py"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_an_old_page_is_noticed_and_rewritten(
 ) -> None:
     monkeypatch.setattr(script, "TARGET", tmp_path / "page.md")
     assert script.main(["--check"]) == 1
-    assert "python docs/render_pod_workers.py" in capsys.readouterr().out
+    assert "python tools/docs/render_pod_workers.py" in capsys.readouterr().out
     assert script.main([]) == 0
     assert script.main(["--check"]) == 0
 

@@ -1,10 +1,10 @@
-"""Keeps what a kubelet shows at /metrics, for docs/metrics.md: docs/metrics.json.
+"""Keeps what a kubelet shows at /metrics, for docs/metrics.md: results/metrics.json.
 
-`python docs/keep_metrics.py KUBELET LIST` starts that program with the case in docs/metrics_case.py
-(as root, see docs/conformance.md), and reads the list of all metrics that Kubernetes keeps in its
-source of the same version, test/instrumentation/documentation/documentation-list.yaml. Texts of
-neither are kept.
-docs/render_metrics.py makes the page.
+`python tools/docs/keep_metrics.py KUBELET LIST` starts that program with the case in
+tools/docs/metrics_case.py (as root, see docs/conformance.md), and reads the list of all metrics
+that Kubernetes keeps in its source of the same version,
+test/instrumentation/documentation/documentation-list.yaml. Texts of neither are kept.
+tools/docs/render_metrics.py makes the page.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any, Final
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-HERE: Final = Path(__file__).parent
-KEPT: Final = HERE / "metrics.json"
+KEPT: Final = Path(__file__).parents[2] / "results" / "metrics.json"
+CASE: Final = Path(__file__).with_name("metrics_case.py")
 PAGES: Final = ("start", "pods", "end")
 OF_HISTOGRAMS: Final = re.compile(r"_(bucket|sum|count)$")
 OWN: Final = ("kubelet_", "process_")
@@ -80,7 +80,7 @@ def pages_of(kubelet: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as directory:
         subprocess.run(
             [
-                *(sys.executable, "-m", "conformance.cli", "run", str(HERE / "metrics_case.py")),
+                *(sys.executable, "-m", "conformance.cli", "run", str(CASE)),
                 *("--kubelet", kubelet, "--runtime", "fake-socket"),
             ],
             check=True,
@@ -90,7 +90,7 @@ def pages_of(kubelet: str) -> dict[str, str]:
 
 
 def kept(pages: dict[str, str], documentation: str, version: str) -> dict[str, Any]:
-    """What docs/metrics.json holds; `first`: the page on which a metric is first seen."""
+    """What results/metrics.json holds; `first`: the page on which a metric is first seen."""
     metrics: dict[str, Row] = {name: {**row, "first": None} for name, row in listed(documentation)}
     names = tuple(metrics)
     for page in PAGES:

@@ -1,8 +1,8 @@
 """Writes docs/metrics.md: the kubelet's metrics, and which of them refkubelet shows.
 
-`python docs/render_metrics.py` reads docs/metrics.json (kept by docs/keep_metrics.py) and the
-metrics that the code makes; a name that is not here needs a reason in `WHY_NOT`, and one that is
-here must not have one.
+`python tools/docs/render_metrics.py` reads results/metrics.json (kept by
+tools/docs/keep_metrics.py) and the metrics that the code makes; a name that is not here needs a
+reason in `WHY_NOT`, and one that is here must not have one.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from refkubelet.wiring.certificates import Certificates
 from refkubelet.wiring.measured import log_numbers
 from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 
-HERE: Final = Path(__file__).parent
-PAGE: Final = HERE / "metrics.md"
+ROOT: Final = Path(__file__).parents[2]
+KEPT: Final = ROOT / "results" / "metrics.json"
+PAGE: Final = ROOT / "docs" / "metrics.md"
 MIXIN: Final = (
     *("kubelet_node_name", "kubelet_running_pods", "kubelet_evictions", "kubernetes_build_info"),
     *("kubelet_pleg_relist_duration_seconds", "kubelet_pod_worker_duration_seconds"),
@@ -124,8 +125,8 @@ def _row(metric: Metric) -> Row:
 
 
 def theirs() -> dict[str, Row]:
-    """The kubelet's metrics, from docs/metrics.json."""
-    data = json.loads((HERE / "metrics.json").read_text(encoding="utf-8"))
+    """The kubelet's metrics, from results/metrics.json."""
+    data = json.loads(KEPT.read_text(encoding="utf-8"))
     metrics: dict[str, Row] = data["metrics"]
     return metrics
 
@@ -137,7 +138,7 @@ def why_not(name: str) -> str:
 
 def lines() -> Iterator[str]:
     """The page."""
-    data = json.loads((HERE / "metrics.json").read_text(encoding="utf-8"))
+    data = json.loads(KEPT.read_text(encoding="utf-8"))
     own, all_of_them = here(), theirs()
     kubelets = [name for name in all_of_them if name.startswith("kubelet_")]
     there = [name for name in kubelets if name in own]
@@ -160,7 +161,8 @@ def lines() -> Iterator[str]:
         "happen."
     )
     yield ""
-    yield "This page is made by docs/render_metrics.py; docs/keep_metrics.py records the kubelet."
+    yield "This page is made by tools/docs/render_metrics.py; tools/docs/keep_metrics.py records"
+    yield "the kubelet."
     yield ""
     yield "| name | type | labels | first | here |"
     yield "|---|---|---|---|---|"

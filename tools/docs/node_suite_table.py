@@ -1,4 +1,4 @@
-"""The tables of Kubernetes' own node suite on two kubelets, for docs/render_verified.py."""
+"""The tables of Kubernetes' own node suite on two kubelets, for tools/docs/render_verified.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from markdown_tables import duration, table
 
 Choice = Mapping[str, Any]
-"""Of docs/node-suite.json: `kubelets`, name -> its run, and `reasons`, part of a name -> text."""
+"""Of results/node-suite.json: `kubelets`, name -> run, and `reasons`, part of a name -> text."""
 
 
 def node_suite_table(record: Mapping[str, Choice]) -> str:

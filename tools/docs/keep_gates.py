@@ -1,9 +1,9 @@
 """Keeps Kubernetes' feature gates, and where the kubelet asks them.
 
-`python docs/keep_gates.py SOURCE` reads the source tree of one version of Kubernetes and writes
-docs/gates.json: of each gate that a kubelet program knows its maturity, its default, whether it is
-locked to that, the gates that it needs, and in which functions the kubelet asks it. Only names are
-kept. A test compares them with the gates of refkubelet/config/gates.py.
+`python tools/docs/keep_gates.py SOURCE` reads the source tree of one version of Kubernetes and
+writes results/gates.json: of each gate that a kubelet program knows its maturity, its default,
+whether it is locked to that, the gates that it needs, and in which functions the kubelet asks it.
+Only names are kept. A test compares them with the gates of refkubelet/config/gates.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-HERE: Final = Path(__file__).parent
-GATES: Final = HERE / "gates.json"
+GATES: Final = Path(__file__).parents[2] / "results" / "gates.json"
 VERSION: Final = (1, 36)
 STAGING: Final = "staging/src/k8s.io"
 TABLES: Final = (

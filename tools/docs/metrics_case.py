@@ -1,5 +1,5 @@
-"""Records what /metrics of a kubelet shows, for docs/keep_metrics.py: after the start, with a pod
-that runs and one that has ended, and when the first is gone. METRICS_DIR: where the pages go."""
+"""Records what /metrics of a kubelet shows, for tools/docs/keep_metrics.py: after the start, with a
+pod that runs and one that has ended, and when the first is gone. METRICS_DIR: where pages go."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Keeps what Kubernetes' own node suite said of two kubelets, for the tables of docs/verified.md.
 
-`python docs/keep_node_suite.py keep TITLE KUBELET FILE...` takes ginkgo's JSON reports of one
-kubelet (`ginkgo --json-report=FILE ... e2e_node.test`) into docs/node-suite.json: the first is the
-whole run, a spec in a later one was run once more and has its outcome from there. `python
-docs/keep_node_suite.py because TITLE TEXT WHY` says why specs whose name has TEXT in it did not
-pass; docs/render_verified.py makes the tables.
+`python tools/docs/keep_node_suite.py keep TITLE KUBELET FILE...` takes ginkgo's JSON reports of one
+kubelet (`ginkgo --json-report=FILE ... e2e_node.test`) into results/node-suite.json: the first is
+the whole run, a spec in a later one was run once more and has its outcome from there. `python
+tools/docs/keep_node_suite.py because TITLE TEXT WHY` says why specs whose name has TEXT in it did
+not pass; tools/docs/render_verified.py makes the tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-HERE: Final = Path(__file__).parent
+KEPT: Final = Path(__file__).parents[2] / "results"
 OUTCOMES: Final = {"passed": "passed", "skipped": "skipped"}
 """States of ginkgo; all others (failed, panicked, timedout, interrupted, aborted) are failures."""
 Report = Sequence[Mapping[str, Any]]
@@ -85,7 +85,7 @@ def kept(reports: Sequence[Report]) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: kept; 2: a reason for a spec that passes, or is not there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--docs", type=Path, default=HERE, help="the folder of the kept files")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="the folder of the kept files")
     commands = parser.add_subparsers(dest="command", required=True)
     keep = commands.add_parser("keep")
     keep.add_argument("title", help="of the choice of specs, such as NodeConformance")
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     because.add_argument("text", help="a part of the names of the specs")
     because.add_argument("why", help="in one sentence")
     given = parser.parse_args(arguments)
-    record_file = given.docs / "node-suite.json"
+    record_file = given.kept / "node-suite.json"
     record = json.loads(record_file.read_text()) if record_file.exists() else {}
     choice = record.setdefault(given.title, {"kubelets": {}, "reasons": {}})
     if given.command == "keep":

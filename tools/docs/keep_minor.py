@@ -1,9 +1,9 @@
 """Keeps what kubelets of several minor versions did, for the tables of docs/kubelets.md.
 
-`python docs/keep_minor.py KUBELET FILE...` takes the result files of one kubelet
-(`kubelet-conformance run --area AREA --results FILE`) into docs/minors.json, each area in the place
-of its last run; those of the fixtures (`--area bugs`) go into docs/fixtures.json, each fixture in
-the place of its last run. docs/render_verified.py makes the tables of them.
+`python tools/docs/keep_minor.py KUBELET FILE...` takes the result files of one kubelet
+(`kubelet-conformance run --area AREA --results FILE`) into results/minors.json, each area in the
+place of its last run; those of the fixtures (`--area bugs`) go into results/fixtures.json, each
+fixture in the place of its last run. tools/docs/render_verified.py makes the tables of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from conformance.results_file import document, read
 
-HERE: Final = Path(__file__).parent
+KEPT: Final = Path(__file__).parents[2] / "results"
 BUGS: Final = "bugs"
 """The area of the fixtures."""
 OLDER: Final = "or newer, this one is"
@@ -84,9 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kubelet", help="its version, 1.33.13")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="its result files")
-    parser.add_argument("--docs", type=Path, default=HERE, help="the folder of the kept files")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="the folder of the kept files")
     given = parser.parse_args(arguments)
-    areas, fixtures = (_Kept(given.docs / name) for name in ("minors.json", "fixtures.json"))
+    areas, fixtures = (_Kept(given.kept / name) for name in ("minors.json", "fixtures.json"))
     for file in given.files:
         run = read(file)
         numbers = document(run)

@@ -1,7 +1,7 @@
 """Writes docs/pod-workers.md from the table of transitions in refkubelet/pod_workers.
 
-`python docs/render_pod_workers.py` rewrites the file; with `--check` it says whether the file is
-current. The diagram shows what changes a state; the table below it shows every row.
+`python tools/docs/render_pod_workers.py` rewrites the file; with `--check` it says whether the file
+is current. The diagram shows what changes a state; the table below it shows every row.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from refkubelet.pod_workers.transitions import TRANSITIONS, WorkInput, WorkState
 
-TARGET = Path(__file__).with_name("pod-workers.md")
+TARGET = Path(__file__).parents[2] / "docs" / "pod-workers.md"
 INTRODUCTION = """\
 # The life of a pod worker
 
 One worker per pod UID, one step at a time, never backwards. This page is made from the table in
-[transitions.py](../refkubelet/pod_workers/transitions.py) by `docs/render_pod_workers.py`; a pair
-of state and input that is not listed is a bug and raises. What the states do:
+[transitions.py](../refkubelet/pod_workers/transitions.py) by `tools/docs/render_pod_workers.py`; a
+pair of state and input that is not listed is a bug and raises. What the states do:
 
 | state | step of the worker |
 |---|---|
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if TARGET.exists() and TARGET.read_text() == page():
         return 0
-    print(f"{TARGET} is not current; rewrite it with: python docs/{Path(__file__).name}")
+    print(f"{TARGET} is not current; rewrite it with: python tools/docs/{Path(__file__).name}")
     return 1
 
 

@@ -1,12 +1,12 @@
 """Keeps single specs of Kubernetes' own node suite on several kubelets, for docs/verified.md.
 
-`python docs/keep_node_specs.py keep KUBELET FILE...` takes ginkgo's JSON reports of one kubelet
-(`ginkgo --json-report=FILE ... e2e_node.test`) into docs/node-specs.json, in the place of what was
-kept of that kubelet. The reports may be of different specs, as the serial and disruptive ones are
-run in several lots; a spec that is in more than one of them was repeated, and each outcome counts.
-One that was cut off has none.
-`python docs/keep_node_specs.py because TEXT WHY` says why specs whose name has TEXT in it did not
-pass; docs/render_verified.py makes the tables.
+`python tools/docs/keep_node_specs.py keep KUBELET FILE...` takes ginkgo's JSON reports of one
+kubelet (`ginkgo --json-report=FILE ... e2e_node.test`) into results/node-specs.json, in the place
+of what was kept of that kubelet. The reports may be of different specs, as the serial and
+disruptive ones are run in several lots; a spec that is in more than one of them was repeated, and
+each outcome counts. One that was cut off has none. `python tools/docs/keep_node_specs.py because
+TEXT WHY` says why specs whose name has TEXT in it did not pass; tools/docs/render_verified.py makes
+the tables.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYT
 
 from keep_node_suite import Report, specs_of
 
-HERE: Final = Path(__file__).parent
+KEPT: Final = Path(__file__).parents[2] / "results"
 CUT_OFF: Final = ("interrupted", "aborted")
 """States of a spec whose run somebody ended: it has no outcome."""
 Record = dict[str, Any]
-"""Of docs/node-specs.json: `kubelets`, name -> what `run_of` keeps; `reasons`, part of a name of a
-spec -> text."""
+"""Of results/node-specs.json: `kubelets`, name -> what `run_of` keeps; `reasons`, part of a name of
+a spec -> text."""
 
 
 def run_of(reports: Sequence[Report]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _without_cut_off(suite: Mapping[str, Any]) -> Mapping[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: kept; 2: a reason for a spec that always passed, or is not there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--docs", type=Path, default=HERE, help="the folder of the kept file")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="the folder of the kept file")
     commands = parser.add_subparsers(dest="command", required=True)
     keep = commands.add_parser("keep")
     keep.add_argument("kubelet", help="whose runs these are, such as 'kubelet 1.36.2'")
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     because.add_argument("text", help="a part of the names of the specs")
     because.add_argument("why", help="in one sentence")
     given = parser.parse_args(arguments)
-    record_file = given.docs / "node-specs.json"
+    record_file = given.kept / "node-specs.json"
     record: Record = json.loads(record_file.read_text()) if record_file.exists() else {}
     record = {"kubelets": {}, "reasons": {}, **record}
     if given.command == "keep":

@@ -1,4 +1,4 @@
-"""The tables of single specs of Kubernetes' own node suite, for docs/render_verified.py."""
+"""The tables of single specs of Kubernetes' own node suite, for tools/docs/render_verified.py."""
 
 from __future__ import annotations
 

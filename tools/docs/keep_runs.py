@@ -1,10 +1,11 @@
 """Keeps what several runs of one thing did, for the tables of docs/verified.md.
 
-`python docs/keep_runs.py seeds FILE...` takes result files of runs with many seeds
-(`kubelet-conformance run --seeds 1:20 --latency X --results FILE`) into docs/seeds.json, each in
-the place of the last run with that latency. `python docs/keep_runs.py repeats "kubelet 1.36.2"
-FILE...` takes runs of the same cases into docs/repeats.json: how long each took beside what load,
-and which cases had another outcome in one of them. docs/render_verified.py makes the tables.
+`python tools/docs/keep_runs.py seeds FILE...` takes result files of runs with many seeds
+(`kubelet-conformance run --seeds 1:20 --latency X --results FILE`) into results/seeds.json, each in
+the place of the last run with that latency. `python tools/docs/keep_runs.py repeats "kubelet
+1.36.2" FILE...` takes runs of the same cases into results/repeats.json: how long each took beside
+what load, and which cases had another outcome in one of them. tools/docs/render_verified.py makes
+the tables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Final
 
 from conformance.results_file import document, read
 
-HERE: Final = Path(__file__).parent
+KEPT: Final = Path(__file__).parents[2] / "results"
 Run = Mapping[str, Any]
 """A result file in numbers, see `document` in conformance/results_file.py."""
 
@@ -78,7 +79,7 @@ def repeats_of(runs: Sequence[Run]) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: kept."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--docs", type=Path, default=HERE, help="the folder of the kept files")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="the folder of the kept files")
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind in ("seeds", "repeats"):
         of_kind = kinds.add_parser(kind)
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of_kind.add_argument("files", nargs="+", type=Path, metavar="FILE", help="result files")
     given = parser.parse_args(arguments)
     runs = [document(read(file)) for file in given.files]
-    record_file = given.docs / f"{given.kind}.json"
+    record_file = given.kept / f"{given.kind}.json"
     record = json.loads(record_file.read_text()) if record_file.exists() else {}
     if given.kind == "seeds":
         record.update({f"{run['latency']:g}": seeds_of(run) for run in runs})

@@ -1,7 +1,7 @@
 """The tables of kubelets.md: suite areas and fixtures of bugs on kubelets of several versions.
 
-Made from minors.json and fixtures.json, which docs/keep_minor.py keeps; docs/render_verified.py
-writes them between the markers of the page.
+Made from minors.json and fixtures.json, which tools/docs/keep_minor.py keeps;
+tools/docs/render_verified.py writes them between the markers of the page.
 """
 
 from __future__ import annotations

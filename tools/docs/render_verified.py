@@ -1,12 +1,13 @@
 """Writes the tables of README and of pages of docs from the result files, between markers.
 
-`python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
-(exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
-verified.json, `docs/render_rules.py --add` conformance.json, `docs/keep_minor.py` minors.json
-and fixtures.json, `docs/keep_runs.py` seeds.json and repeats.json, `docs/keep_node_suite.py`
-node-suite.json, `docs/keep_node_specs.py` node-specs.json, `tox -e bench` benchmarks.json,
-`benchmarks/go_versions.py --results` go-versions.json, `tox -e mutants` mutants.json,
-`tox -e mutants-suite -- --keep` suite-mutants.json.
+`python tools/docs/render_verified.py` rewrites the pages; with `--check` it says whether they are
+current (exit code 1: they are not). Each number has a command that makes its file: `tox -e
+verified` keeps verified.json, `tools/docs/keep_conformance.py` conformance.json,
+`tools/docs/keep_minor.py` minors.json and fixtures.json, `tools/docs/keep_runs.py` seeds.json and
+repeats.json, `tools/docs/keep_node_suite.py` node-suite.json, `tools/docs/keep_node_specs.py`
+node-specs.json, `tox -e bench` benchmarks.json, `benchmarks/go_versions.py --results`
+go-versions.json, `tox -e mutants` mutants.json, `tox -e mutants-suite -- --keep`
+suite-mutants.json.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from markdown_tables import by_version, duration, table
 from node_specs_table import node_specs_table
 from node_suite_table import node_suite_table
 
-HERE: Final = Path(__file__).parent
-BEGIN: Final = "<!-- begin: {name}, made by docs/render_verified.py -->\n"
+ROOT: Final = Path(__file__).parents[2]
+BEGIN: Final = "<!-- begin: {name}, made by tools/docs/render_verified.py -->\n"
 END: Final = "<!-- end: {name} -->\n"
 
 
@@ -263,22 +264,22 @@ class Table:
 
 IN_VIRTUAL_TIME: Final = ("refkubelet", "fakecri, virtual time")
 TABLES: Final[Mapping[str, Table]] = {
-    "suite": Table("../README.md", "conformance.json", areas_table),
-    "pairs": Table("verified.md", "conformance.json", pairs_table),
-    "minors": Table("kubelets.md", "minors.json", minors_table),
-    "fixtures": Table("kubelets.md", "fixtures.json", fixtures_table),
-    "seeds": Table("verified.md", "seeds.json", seeds_table),
-    "repeats": Table("verified.md", "repeats.json", repeats_table),
-    "node suite": Table("verified.md", "node-suite.json", node_suite_table),
-    "node specs": Table("verified.md", "node-specs.json", node_specs_table),
-    "runs": Table("verified.md", "verified.json", runs_table),
-    "differences": Table("verified.md", "verified.json", differences_table),
-    "apiserver": Table("verified.md", "verified.json", apiserver_table),
-    "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),
-    "jumping time": Table("timewarp.md", "benchmarks.json", jumping_table),
-    "go versions": Table("timewarp.md", "go-versions.json", go_table),
-    "mutants": Table("verified.md", "mutants.json", mutants_table),
-    "wrong kubelets": Table("verified.md", "suite-mutants.json", wrong_kubelets_table),
+    "suite": Table("README.md", "conformance.json", areas_table),
+    "pairs": Table("docs/verified.md", "conformance.json", pairs_table),
+    "minors": Table("docs/kubelets.md", "minors.json", minors_table),
+    "fixtures": Table("docs/kubelets.md", "fixtures.json", fixtures_table),
+    "seeds": Table("docs/verified.md", "seeds.json", seeds_table),
+    "repeats": Table("docs/verified.md", "repeats.json", repeats_table),
+    "node suite": Table("docs/verified.md", "node-suite.json", node_suite_table),
+    "node specs": Table("docs/verified.md", "node-specs.json", node_specs_table),
+    "runs": Table("docs/verified.md", "verified.json", runs_table),
+    "differences": Table("docs/verified.md", "verified.json", differences_table),
+    "apiserver": Table("docs/verified.md", "verified.json", apiserver_table),
+    "benchmarks": Table("docs/verified.md", "benchmarks.json", benchmarks_table),
+    "jumping time": Table("docs/timewarp.md", "benchmarks.json", jumping_table),
+    "go versions": Table("docs/timewarp.md", "go-versions.json", go_table),
+    "mutants": Table("docs/verified.md", "mutants.json", mutants_table),
+    "wrong kubelets": Table("docs/verified.md", "suite-mutants.json", wrong_kubelets_table),
 }
 
 
@@ -296,12 +297,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: current or rewritten; 1: `--check` found it old; 2: it cannot be made."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--docs", type=Path, default=HERE, help="the folder of pages and files")
+    parser.add_argument("--tree", type=Path, default=ROOT, help="the folder of docs/ and results/")
     given = parser.parse_args(arguments)
     old: dict[Path, str] = {}
     new: dict[Path, str] = {}
     for name, place in TABLES.items():
-        page, results = given.docs / place.page, given.docs / place.results
+        page, results = given.tree / place.page, given.tree / "results" / place.results
         try:
             text = old.setdefault(page, page.read_text())
             made = place.make(json.loads(results.read_text()))

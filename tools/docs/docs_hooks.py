@@ -1,0 +1,108 @@
+"""What mkdocs cannot know: what unfolds below each rule, links into the tree, the pages of the API.
+
+mkdocs calls the functions by their names (mkdocs.yml, `hooks`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import posixpath
+import re
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))  # those beside it, also with PYTHONSAFEPATH
+
+import rule_folds
+import source_pages
+from rules_in_tree import ROOT, Found, look
+
+OUTSIDE: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
+OVERVIEW: Final = "<!-- overview, made when the site is built -->"
+
+
+def on_pre_build(**_: Any) -> None:
+    """Forget what the tree said when the site was built before (`mkdocs serve`)."""
+    for kept in (_tree, _runs, _contracts, source_pages.defined_in):
+        kept.cache_clear()
+
+
+@cache
+def _tree() -> Found:
+    return look()
+
+
+@cache
+def _runs() -> list[rule_folds.Run]:
+    return rule_folds.runs_of(json.loads((ROOT / "results" / "conformance.json").read_text()))
+
+
+@cache
+def _contracts() -> list[rule_folds.Run]:
+    kept = json.loads((ROOT / "results" / "verified.json").read_text())
+    return rule_folds.contracts_of(kept, _tree())
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """What unfolds below rules, and the overview of them; links from functions that a page names to
+    their source, and paths instead of links to files that are no pages. Raises PluginError for a
+    link to nothing."""
+    source = page.file.src_uri
+    if source.startswith("spec/"):
+        markdown = rule_folds.unfolded(markdown, source, _tree(), [*_runs(), *_contracts()])
+    if OVERVIEW in markdown:
+        markdown = markdown.replace(OVERVIEW, rule_folds.overview(_tree(), _runs()))
+    markdown = OUTSIDE.sub(lambda match: _outside(match, source), markdown)
+    return markdown if source.startswith("api/") else source_pages.linked(markdown, source)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Links from the rules that docstrings name to their texts."""
+    source = page.file.src_uri
+    if not source.startswith("api/"):
+        return html
+    pages = {rule.id: rule.page for rule in _tree().rules}
+    return source_pages.with_rules(html, pages, source)
+
+
+def _outside(match: re.Match[str], source: str) -> str:
+    """A link to a file outside of docs/: to the page with its source, or its text and its path."""
+    text, target = match[1], match[2]
+    path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(source), target))
+    if path.startswith("docs/"):
+        return match[0]
+    if not (ROOT / path).exists():
+        raise PluginError(f"{source}: the link to {target} leads to nothing")
+    if path.endswith(".py") and path.startswith(source_pages.READABLE):
+        return f"[{text}]({source_pages.relative(path, source)})"
+    return text if path in text else f"{text} (`{path}`)"
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """Add a page for the API of each package, of what its `__all__` names, and one for each module
+    that is to be read."""
+    sys.path[:0] = [str(ROOT), str(ROOT / "protos")]
+    for package, what in source_pages.API.items():
+        text = f"# {package}\n\n{what}\n\n" + "\n".join(f"::: {name}\n" for name in public(package))
+        files.append(File.generated(config, f"api/{package}.md", content=text))
+    for path, text in source_pages.pages():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def public(package: str) -> list[str]:
+    """Where the classes and functions are that a package offers, as mkdocstrings finds them."""
+    module = import_module(package)
+    names = []
+    for name in module.__all__:
+        thing = inspect.unwrap(getattr(module, name))
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            names.append(f"{thing.__module__}.{thing.__qualname__}")
+    return list(dict.fromkeys(names))
